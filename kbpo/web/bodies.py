@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
+from django.urls import ResolverMatch
 
 from kbpo.accounts.models import User
 from kbpo.web.errors import page
@@ -16,6 +18,8 @@ BESIDE_THE_FILE = MEGABYTE
 """What a form may say besides its file, in bytes"""
 JUDGING, LONGEST_ANSWER = "/annotate/", MEGABYTE
 """Where people answer, and what an answer or a draft has at most: each is kept as it was sent"""
+API = "api-"
+"""How the names of its addresses begin: it asks who sends before it reads anything"""
 UPLOADS = ("submit", "api-submissions")
 """Names of the pages that take files of researchers"""
 OF_ADMINS = (
@@ -42,35 +46,56 @@ class BodyLimitMiddleware:
     def process_view(
         self, request: HttpRequest, view: Any, args: Any, kwargs: Any
     ) -> HttpResponse | None:
-        """A 413 for a body that this page does not take from this visitor."""
-        try:
-            size = int(request.META.get("CONTENT_LENGTH") or 0)
-        except ValueError:
-            size = 0
+        """A 413 for a body that this page does not take from this visitor. Where files are taken,
+        of which a proxy hands on what came so far, nobody else is read a byte of: else strangers
+        who send slowly would keep all threads waiting.
+        """
+        size = size_of(request)
         if request.path.startswith(JUDGING):
             return page(request, 413) if size > LONGEST_ANSWER else None
-        if size <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE or size <= _most(request):
+        if size > max(int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE), _most(request)):
+            return page(request, 413)
+        name = taker_of(request, request.resolver_match)
+        if not size or not name or name.startswith(API) or _may_send_files(request, name):
             return None
-        return page(request, 413)
+        if request.user.is_authenticated:
+            return page(request, 403)
+        return redirect_to_login(request.get_full_path())
+
+
+def size_of(request: HttpRequest) -> int:
+    """Return how many bytes a request says that it sends."""
+    said = str(request.META.get("CONTENT_LENGTH") or "")
+    return int(said) if said.isdecimal() else 0
+
+
+def taker_of(request: HttpRequest, match: ResolverMatch | None) -> str:
+    """Return the name of the page, or of the API's, that a file may be sent to by this request;
+    nothing where it may not.
+    """
+    name = match.url_name if match is not None and request.method == "POST" else None
+    return name if name is not None and name in UPLOADS + OF_ADMINS else ""
 
 
 def _most(request: HttpRequest) -> int:
-    """Return how many bytes this visitor may send to this page.
+    """Return how many bytes of files this visitor may send to this page."""
+    name = taker_of(request, request.resolver_match)
+    if name and _may_send_files(request, name):
+        return settings.UPLOAD_LIMIT_MB * MEGABYTE + BESIDE_THE_FILE
+    return 0
+
+
+def _may_send_files(request: HttpRequest, name: str) -> bool:
+    """Return whether this visitor sends files to a page that takes some.
 
     The API looks at the token before it reads anything, and at whose it is; a page cannot.
     """
-    match = request.resolver_match
-    name = match.url_name if match is not None and request.method == "POST" else None
-    takes_it = (name in UPLOADS and _is_researcher(request)) or (
-        name in UPLOADS + OF_ADMINS and (_is_admin(request) or _has_token(request, name))
-    )
-    if takes_it:
-        return settings.UPLOAD_LIMIT_MB * MEGABYTE + BESIDE_THE_FILE
-    return int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+    may_upload = name in UPLOADS and _is_researcher(request)
+    return may_upload or _is_admin(request) or _has_token(request, name)
 
 
 def _has_token(request: HttpRequest, name: str) -> bool:
-    return name.startswith("api-") and bool(request.headers.get("Authorization"))
+    return name.startswith(API) and bool(request.headers.get("Authorization"))
 
 
 def _is_researcher(request: HttpRequest) -> bool:

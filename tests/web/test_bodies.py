@@ -60,6 +60,16 @@ def test_an_answer_is_shorter_than_a_file(page: str, client: Client, toy: Toy) -
     assert post(client, "/ask/", size=LONGEST_ANSWER + 1, body=BytesIO()).status_code != 413
 
 
+def test_nobody_else_is_read_where_files_are_sent(as_user: As, toy: Toy) -> None:
+    for page in ("/submit/", "/desk/forms/"):
+        answer = post(as_user(""), page, size=1000)
+        assert (answer.status_code, answer.url) == (302, f"/login/?next={page}")
+    assert post(as_user("Ada"), "/submit/", size=1000).status_code == 403
+    assert post(as_user("Rosa"), "/desk/forms/", size=1000).status_code == 403
+    assert post(as_user(""), "/api/submissions/", size=1000).status_code == 401
+    assert post(as_user("Rosa"), "/submit/", size=1000, body=BytesIO()).status_code == 422
+
+
 def test_an_annotator_stores_nothing_either(as_user: As) -> None:
     assert post(as_user("Ada"), "/submit/").status_code == 413
 
