@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from zipfile import BadZipFile, ZipFile
+
 from django.db import models
 
 from kbpo import clock
@@ -51,3 +53,14 @@ class Release(Moving):
     def file_name(self) -> str:
         """What it is called where it is downloaded."""
         return f"{self.track.slug}-release-{self.number}.zip"
+
+    @property
+    def has_parquet(self) -> bool:
+        """Whether its tables are in its file as Parquet, too."""
+        if not self.file:
+            return False
+        try:
+            with self.file.open("rb") as file, ZipFile(file) as packed:
+                return any(name.endswith(".parquet") for name in packed.namelist())
+        except (OSError, BadZipFile):
+            return False

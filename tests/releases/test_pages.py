@@ -53,7 +53,11 @@ def test_a_release_is_ordered_made_downloaded_and_rescored(
     assert tick() == 1 and tick() == 0
     row = Release.objects.get()
     assert (row.status, row.reason) == ("made", "")
-    assert "toy-release-1.zip" in Client().get("/tracks/toy/about/").content.decode()
+    about = Client().get("/tracks/toy/about/").content.decode()
+    assert "toy-release-1.zip" in about
+    with zipfile.ZipFile(row.file) as packed:
+        has_parquet = any(name.endswith(".parquet") for name in packed.namelist())
+    assert ("Zip of JSON Lines and Parquet" in about) is has_parquet
     assert "/tracks/toy/releases/1/" in admin.get(DESK).content.decode()
 
     def kbpo(*words: object) -> Any:

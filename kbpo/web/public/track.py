@@ -202,7 +202,7 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
                     f"All that the board rests on, {made}: draws, labels, answers, estimates."
                     " The command kbpo rescore computes the board from it"
                 ),
-                "format": "Zip of JSON Lines; Parquet if its datasheet says so",
+                "format": f"Zip of JSON Lines{' and Parquet' if release.has_parquet else ''}",
                 "url": reverse("release", args=[track.slug, release.number]),
                 "file": release.file_name,
                 "size": release.size,
