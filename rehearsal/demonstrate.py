@@ -28,6 +28,7 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
 from django.core.management import call_command
+from django.utils.text import slugify
 
 from annotation.quality.warn import set_exclude_for
 from annotation.questions import follow_documents
@@ -642,7 +643,7 @@ def people(systems: list[dict[str, str]], simulated: int = ANNOTATORS, *, raters
         return User.objects.get_or_create(username=name, defaults=defaults)[0]
 
     for place, name in enumerate(sorted({system["team"] for system in systems})):
-        team, _ = Team.objects.get_or_create(name=name, defaults={"slug": f"team-{place + 1}"})
+        team, _ = Team.objects.get_or_create(name=name, defaults={"slug": slugify(name)})
         user = person("researcher" if place == 0 else f"researcher{place + 1}", is_researcher=True)
         join(team, user)
     person("annotator", is_annotator=True)
