@@ -165,8 +165,8 @@ class Schema:
 
     def inverse(self, predicate: str, object_type: str) -> str | None:
         """The predicate from object to subject that says the same, if the schema has one."""
-        found = self.predicates[predicate]
-        inverse = found.inverse_by_object_type.get(object_type, found.inverse)
+        of_predicate = self.predicates[predicate]
+        inverse = of_predicate.inverse_by_object_type.get(object_type, of_predicate.inverse)
         return inverse if inverse in self.predicates else None
 
     def same_as(self, predicate: str, object_type: str) -> str | None:
@@ -174,27 +174,38 @@ class Schema:
         by themselves.
         """
         name = self.inverse(predicate, object_type)
-        sure = name is not None and all(
-            self.predicates[one].inverse_in_gold in (None, 1.0) for one in (predicate, name)
-        )
-        return name if sure else None
+        if name is None:
+            return None
+        for direction in (predicate, name):
+            if self.predicates[direction].inverse_in_gold not in (None, 1.0):
+                return None
+        return name
 
     def linkable(self, entity_type: str) -> bool:
         """True if mentions of this type refer to entities; False for dates, titles, numbers and
         unknown types.
         """
-        found = self.entity_types.get(entity_type)
-        return found is not None and found.linkable
+        known = self.entity_types.get(entity_type)
+        return known is not None and known.linkable
 
     @cached_property
     def _readings(self) -> dict[str, tuple[Predicate, bool]]:
-        readings = {name: (self.predicates[target], True) for name, target in self.turned.items()}
-        readings |= {name: (self.predicates[target], False) for name, target in self.mapped.items()}
-        return readings | {name: (predicate, False) for name, predicate in self.predicates.items()}
+        readings: dict[str, tuple[Predicate, bool]] = {}
+        for name, target in self.turned.items():
+            readings[name] = self.predicates[target], True
+        for name, target in self.mapped.items():
+            readings[name] = self.predicates[target], False
+        for name, predicate in self.predicates.items():
+            readings[name] = predicate, False
+        return readings
 
     @cached_property
     def _allowed(self) -> frozenset[tuple[str, str, str]]:
-        return frozenset((p.name, s, o) for p in self.predicates.values() for s, o in p.types)
+        allowed = set()
+        for predicate in self.predicates.values():
+            for subject_type, object_type in predicate.types:
+                allowed.add((predicate.name, subject_type, object_type))
+        return frozenset(allowed)
 
     @cached_property
     def groups(self) -> dict[str, int]:
@@ -256,10 +267,11 @@ def words_of(schema: Mapping[str, Any]) -> str:
     """The words of a stored schema as YAML, by the names of its types and predicates."""
     import yaml
 
-    words = {
-        part: {one["name"]: {key: one.get(key) or "" for key in keys} for one in schema[part]}
-        for part, keys in WORDS.items()
-    }
+    words: dict[str, dict[str, dict[str, Any]]] = {}
+    for part, keys in WORDS.items():
+        words[part] = {}
+        for row in schema[part]:
+            words[part][row["name"]] = {key: row.get(key) or "" for key in keys}
     return str(yaml.safe_dump(words, allow_unicode=True, sort_keys=False, width=10**6))
 
 
@@ -268,7 +280,9 @@ def with_words(schema: Mapping[str, Any], text: str, *, shown: str = "") -> dict
     named there, or reads as in the text that was `shown`, keeps its own. Raises FormatError with
     what is wrong.
     """
-    parts = {part: {one["name"]: dict(one) for one in schema[part]} for part in WORDS}
+    parts: dict[str, dict[str, dict[str, Any]]] = {}
+    for part in WORDS:
+        parts[part] = {row["name"]: dict(row) for row in schema[part]}
     before = _words_in(shown, parts)
     for (part, name, key), word in _words_in(text, parts).items():
         if word != before.get((part, name, key)):
@@ -286,10 +300,10 @@ def _words_in(text: str, parts: Mapping[str, Mapping[str, Any]]) -> dict[tuple[s
     """The words of a text, by part, name and key.
     Raises FormatError for what the parts have not.
     """
-    said = _parse_yaml(text, "words") or {}
+    named_parts = _parse_yaml(text, "words") or {}
     words: dict[tuple[str, str, str], str] = {}
-    _refuse_unknown(said, parts, "The words have")
-    for part, named in said.items():
+    _refuse_unknown(named_parts, parts, "The words have")
+    for part, named in named_parts.items():
         _refuse_unknown(named, parts[part], f"The schema’s {part} have")
         for name, by_key in named.items():
             _refuse_unknown(by_key, WORDS[part], f"{name} has")
@@ -300,12 +314,12 @@ def _words_in(text: str, parts: Mapping[str, Mapping[str, Any]]) -> dict[tuple[s
     return words
 
 
-def _refuse_unknown(said: Any, known: Iterable[str], whose: str) -> None:
-    """Nothing. Raises FormatError unless it is a mapping of what is known."""
-    if not isinstance(said, Mapping):
+def _refuse_unknown(mapping: Any, names: Iterable[str], whose: str) -> None:
+    """Nothing. Raises FormatError unless it is a mapping whose keys are among these names."""
+    if not isinstance(mapping, Mapping):
         raise FormatError(f"{whose} a name with a colon and words beneath it.")
-    for name in said:
-        if name not in known:
+    for name in mapping:
+        if name not in names:
             raise FormatError(f"{whose} no {quoted(str(name))}. Only words can change here.")
 
 
@@ -355,9 +369,9 @@ def _parse_yaml(text: str, name: str) -> Any:
 def _build(data: Mapping[str, Any], name: str) -> Schema:
     for key in ("entity_types", "predicates"):
         if not isinstance(data.get(key, []), list | tuple):
-            said = json.dumps(data[key], default=str)[:40]
+            value = json.dumps(data[key], default=str)[:40]
             raise FormatError(
-                f"The schema has a value of the wrong kind: {key} is {said}, no list."
+                f"The schema has a value of the wrong kind: {key} is {value}, no list."
             )
     try:
         types = {t.name: t for t in map(_entity_type, data["entity_types"])}
@@ -438,19 +452,7 @@ def _check(schema: Schema) -> None:
     if not schema.entity_types or not schema.predicates:
         raise FormatError("The schema has no entity types or no predicates.")
     for predicate in schema.predicates.values():
-        for pair in predicate.types:
-            for name in pair:
-                if name not in schema.entity_types:
-                    raise FormatError(
-                        f"The predicate {predicate.name} names the unknown type {quoted(name)}."
-                    )
-        if predicate.inverse is not None and predicate.inverse not in schema.predicates:
-            raise FormatError(
-                f"The predicate {predicate.name} has the unknown inverse"
-                f" {quoted(predicate.inverse)}."
-            )
-        if "{subject}" not in predicate.template or "{object}" not in predicate.template:
-            raise FormatError(f"The template of {predicate.name} lacks {{subject}} or {{object}}.")
+        _check_predicate(schema, predicate)
     for name, target in (*schema.turned.items(), *schema.mapped.items()):
         if target not in schema.predicates:
             raise FormatError(f"{name} stands for the unknown predicate {quoted(str(target))}.")
@@ -459,3 +461,18 @@ def _check(schema: Schema) -> None:
         raise FormatError(
             f"A group of exclusive predicates names the unknown {', '.join(sorted(unknown))}."
         )
+
+
+def _check_predicate(schema: Schema, predicate: Predicate) -> None:
+    for pair in predicate.types:
+        for name in pair:
+            if name not in schema.entity_types:
+                raise FormatError(
+                    f"The predicate {predicate.name} names the unknown type {quoted(name)}."
+                )
+    if predicate.inverse is not None and predicate.inverse not in schema.predicates:
+        raise FormatError(
+            f"The predicate {predicate.name} has the unknown inverse {quoted(predicate.inverse)}."
+        )
+    if "{subject}" not in predicate.template or "{object}" not in predicate.template:
+        raise FormatError(f"The template of {predicate.name} lacks {{subject}} or {{object}}.")

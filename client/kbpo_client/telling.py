@@ -22,12 +22,12 @@ def percent(figure: Json | None) -> str:
         return "–"
     low, high = figure.get("low80"), figure.get("high80")
     decimals = 0 if figure.get("n_labels", FEW) < FEW else 1
-    value, *ends = (
-        f"{100 * end:.{decimals}f}" for end in (figure["value"], low, high) if end is not None
-    )
+    value = f"{100 * figure['value']:.{decimals}f}"
     if figure.get("low95") is not None and figure["low95"] == figure.get("high95"):
         return f"{value} (all judged)"
-    return f"{value} ({'–'.join(ends)})" if len(ends) == 2 else value
+    if low is None or high is None:
+        return value
+    return f"{value} ({100 * low:.{decimals}f}–{100 * high:.{decimals}f})"
 
 
 def how_far(submission: Json) -> str:
@@ -63,17 +63,23 @@ def on_one_screen(submission: Json, board: Json | None, *, with_next: bool = Tru
     systems = {system["submission"]: system for system in shown.get("systems", ())}
     system = systems.get(submission["id"])
     figures = _figures(submission, system, shown.get("columns", ()))
-    if any(figure and figure.get("value") is not None for _, figure in figures):
-        n_labels = f"{submission['judging']['labels']:,} judgments"
-        yield f"By {n_labels}, each figure with its 80 % interval:"
-    widest = max((len(label) for label, _ in figures), default=0)
-    for label, figure in figures:
-        note = (figure or {}).get("note", "") if percent(figure) == "–" else ""
-        yield f"  {label:{widest}}  {percent(figure)}{f'  {note}' if note else ''}"
+    yield from _told_figures(figures, submission["judging"]["labels"])
     if submission["status"] in ("judging", "scored") and board is not None:
         yield _rank(submission, system, sum(map(_is_ranked, systems.values())))
     if with_next:
         yield from _next(submission)
+
+
+def _told_figures(figures: list[tuple[str, Json | None]], n_labels: int) -> Iterator[str]:
+    """Yields each figure in a line, by its label; one that there is not with what is said of it."""
+    if any(figure and figure.get("value") is not None for _, figure in figures):
+        yield f"By {n_labels:,} judgments, each figure with its 80 % interval:"
+    widest = max((len(label) for label, _ in figures), default=0)
+    for label, figure in figures:
+        line, note = percent(figure), (figure or {}).get("note", "")
+        if line == "–" and note:
+            line = f"{line}  {note}"
+        yield f"  {label:{widest}}  {line}"
 
 
 def _plan(submission: Json) -> Iterator[str]:
@@ -92,14 +98,14 @@ def _figures(submission: Json, system: Json | None, columns: Any) -> list[tuple[
         return [(column["label"], system[column["name"]]) for column in columns]
     labels = {column["name"]: column["label"] for column in columns}
     scores = [score for score in submission["scores"] if score["method"] == "centred"]
-    first: dict[str, Json] = {}
+    score_of: dict[str, Json] = {}
     for score in scores:
         if score["criterion"] == scores[0]["criterion"]:
-            first.setdefault(score["quantity"], score)
+            score_of.setdefault(score["quantity"], score)
+    if not labels:
+        return list(score_of.items())
     return [
-        (label, first[quantity])
-        for quantity, label in (labels or {name: name for name in first}).items()
-        if quantity in first
+        (label, score_of[quantity]) for quantity, label in labels.items() if quantity in score_of
     ]
 
 
