@@ -22,6 +22,7 @@ from formats.limits import Limits
 from formats.messages import Report
 from formats.opening import Source, open_text
 from formats.scores import LARGEST, OUTSIDE, Judge, names_ids, read_scores, read_scores_by_id
+from formats.tables import NAMED
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
@@ -70,6 +71,8 @@ class Taken:
     """Those of things that the judge had scored before: the first score stays"""
     averaged: int = 0
     """Texts that several systems wrote, of which a file had several scores: their mean counts"""
+    lacking: Sequence[str] = ()
+    """Runs that nobody has confirmed and of which the judge has not scored all"""
 
     @property
     def sentence(self) -> str:
@@ -87,6 +90,10 @@ class Taken:
                 f" {self.averaged:,} texts that several systems wrote had several scores each:"
                 " their mean counts."
             )
+        if self.lacking:
+            names = ", ".join(f"“{name}”" for name in self.lacking[:NAMED])
+            more = f" and {len(self.lacking) - NAMED:,} more" if len(self.lacking) > NAMED else ""
+            sentence += f" Drafts that it has not scored whole: {names}{more}."
         return sentence
 
 
@@ -191,8 +198,15 @@ def take_file(track: Track, source: Source, named: Name | None, who: User) -> di
         row = _scorer(track, named_so, who)
         means = [(instance, fmean(values)) for instance, values in values_of.items()]
         averaged = sum(len(set(values)) > 1 for values in values_of.values())
-        taken[str(row)] = replace(_store(row, means), averaged=averaged)
+        stored = _store(row, means)
+        taken[str(row)] = replace(stored, averaged=averaged, lacking=_lacking(track, named_so))
     return taken
+
+
+def _lacking(track: Track, named: Name) -> list[str]:
+    """The runs of which a judge has not scored all: drafts, since others keep a file waiting."""
+    scored = _scored(track, named)
+    return [name for name, own in systems(track).items() if not scored.issuperset(own.values())]
 
 
 def _read(

@@ -378,6 +378,7 @@ def test_a_draft_that_nobody_confirms_keeps_no_scores_waiting(
                 file.write_text("id,value\n" + "".join(f"{one},0.5\n" for one in numbers))
             [taken] = take_file(world.track, file, named, world.admin).values()
             assert taken.stored == 4
+            assert "Drafts that it has not scored whole: “B”." in taken.sentence
         half = written(rows_for(world)[:6])
         with pytest.raises(BadFile, match="no score for 2 of 4 outputs of “B”"):
             take_file(world.track, half, Name("half", others), world.admin)
