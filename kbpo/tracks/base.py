@@ -761,11 +761,14 @@ class Track(ABC):
         """Yields the lines of a file that the track accepts, for people who have none yet."""
         return ()
 
-    def how_drawn(self) -> str:
-        """How samples are drawn here, in the words of what is judged."""
-        if self.track.design == "poisson":
+    def how_drawn(self, design: str = "") -> str:
+        """How samples are drawn here, or would be by another design, in the words of what is
+        judged.
+        """
+        drawn = design or self.track.design
+        if drawn == "poisson":
             return f"each {self.words.item} at most once, with a chance of its own"
-        return str(self.track.get_design_display())
+        return str(dict(self.track.Design.choices)[drawn])
 
     def wrong_presentation(self) -> str:
         """Why what systems write cannot be shown as the track says, as a sentence;

@@ -771,6 +771,14 @@ def test_a_track_of_texts_says_what_is_asked_and_what_a_line_says(
     assert all(sentence in guidelines for sentence in instructions["guide"])
 
 
+def test_a_track_of_texts_is_edited_in_its_own_words(as_user: AsUser, toy: Toy) -> None:
+    texts("answers", *ASKED)
+    told = as_user("Admin").get(reverse("desk-track-describe", args=["texts"])).content.decode()
+    assert "each answer at most once" in told and "each relation" not in told
+    assert "types and relations" not in told and "answer_correctness”" not in told
+    assert "“Whether passages show that an answer is right”" in told
+
+
 def test_of_a_form_of_its_own_no_other_example_is_offered(client: Client) -> None:
     form = declare(GOOD + "guide: [Read it twice.]\n")
     texts(f"form-{form.name}", *SOURCES)

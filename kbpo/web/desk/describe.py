@@ -17,6 +17,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
+from annotation.interfaces.registry import interface_of
 from annotation.platforms.registry import fee_rate_of
 from annotation.questions.ask import terms_of
 from formats.messages import FormatError
@@ -123,6 +124,8 @@ class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
         criteria = [(criterion.name, criterion.label) for criterion in kind.criteria]
         self.fields["distribution"] = forms.ChoiceField(choices=shown, label="What counts the same")
         self.fields["criterion"] = forms.ChoiceField(choices=criteria, label="What is judged")
+        designs = [(name, kind(instance).how_drawn(name)) for name in Track.Design.values]
+        self.fields["design"] = forms.ChoiceField(choices=designs, label="How the sample is drawn")
         if not issubclass(kind, TrackWithRecall):
             del self.fields["scope"]
         if not kind.presents:
@@ -237,7 +240,7 @@ class PriceForm(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         price = self.instance
-        asked = f"“{price.interface}”"
+        asked = f"“{interface_of(price.interface).title}”"
         why = "Fixed: the track is closed." if price.track.status == "closed" else ""
         labels = {
             "reward": f"Price of one answer to {asked}, in dollars",
@@ -314,7 +317,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
             messages.warning(request, past)
         return redirect("track" if track.status != "draft" else "desk-track", slug=slug)
     status = 422 if request.method == "POST" else 200
-    context = {"track": track, "forms": forms_, "status": status}
+    has_schema = bool(class_of(track.kind).words.schema)
+    context = {"track": track, "forms": forms_, "status": status, "has_schema": has_schema}
     return render(request, "desk/describe.html", context, status=status)
 
 

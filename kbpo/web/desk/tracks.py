@@ -108,7 +108,10 @@ class TrackForm(forms.Form):
         help_text="0.030 is ±3 points, of the 80 % interval.",
     )
     design = forms.ChoiceField(
-        choices=Track.Design.choices,
+        choices=[
+            ("poisson", "each at most once, with a chance of its own"),
+            ("iid", Track.Design.IID.label),
+        ],
         initial="poisson",
         label="How the sample is drawn",
         help_text=(
