@@ -32,6 +32,8 @@ class Study:
     """Correlation of the model with what people think on average; 0 without metrics and judges"""
     is_prior: bool
     """Whether nothing was measured here yet"""
+    leans: bool = False
+    """Whether another study counts beside what was measured here"""
 
     def judgments(
         self, half_width: float, *, people: int = 1, aided: bool = True, level: float = 0.8
@@ -84,13 +86,14 @@ def study_of(kind: Kind, criterion: str, told: Mapping[str, Any]) -> Study | Non
         tuple(measured["warnings"]),
         None,
     )
-    if prior is not None and components.warnings:  # too few were asked twice to tell it by itself
+    leans = prior is not None and bool(components.warnings)  # too few were asked twice
+    if prior is not None and leans:
         components = with_prior(components, sigma_f2=prior[1], sigma_a2=prior[0])
     if components.sigma_f2 < 0 or components.sigma_a2 < 0:
         return None
     r = (told.get("together") or {}).get("r") or 0.0
     explained = r * r * (sigma_f2 + sigma_a2)
-    return Study(components, _without_noise(explained, components.sigma_f2), False)
+    return Study(components, _without_noise(explained, components.sigma_f2), False, leans)
 
 
 def _without_noise(explained: float, sigma_f2: float) -> float:
