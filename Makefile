@@ -17,8 +17,9 @@ INSTALLED := $(VENV)/.installed
 TOOLS := $(VENV)/.tools
 ARGS ?=
 # Test processes side by side; each has servers of its own (tests/apart.py). JOBS=0: one process. One more than there
-# are processors: tests that play the running service wait a third of their time.
-JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# are processors for this process, at most nine: tests that play the running service wait a third of their time.
+JOBS ?= $(shell $(PYTHON) -c 'import os; \
+	print(1 + min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()))')
 # How often each process is killed in a soak.
 KILLS ?= 200
 PYTEST := $(RUN) -m pytest -p tests.apart -n $(JOBS) --dist worksteal

@@ -17,8 +17,10 @@ who read its judgments would predict (`LeakTest`, made by `kbpo.sampling.leaks`)
 its team had submitted that earlier run itself.
 
 Who judges learns what was drawn, and of it what is right. So what any of a team's people were asked
-about counts for the run that they decide on after that as if it had been shown to them: it was
-drawn for sure. Who is an admin may look at all judgments, and so has the team of one seen them all.
+about counts for the run that they decide on after that as drawn for sure; and since what they were
+not asked tells, too, the runs that it was drawn for count as if the team had submitted them. Of a
+run of which they were asked nothing they learn that: with n draws, of the order of 1/n. Who is an
+admin may look at all judgments, and so has the team of one seen them all.
 
 All of these follow from conditioning on the state at that moment, which is right whatever the team
 looked at; what is left to others' judgments is only what the team could know nothing of.
@@ -43,7 +45,7 @@ from kbpo.inclusion.route import Private
 from kbpo.inclusion.thresholds import Thresholds
 from kbpo.instances.models import Target
 from kbpo.prepared import Prepared
-from kbpo.sampling.models import LeakTest
+from kbpo.sampling.models import LeakTest, Sample
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Ids
@@ -67,14 +69,28 @@ def earlier(submission: Submission) -> list[int]:
 
     Those of its own team, of teams that share a member with it, also one that has left, or
     whose run one of its members uploaded, all if an admin belongs to it, those of closed
-    tracks, and those whose answers it seems to have been made from; each only if its sample was
-    drawn by then. What became of it later does not matter: a withdrawn one was seen, and a
-    draft shows nothing.
+    tracks, those whose samples its people judged a part of, and those whose answers it seems to
+    have been made from; each only if its sample was drawn by then. What became of it later does
+    not matter: a withdrawn one was seen, and a draft shows nothing.
     """
+    return _earlier(submission, _asked(submission))
+
+
+def _earlier(submission: Submission, asked_about: Ids) -> list[int]:
     when = decided(submission)
+    if _People.of(submission).sees_all:
+        return _sampled(submission, when, Q())
     of_all = Q(track__status=Track.Status.CLOSED, track__closed_at__lte=when)
-    leaked = Q(pk__in=read_from(submission))
-    return _sampled(submission, when, _of_its_people(submission) | of_all | leaked)
+    known = Q(pk__in=read_from(submission) | _drawn_for(asked_about, when))
+    return _sampled(submission, when, _of_its_people(submission) | of_all | known)
+
+
+def _drawn_for(targets: Ids, when: datetime) -> set[int]:
+    """The submissions that had any of these targets in their samples by then."""
+    if not targets.size:
+        return set()
+    drawn = Sample.objects.filter(target__in=targets.tolist(), batch__drawn_at__lte=when)
+    return set(drawn.values_list("batch__submission", flat=True))
 
 
 def read_from(submission: Submission) -> set[int]:
@@ -132,12 +148,8 @@ class _People:
 
 
 def _of_its_people(submission: Submission) -> Q:
-    """The runs of everybody who belongs to the team now or did before, and of all their teams; all
-    runs where one of them is an admin.
-    """
+    """The runs of everybody who belongs to the team now or did before, and of all their teams."""
     people = _People.of(submission)
-    if people.sees_all:
-        return Q(pk__isnull=False)  # an empty condition would drop out of a union
     return Q(team__in=people.teams) | Q(user__in=people.users)
 
 
@@ -225,7 +237,7 @@ def shown_to(pool: Pool, submission: Submission) -> Bools:
 
 
 def _shown_to(pool: Pool, submission: Submission, asked_about: Ids) -> Bools:
-    known = np.concatenate([_targets(earlier(submission)), asked_about])
+    known = np.concatenate([_targets(_earlier(submission, asked_about)), asked_about])
     return np.isin(pool.target_id, known) | _public(pool, decided(submission))
 
 

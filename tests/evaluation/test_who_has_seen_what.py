@@ -18,7 +18,7 @@ from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Estimate
-from kbpo.inclusion.disclosure import disclosed, earlier
+from kbpo.inclusion.disclosure import disclosed, earlier, earlier_of_its_people
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.money.purpose import Purpose
@@ -140,8 +140,25 @@ def test_what_somebody_of_the_team_was_asked_was_drawn_for_sure_whenever_it_is_a
         return set(pool.target_id[disclosed(pool)[1].certainty].tolist())
 
     assert certain() == mine & set(early) != set()
+    pool = read_pool(toy.track, [first.pk, row.pk])
+    rest = set(pool.target_id[disclosed(pool)[1].unjudged].tolist())
+    assert rest == mine - set(early), "what was not put before them tells as well"
     world.judge(row)
     assert certain() == mine & set(early), "what was asked of them afterwards tells nothing"
+
+
+def test_the_team_of_an_admin_has_seen_every_judgment_and_its_plan_tells_none(toy: Toy) -> None:
+    world = Replay.of(toy, 60, SHARE)
+    first = world.judge(world.upload("Patterns", range(60)))
+    row = world.upload("Neural", range(0, 60, 2))
+    assert earlier(row) == []
+    toy.teams["Neural"].members.add(toy.users["Admin"])
+    assert earlier(row) == [first.pk] and earlier_of_its_people(row) == []
+    mine = {world.target[at] for at in range(0, 60, 2)}
+    seen = seen_by(world, row)
+    pool = read_pool(toy.track, [first.pk, row.pk])
+    assert set(pool.target_id[seen.certainty].tolist()) == mine & set(judged_targets(world))
+    assert set(pool.target_id[seen.unjudged].tolist()) == mine - set(judged_targets(world))
 
 
 @pytest.mark.statistical
