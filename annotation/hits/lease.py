@@ -161,10 +161,6 @@ EARNS = f"""
 """How many HITs are open, what they earn, how long they take: gold in hand as above."""
 
 
-LEASES = 12
-"""Leases after which a page that goes on saving holds its question no longer"""
-
-
 @dataclass(frozen=True)
 class Offer:
     """What is open to somebody: how many questions, up to a limit, and what they earn together."""
@@ -294,13 +290,6 @@ def lease_time(interfaces: Iterable[str] = ()) -> timedelta:
     )
 
 
-def longest(time: timedelta) -> timedelta:
-    """Return how long a question stays in somebody's hands in all, however often its page is heard
-    of: the sample that waits for it is read in the order of its questions.
-    """
-    return LEASES * time
-
-
 def lease_time_of(hit: HIT) -> timedelta:
     """How long the questions of a HIT stay with a worker who does nothing."""
     return lease_time(question.interface for question in hit.questions.all())
@@ -367,12 +356,11 @@ def renew(
     *,
     questions: Iterable[Question] = (),
 ) -> bool:
-    """Whether the lease still held and was renewed, within `longest`; a draft is kept with it. Who
-    has its questions already passes them.
+    """Whether the lease still held and was renewed; a draft is kept with it. Who has its questions
+    already passes them.
     """
     asked = questions or assignment.hit.questions.all()
-    time = lease_time(question.interface for question in asked)
-    until = min(clock.now() + time, assignment.accepted_at + longest(time))
+    until = clock.now() + lease_time(question.interface for question in asked)
     fields: dict[str, object] = {"leased_until": until}
     if draft is not None:
         fields["draft"] = draft
@@ -385,14 +373,11 @@ def renew(
 @transaction.atomic
 def revive(assignment: Assignment) -> bool:
     """Whether a lease that ran out was taken up again, which it can be while its place is free
-    (`is_free`), it was not held for as long as anything may be (`longest`), and no team that its
-    worker has joined has a stake in it.
+    (`is_free`) and no team that its worker has joined has a stake in it.
     """
     row = Assignment.objects.select_for_update(of=("self",)).get(pk=assignment.pk)
     hit = HIT.objects.select_for_update(of=("self",)).get(pk=row.hit_id)
     if row.status != "returned" or not is_free(hit, row) or has_stake(row.worker_id, hit.pk):
-        return False
-    if row.status_since - row.accepted_at >= longest(lease_time_of(hit)):
         return False
     now = clock.now()
     row.move(

@@ -107,27 +107,6 @@ def test_a_worker_never_meets_a_target_twice_not_even_on_another_track(
 
 
 @pytest.mark.django_db
-def test_a_page_that_goes_on_saving_does_not_hold_its_question_for_ever(
-    published: Submission, clients: list[Client]
-) -> None:
-    HIT.objects.update(max_assignments=1)
-    address = take(clients[0])
-    held = Assignment.objects.get()
-    longest = lease.longest(lease.lease_time_of(held.hit))
-    assert clients[0].post(f"{address}draft/", GOOD).status_code == 200
-    begun = timezone.now() - longest
-    Assignment.objects.update(accepted_at=begun)
-    clients[0].post(f"{address}draft/", GOOD)
-    held.refresh_from_db()
-    assert held.leased_until == begun + longest
-    assert collect.tick() == 1
-    refused = clients[0].post(f"{address}draft/", GOOD)
-    assert refused.status_code == 409 and refused.json()["late"]
-    assert take(clients[1]) != ""
-    assert Assignment.objects.filter(hit=held.hit, status="leased").exclude(pk=held.pk).exists()
-
-
-@pytest.mark.django_db
 def test_an_abandoned_question_returns_and_goes_to_somebody_else(
     published: Submission, clients: list[Client]
 ) -> None:
