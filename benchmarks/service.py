@@ -3,7 +3,7 @@ pages, answers, leases, the board, and nothing.
 
 usage: python -m benchmarks.service [ROW ...] [--hits 22000] [--seconds 20]
 
-ROW is empty, lease, answer, veteran, answers, people, few, idle, board, owner or (default) all.
+ROW is empty, lease, answer, veteran, answers, people, idle, few, board, owner or (default) all.
 Only `empty` is about a service that has no question yet; `answer` is what one answer takes of
 processors, in this process and the database's: it compares on a busy machine, too. PostgreSQL and
 Redis are the embedded ones, the site is gunicorn with the workers and threads of the Dockerfile,
@@ -644,10 +644,10 @@ def measure(site: Site, folder: Path, rows: list[str], hits: int, seconds: float
             answers(site, seconds)
         if "people" in rows:
             slow_people(site, 2 * seconds)
-        if "few" in rows:
-            few(site)
         if "idle" in rows:
             idle(site, 60)
+        if "few" in rows:
+            few(site)
         if pages := [name for name in ("board", "owner") if name in rows]:
             # Last: people are asked about other relations there, which nobody here could answer.
             site.stop()
@@ -668,8 +668,8 @@ def main() -> None:
         "veteran",
         "answers",
         "people",
-        "few",
         "idle",
+        "few",
         "board",
         "owner",
     ]
