@@ -15,7 +15,7 @@ from django.conf import settings
 from django.contrib.messages import get_messages
 from django.core.cache import cache
 from django.core.paginator import Paginator
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
@@ -512,10 +512,11 @@ def facts(track: Track, shown: Board) -> dict[str, Any]:
         target__kind=kind.target_kind,
         source__in=("crowd",) if recall_of(track) else ("crowd", "import"),
     ).exclude(value={})
-    elsewhere = Question.objects.filter(pk=OuterRef("question")).exclude(track=track)
+    ours = Question.objects.filter(track=track).values("pk")  # looked up once, not for each label
+    here = Q(question=None) | Q(question__in=ours)
     counted = labels.aggregate(
         judged=Count("target", distinct=True),
-        here=Count("target", distinct=True, filter=~Exists(elsewhere)),
+        here=Count("target", distinct=True, filter=here),
         imported=Count("pk", filter=Q(source="import")),
     )
     return {
