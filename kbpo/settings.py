@@ -159,10 +159,10 @@ MIDDLEWARE = [
     "kbpo.web.policy.PolicyMiddleware",  # above all that answers by itself: files, redirects
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "kbpo.web.places.PlacesMiddleware",  # above all that may drop an answer that holds a place
     "kbpo.web.patience.PatienceMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
-    "kbpo.web.places.PlacesMiddleware",
     "kbpo.web.bodies.BodyLimitMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",

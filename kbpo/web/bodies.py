@@ -18,6 +18,9 @@ BESIDE_THE_FILE = MEGABYTE
 """What a form may say besides its file, in bytes"""
 JUDGING, LONGEST_ANSWER = "/annotate/", MEGABYTE
 """Where people answer, and what an answer or a draft has at most: each is kept as it was sent"""
+TOO_LONG = (
+    "Your answer is longer than a megabyte, which is the most. It was not stored: shorten it."
+)
 API = "api-"
 """How the names of its addresses begin: it asks who sends before it reads anything"""
 UPLOADS = ("submit", "api-submissions")
@@ -52,7 +55,7 @@ class BodyLimitMiddleware:
         """
         size = size_of(request)
         if request.path.startswith(JUDGING):
-            return page(request, 413) if size > LONGEST_ANSWER else None
+            return page(request, 413, TOO_LONG) if size > LONGEST_ANSWER else None
         if size > max(int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE), _most(request)):
             return page(request, 413)
         name = taker_of(request, request.resolver_match)

@@ -67,13 +67,22 @@ CODES = {
 
 
 def page(request: HttpRequest, status: int, sentence: str = "") -> HttpResponse:
-    """The page (or, under /api/, the JSON) that says what happened and what to do."""
+    """The page (or, under /api/ and for a page's script, the JSON) that says what happened and what
+    to do.
+    """
     title, advice = SENTENCES[status]
     if request.path.startswith("/api/"):
         detail = sentence or f"{title}. {advice}"
         return JsonResponse({"error": CODES[status], "detail": detail}, status=status)
+    if _is_script(request):
+        return JsonResponse({"error": sentence or advice}, status=status)
     context = {"title": title, "sentence": sentence or advice, "status": status}
     return render(request, "error.html", context, status=status)
+
+
+def _is_script(request: HttpRequest) -> bool:
+    """Return whether a page's script asks, which shows the sentence on its page."""
+    return request.headers.get("Accept") == "application/json"
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -134,7 +143,7 @@ def busy(request: HttpRequest, error: BaseException) -> HttpResponse:
     response: HttpResponse
     if request.path.startswith("/api/"):
         response = JsonResponse({"error": "busy", "detail": advice}, status=503)
-    elif request.headers.get("Accept") == "application/json":  # a page's script, which shows it
+    elif _is_script(request):
         response = JsonResponse({"error": advice}, status=503)
     else:
         context = {"title": title, "sentence": advice, "status": 503}

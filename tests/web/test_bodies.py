@@ -20,7 +20,7 @@ from django.urls import NoReverseMatch, URLResolver, get_resolver, reverse
 from kbpo.accounts.models import Token
 from kbpo.submissions import receive
 from kbpo.submissions.models import Submission
-from kbpo.web.bodies import LONGEST_ANSWER, OF_ADMINS, UPLOADS
+from kbpo.web.bodies import LONGEST_ANSWER, OF_ADMINS, TOO_LONG, UPLOADS
 from tests.conftest import Toy
 
 As = Callable[[str], Client]
@@ -58,6 +58,21 @@ def test_an_answer_is_shorter_than_a_file(page: str, client: Client, toy: Toy) -
     answer = post(client, f"/annotate/{page}/", size=LONGEST_ANSWER + 1)
     assert answer.status_code == 413
     assert post(client, "/ask/", size=LONGEST_ANSWER + 1, body=BytesIO()).status_code != 413
+
+
+def test_a_pages_script_is_told_that_its_answer_is_too_long(client: Client, toy: Toy) -> None:
+    size = LONGEST_ANSWER + 1
+    answer = post(client, "/annotate/x/", size=size, Accept="application/json")
+    assert answer.status_code == 413 and answer.json() == {"error": TOO_LONG}
+
+
+def test_nothing_outside_drops_an_answer_that_holds_a_place(settings: Any) -> None:
+    outside = settings.MIDDLEWARE[: settings.MIDDLEWARE.index("kbpo.web.places.PlacesMiddleware")]
+    assert [one.rpartition(".")[2] for one in outside] == [
+        "PolicyMiddleware",
+        "SecurityMiddleware",
+        "WhiteNoiseMiddleware",
+    ]
 
 
 def test_nobody_else_is_read_where_files_are_sent(as_user: As, toy: Toy) -> None:

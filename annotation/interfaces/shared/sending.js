@@ -7,15 +7,19 @@ const PAUSE = 2000; // milliseconds after which a busy site is asked once more
 /** Posts the form to a page of ours that answers a script; with a fresh token once more if that is all that was wrong,
  * and once more where the site was busy: what comes twice is stored once. */
 export async function post(form, url) {
-  for (let turn = 0; ; turn += 1) {
+  let waited = false;
+  let renewed = false;
+  for (;;) {
     const reply = await fetch(url, { method: "POST", body: new FormData(form), headers: { Accept: "application/json" }, signal: AbortSignal.timeout(20000) });
     const said = await reply.json();
-    if (reply.status === 503 && !turn) {
+    if (reply.status === 503 && !waited) {
+      waited = true;
       await new Promise((go) => { setTimeout(go, PAUSE); });
       continue;
     }
     const token = form.elements.csrfmiddlewaretoken;
-    if (!said.csrf || !token || turn) return { reply, said };
+    if (!said.csrf || !token || renewed) return { reply, said };
+    renewed = true;
     token.value = said.csrf;
   }
 }
