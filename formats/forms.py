@@ -418,7 +418,7 @@ class _Reader:
             return ""
         if len(shown) > most or _UNPRINTABLE.search(value):
             sentence = (
-                f"{len(value):,} characters; at most {most:,} that can be printed. Shorten it."
+                f"{len(shown):,} characters; at most {most:,} that can be printed. Shorten it."
             )
             self.wrong("schema.form", node, path, sentence)
             return ""

@@ -63,8 +63,8 @@ class Study:
 
 def study_of(kind: Kind, criterion: str, told: Mapping[str, Any]) -> Study | None:
     """What is planned from, given what an evaluation stored of a criterion's worth; None where
-    neither this track nor another study tells. Another study counts as long as few outputs here
-    have two judgments.
+    neither this track nor another study tells. Another study counts as long as what was measured
+    here comes with a warning: few outputs have two judgments, or a variance is below zero.
     """
     measured = told.get("components")
     prior = kind.priors.get(criterion)
@@ -86,7 +86,7 @@ def study_of(kind: Kind, criterion: str, told: Mapping[str, Any]) -> Study | Non
         tuple(measured["warnings"]),
         None,
     )
-    leans = prior is not None and bool(components.warnings)  # too few were asked twice
+    leans = prior is not None and bool(components.warnings)
     if prior is not None and leans:
         components = with_prior(components, sigma_f2=prior[1], sigma_a2=prior[0])
     if components.sigma_f2 < 0 or components.sigma_a2 < 0:

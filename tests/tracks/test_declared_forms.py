@@ -323,7 +323,7 @@ def _hears_how_its_own_text_fared(row: Submission) -> None:
     pairs = kind.describe(row.pk, [one.pk for one in predictions[:4]], public=False)
     own_firsts = [not target.content["texts"][0].startswith("A fair") for target in targets]
     wins = [value if own else 1 - value for value, own in zip(values, own_firsts, strict=False)]
-    words = {1.0: "its own chosen", 0.0: "the other chosen", 0.5: "a tie"}
+    words = {1.0: "its own chosen", 0.0: "the other chosen", 0.5: "neither ahead"}
     assert [pair.votes for pair in pairs] == [*(f"{words[win]}: 1 person" for win in wins), ""]
     assert [pair.said[0].value for pair in pairs] == [*wins, None]
     assert all(pair.right is None for pair in pairs)

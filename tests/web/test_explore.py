@@ -229,7 +229,7 @@ def test_a_run_is_listed_by_the_name_of_an_entity(
 
 def test_pages_keep_the_order_that_was_chosen(row: Submission) -> None:
     explorer = Explorer(row, public=False)
-    for sort in SORTS:
+    for sort in set(SORTS) - {"worst"}:
         for verdict in ("", "judged", "unjudged"):
             found = listed(explorer, sort=sort, verdict=verdict)
             by_pk = row.predictions.in_bulk(found)
@@ -237,8 +237,7 @@ def test_pages_keep_the_order_that_was_chosen(row: Submission) -> None:
             keys = [
                 (by_pk[pk].confidence or -1.0, pk) if by_confidence else (0, pk) for pk in found
             ]
-            if sort != "worst":
-                assert keys == sorted(keys, reverse=sort == "sure"), (sort, verdict)
+            assert keys == sorted(keys, reverse=sort == "sure"), (sort, verdict)
 
 
 def test_the_worst_come_first_of_what_is_judged(row: Submission, toy: Toy) -> None:

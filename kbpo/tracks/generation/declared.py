@@ -552,5 +552,5 @@ def _fared(value: float | None) -> str:
     """How often a text was chosen, in words; nothing where nobody was asked."""
     if value is None:
         return ""
-    words = {0.0: "the other chosen", 0.5: "a tie", 1.0: "its own chosen"}
-    return words.get(value, f"its own chosen by {value:.0%}")
+    words = {0.0: "the other chosen", 0.5: "neither ahead", 1.0: "its own chosen"}
+    return words.get(value, f"its own ahead in {100 * value:.0f}\u00a0%, a tie counting half")

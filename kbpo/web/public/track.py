@@ -102,7 +102,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "baseline_command": baseline_command(track),
         "install_command": install_command(),
         "site": settings.SITE_URL.rstrip("/"),
-        "offline": recall_of(track) is not None or kind.words.fields,
+        "offline": reads_offline(track),
         "downloads": downloads,
         "whole": _whole(track, downloads),
         "release": next((file for file in downloads if file["name"].startswith("Release ")), None),
@@ -235,6 +235,11 @@ def _size(track: Track, n: int, name: str, lines: Callable[[int], Iterator[str]]
         size = about_bytes(n, lines)
         cache.set(key, size, SIZES_KEPT)
     return int(size)
+
+
+def reads_offline(track: Track) -> bool:
+    """Return whether the command line can check a file of this track without the service."""
+    return recall_of(track) is not None or bool(kind_of(track).words.fields)
 
 
 def baseline_command(track: Track) -> str:

@@ -28,6 +28,7 @@ from kbpo.web.public.track import (
     baseline_command,
     made_too_often,
     output_of_baseline,
+    reads_offline,
 )
 from kbpo.web.zipped import zipped
 
@@ -81,6 +82,7 @@ def _head(track: Track) -> dict[str, bytes]:
         "site": settings.SITE_URL.rstrip("/"),
         "page": reverse("track", args=[track.slug]),
         "install_command": install_command(),
+        "offline": reads_offline(track),
         "command": command,
         "file": "baseline.jsonl" if command else "FILE",
         "files": files,
