@@ -26,11 +26,13 @@ from annotation.models import (
     Worker,
 )
 from annotation.platforms.registry import local_names
+from annotation.workers.asked import keep_asked
 from annotation.workers.models import Application, Leaving, TutorialRun
 from annotation.workers.teach import take_back
 from kbpo import clock
 from kbpo.accounts.audit import ERASED, forget, note
 from kbpo.accounts.belongings import delete_belongings
+from kbpo.accounts.close import close
 from kbpo.accounts.close import forget as forget_person
 from kbpo.accounts.models import User
 from kbpo.instances.record import rename_person
@@ -188,6 +190,8 @@ def _erase(worker: Worker) -> None:
     with connection.cursor() as cursor:
         cursor.execute(REMARKS, [worker.pk])
     user, worker.user = worker.user, None
+    if user is not None and keeps_what_was_asked(user):
+        keep_asked(worker.pk, user.pk)
     _erase_words_about(worker)
     before, worker.handle, worker.last_seen_at = worker.handle, secrets.token_hex(16), None
     forget(f"worker:{before}", f"worker:{worker.handle}")
@@ -198,14 +202,28 @@ def _erase(worker: Worker) -> None:
         _close(user)
 
 
+def keeps_what_was_asked(user: User) -> bool:
+    """Whether what somebody was asked is noted with their account when they leave: the teams know
+    of it that they belong to, or did.
+    """
+    return is_more(user) or user.former_teams.exists()
+
+
+def is_more(user: User) -> bool:
+    """Whether an account is more than an annotator's, and stays when they leave."""
+    return user.is_staff or user.is_researcher or user.teams.exists()
+
+
 def _close(user: User) -> None:
     """Deletes an account that was an annotator's alone; takes the role off one that is more, and
-    what they wrote when they asked for it.
+    what they wrote when they asked for it. Who belongs to no team any more leaves a number.
     """
-    if user.is_staff or user.is_researcher or user.teams.exists():
+    if keeps_what_was_asked(user):
         user.is_annotator = user.is_volunteer = False
         user.save(update_fields=["is_annotator", "is_volunteer"])
         Application.objects.filter(user=user).delete()
+        if not is_more(user):
+            close(user)
     else:
         forget_person(user)
         user.delete()

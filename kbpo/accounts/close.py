@@ -13,7 +13,8 @@ from kbpo.accounts.teams import ROLES, CannotChange, remove, role_text
 CLOSED = "closed-"
 """How the name of a closed account begins; its number follows"""
 STAYS = {
-    "accounts.Team_former.user": "What they have seen, their teams have seen: no run may forget it",
+    "accounts.Former.user": "What they have seen, their teams have seen: no run may forget it",
+    "annotators.WasAsked.user": "What they were asked as annotators, their teams know: likewise",
 }
 """What would go with a person, and stays although their account is closed: why"""
 

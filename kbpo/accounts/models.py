@@ -36,6 +36,9 @@ class User(AbstractUser):
         default=False,
         help_text="An annotator whom nobody invited: judges only on tracks that take volunteers",
     )
+    admin_since = models.DateTimeField(
+        null=True, help_text="When they first became an admin; stays, for what they saw they know"
+    )
 
     class Meta(AbstractUser.Meta):
         db_table_comment = "People who log in; roles are flags"
@@ -44,6 +47,10 @@ class User(AbstractUser):
         """Saves the row. Where its password is another one, by a page or in a shell, all tokens are
         revoked: whoever changes a password has a reason.
         """
+        if self.is_staff and self.admin_since is None:
+            self.admin_since = clock.now()
+            if (columns := kwargs.get("update_fields")) is not None:
+                kwargs["update_fields"] = [*columns, "admin_since"]
         changes = self.pk is not None and getattr(self, "_password", None) is not None
         with transaction.atomic():
             super().save(*args, **kwargs)
@@ -97,6 +104,7 @@ class Team(models.Model):
     )
     former = models.ManyToManyField(
         User,
+        through="Former",
         related_name="former_teams",
         blank=True,
         help_text="Who left: what they have seen, a team that they join has seen",
@@ -123,6 +131,9 @@ class Membership(models.Model):
     news_read_at = models.DateTimeField(
         null=True, help_text="Up to when they have read what happened to the team's runs"
     )
+    joined_at = models.DateTimeField(
+        null=True, default=clock.now, help_text="Null: before this was noted"
+    )
 
     class Meta:
         db_table = "accounts_team_members"
@@ -131,6 +142,22 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user_id} in {self.team_id}"
+
+
+class Former(models.Model):
+    """Somebody belonged to a team once, and left it."""
+
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="left_by")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="left")
+    joined_at = models.DateTimeField(null=True, help_text="Null: before this was noted")
+
+    class Meta:
+        db_table = "accounts_team_former"
+        db_table_comment = "Who belonged to which team, and left it"
+        unique_together = (("team", "user"),)
+
+    def __str__(self) -> str:
+        return f"{self.user_id} once in {self.team_id}"
 
 
 def _digest(secret: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from kbpo.accounts.audit import note
-from kbpo.accounts.models import Membership, Team, User
+from kbpo.accounts.models import Former, Membership, Team, User
 
 ROLES = {
     "owner": "an owner",
@@ -94,8 +94,10 @@ def remove(team: Team, user: User, who: User, why: str = "") -> int:
     if team.members.exclude(pk=user.pk).exists():
         _check_other_owner(team, user)
     team.owners.remove(user)
+    joined_at = Membership.objects.get(team=team, user=user).joined_at
     team.members.remove(user)
-    team.former.add(user)
+    # Who came back and leaves again has seen what they saw the first time.
+    Former.objects.get_or_create(team=team, user=user, defaults={"joined_at": joined_at})
     action = "leave team" if who == user else "remove from team"
     note(action, f"team:{team.slug}", who=who, why=why, before=user.get_username())
     if who == user:

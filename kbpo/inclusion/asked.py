@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from django.utils.module_loading import import_string
 
-TELLER = "annotation.hits.asked.asked_about"
+TELLER = "annotation.workers.asked.asked_about"
 Teller: TypeAlias = Callable[[Collection[int], datetime], set[int]]
 
 

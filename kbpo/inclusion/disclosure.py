@@ -20,7 +20,9 @@ Who judges learns what was drawn, and of it what is right. So what any of a team
 about counts for the run that they decide on after that as drawn for sure; and since what they were
 not asked tells, too, the runs that it was drawn for count as if the team had submitted them. Of a
 run of which they were asked nothing they learn that: with n draws, of the order of 1/n. Who is an
-admin may look at all judgments, and so has the team of one seen them all.
+admin may look at all judgments, and so has the team of one seen them all. Who belonged to a team
+and who was an admin is taken as it was when it decided, and what somebody was asked is kept when
+they leave: what comes after a decision changes nothing of its score.
 
 All of these follow from conditioning on the state at that moment, which is right whatever the team
 looked at; what is left to others' judgments is only what the team could know nothing of.
@@ -29,11 +31,11 @@ looked at; what is left to others' judgments is only what the team could know no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 import numpy as np
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from kbpo import clock
 from kbpo.corpus.fetch import fetch
@@ -71,26 +73,10 @@ def earlier(submission: Submission) -> list[int]:
     whose run one of its members uploaded, all if an admin belongs to it, those of closed
     tracks, those whose samples its people judged a part of, and those whose answers it seems to
     have been made from; each only if its sample was drawn by then. What became of it later does
-    not matter: a withdrawn one was seen, and a draft shows nothing.
+    not matter: a withdrawn one was seen, and a draft shows nothing. Nor does who joins the team
+    later, leaves it, or ceases to be an admin or an annotator: a score that is out stays.
     """
-    return _earlier(submission, _asked(submission))
-
-
-def _earlier(submission: Submission, asked_about: Ids) -> list[int]:
-    when = decided(submission)
-    if _People.of(submission).sees_all:
-        return _sampled(submission, when, Q())
-    of_all = Q(track__status=Track.Status.CLOSED, track__closed_at__lte=when)
-    known = Q(pk__in=read_from(submission) | _drawn_for(asked_about, when))
-    return _sampled(submission, when, _of_its_people(submission) | of_all | known)
-
-
-def _drawn_for(targets: Ids, when: datetime) -> set[int]:
-    """The submissions that had any of these targets in their samples by then."""
-    if not targets.size:
-        return set()
-    drawn = Sample.objects.filter(target__in=targets.tolist(), batch__drawn_at__lte=when)
-    return set(drawn.values_list("batch__submission", flat=True))
+    return Decision(submission).earlier()
 
 
 def read_from(submission: Submission) -> set[int]:
@@ -99,82 +85,113 @@ def read_from(submission: Submission) -> set[int]:
 
     A finding that was lifted later had counted when the sample was drawn, and still does.
     """
-    when = decided(submission)
-    counted = LeakTest.objects.filter(seen=True)
-    by_then = Q(tested_at__lte=when) & ~Q(lifted=True, decided_at__lte=when)
-    theirs = Submission.objects.filter(_of_its_people(submission)).exclude(pk=submission.pk)
-    earlier_runs = set[int]()
-    more = Q(submission=submission.pk) | (Q(submission__in=theirs) & by_then)
-    while new := set(counted.filter(more).values_list("earlier", flat=True)) - earlier_runs:
-        earlier_runs |= new
-        more = Q(submission__in=new) & by_then
-    return earlier_runs - {submission.pk}
+    return Decision(submission).read_from()
 
 
 def earlier_of_its_people(submission: Submission) -> list[int]:
     """Those `earlier` ones that its own people submitted: its team can look up their judgments."""
-    return _sampled(submission, decided(submission), _of_its_people(submission))
+    decision = Decision(submission)
+    return decision.sampled(decision.of_its_people)
 
 
-_OF_ITS_PEOPLE = Prepared("""
-    WITH person AS (
-        SELECT user_id FROM accounts_team_members WHERE team_id = %(team)s
-        UNION SELECT user_id FROM accounts_team_former WHERE team_id = %(team)s
-        UNION SELECT %(user)s::bigint
+_PEOPLE = Prepared("""
+    WITH belonged AS (
+        SELECT team_id, user_id FROM accounts_team_members
+        WHERE (joined_at > %(when)s) IS NOT TRUE
+        UNION SELECT team_id, user_id FROM accounts_team_former
+        WHERE (joined_at > %(when)s) IS NOT TRUE
+    ), person AS (
+        SELECT user_id FROM belonged WHERE team_id = %(team)s UNION SELECT %(user)s::bigint
     )
-    SELECT user_id, NULL::bigint, u.is_staff FROM person JOIN accounts_user u ON u.id = user_id
-    UNION ALL SELECT NULL, team_id, false FROM accounts_team_members JOIN person USING (user_id)
-    UNION ALL SELECT NULL, team_id, false FROM accounts_team_former JOIN person USING (user_id)
+    SELECT u.id, NULL::bigint, coalesce(u.admin_since <= %(when)s, u.is_staff)
+    FROM person JOIN accounts_user u ON u.id = user_id
+    UNION ALL SELECT NULL, team_id, false FROM belonged JOIN person USING (user_id)
 """)
 
 
-@dataclass(frozen=True)
-class _People:
-    """Everybody who belongs to a team now or did before."""
+class Decision:
+    """What a team could know when it decided on a submission; each part is asked for once."""
 
-    users: set[int]
-    teams: set[int]
-    """All their teams"""
-    sees_all: bool
-    """One of them is an admin, who may look at every judgment"""
+    def __init__(self, submission: Submission) -> None:
+        self.submission = submission
+        self.when = decided(submission)
+        rows = _PEOPLE.rows(team=submission.team_id, user=submission.user_id, when=self.when)
+        self.people: set[int] = {user for user, _, _ in rows} - {None}
+        """Who belonged to the team by then, and who uploaded it"""
+        self.teams: set[int] = {submission.team_id, *(team for _, team, _ in rows)} - {None}
+        """All teams to which these belonged by then"""
+        self.sees_all = any(is_admin for *_, is_admin in rows)
+        """One of them was an admin, who may look at every judgment"""
+        self.of_its_people = Q(team__in=self.teams) | Q(user__in=self.people)
+        """The runs of all these"""
 
-    @classmethod
-    def of(cls, submission: Submission) -> _People:
-        """Return those of the team of a submission, and who uploaded it."""
-        rows = _OF_ITS_PEOPLE.rows(team=submission.team_id, user=submission.user_id)
-        users = {user for user, _, _ in rows} - {None}
-        teams = {submission.team_id, *(team for _, team, _ in rows)} - {None}
-        return cls(users, teams, any(is_admin for *_, is_admin in rows))
+    @cached_property
+    def asked_about(self) -> Ids:
+        """The targets about which anybody of its people was asked."""
+        return np.array(sorted(asked_about(self.people, self.when)), dtype=np.int64)
 
+    def earlier(self) -> list[int]:
+        """See `earlier`."""
+        if self.sees_all:
+            return self.sampled(Q())
+        of_all = Q(track__status=Track.Status.CLOSED, track__closed_at__lte=self.when)
+        known = Q(pk__in=self.read_from() | self._drawn_for())
+        return self.sampled(self.of_its_people | of_all | known)
 
-def _of_its_people(submission: Submission) -> Q:
-    """The runs of everybody who belongs to the team now or did before, and of all their teams."""
-    people = _People.of(submission)
-    return Q(team__in=people.teams) | Q(user__in=people.users)
+    def read_from(self) -> set[int]:
+        """See `read_from`."""
+        submission = self.submission
+        counted = LeakTest.objects.filter(seen=True)
+        by_then = Q(tested_at__lte=self.when) & ~Q(lifted=True, decided_at__lte=self.when)
+        theirs = Submission.objects.filter(self.of_its_people).exclude(pk=submission.pk)
+        earlier_runs = set[int]()
+        more = Q(submission=submission.pk) | (Q(submission__in=theirs) & by_then)
+        while new := set(counted.filter(more).values_list("earlier", flat=True)) - earlier_runs:
+            earlier_runs |= new
+            more = Q(submission__in=new) & by_then
+        return earlier_runs - {submission.pk}
 
+    def _drawn_for(self) -> set[int]:
+        """The submissions that had any of what its people were asked in their samples by then."""
+        if not self.asked_about.size:
+            return set()
+        drawn = Sample.objects.filter(
+            target__in=self.asked_about.tolist(), batch__drawn_at__lte=self.when
+        )
+        return set(drawn.values_list("batch__submission", flat=True))
 
-def _asked(submission: Submission) -> Ids:
-    """The targets about which anybody of its people was asked before it was decided on."""
-    targets = asked_about(_People.of(submission).users, decided(submission))
-    return np.array(sorted(targets), dtype=np.int64)
+    def planned_before(self) -> bool:
+        """Whether the team had another submission by then of which it was told anything, if only
+        what it would cost.
+        """
+        return self._others().filter(self.of_its_people, read_at__lte=self.when).exists()
 
+    def sampled(self, which: Q) -> list[int]:
+        """The others of these whose sample was drawn by then, in the order of upload."""
+        shown = self._others().filter(sampled_at__lte=self.when).filter(which)
+        return list(shown.order_by("received_at", "pk").values_list("pk", flat=True))
 
-def _planned_before(submission: Submission, when: datetime) -> bool:
-    """Whether the team had another submission by then of which it was told anything, if only what
-    it would cost.
-    """
-    of_corpus = Submission.objects.filter(track__corpus=submission.track.corpus_id).exclude(
-        pk=submission.pk
-    )
-    return of_corpus.filter(_of_its_people(submission), read_at__lte=when).exists()
+    def _others(self) -> QuerySet[Submission]:
+        of_corpus = Submission.objects.filter(track__corpus=self.submission.track.corpus_id)
+        return of_corpus.exclude(pk=self.submission.pk)
 
+    def shown(self, pool: Pool) -> Bools:
+        """See `shown_to`."""
+        known = np.concatenate([_targets(self.earlier()), self.asked_about])
+        return np.isin(pool.target_id, known) | _public(pool, self.when)
 
-def _sampled(submission: Submission, when: datetime, which: Q) -> list[int]:
-    of_corpus = Submission.objects.filter(track__corpus=submission.track.corpus_id).exclude(
-        pk=submission.pk
-    )
-    shown = of_corpus.filter(sampled_at__lte=when).filter(which)
-    return list(shown.order_by("received_at", "pk").values_list("pk", flat=True))
+    def could_know(self, documents: Sequence[int], targets_seen: Bools) -> list[int]:
+        """Those of the documents that were annotated when the team decided, if anything tells it of
+        them: a judgment that it could see, or a document that was put before one of its people.
+
+        Or what a plan tells of them: a draft that predicts things of one document alone is told how
+        many are judged there.
+        """
+        if not documents:
+            return []
+        if targets_seen.any() or _has_document(self.asked_about) or self.planned_before():
+            return annotated_by(self.submission.track, documents, self.when)
+        return []
 
 
 def disclosed(pool: Pool, documents: Sequence[int] = ()) -> dict[int, Disclosed]:
@@ -188,57 +205,30 @@ def disclosed(pool: Pool, documents: Sequence[int] = ()) -> dict[int, Disclosed]
         .select_related("track__corpus", "team")
         .in_bulk()
     )
+    decision: dict[int, Decision] = {}
     shown: dict[int, Bools] = {}
-    asked: dict[int, Ids] = {}
     predicted_seen: dict[int, Bools] = {}
     read: dict[int, list[int]] = {}
     for column, pk in enumerate(pool.systems):
-        asked_about = _asked(submission_of[pk])
-        could_see = _shown_to(pool, submission_of[pk], asked_about)
+        of_team = Decision(submission_of[pk])
+        could_see = of_team.shown(pool)
         targets = could_see & _predicted(pool, submission_of[pk])
-        tells = bool(targets.any()) or _has_document(asked_about)
-        could_know = _could_know(submission_of[pk], documents, tells)
+        could_know = of_team.could_know(documents, targets)
         if targets.any() or could_know:
+            decision[column] = of_team
             shown[column], predicted_seen[column], read[column] = could_see, targets, could_know
-            asked[column] = asked_about
     hidden = {
         pool.systems[column]: pool.target_id[targets] for column, targets in predicted_seen.items()
     }
     return {
-        column: _disclosed(
-            pool,
-            submission_of[pool.systems[column]],
-            shown[column],
-            targets,
-            asked[column],
-            read[column],
-            hidden,
-        )
+        column: _disclosed(pool, decision[column], shown[column], targets, read[column], hidden)
         for column, targets in predicted_seen.items()
     }
 
 
-def _could_know(submission: Submission, documents: Sequence[int], tells: bool) -> list[int]:
-    """Those of the documents that were annotated when the team decided, if anything `tells` it of
-    them: a judgment that it could see, or a document that was put before one of its people.
-
-    Or what a plan tells of them: a draft that predicts things of one document alone is told how
-    many are judged there.
-    """
-    when = decided(submission)
-    if not documents or not (tells or _planned_before(submission, when)):
-        return []
-    return annotated_by(submission.track, documents, when)
-
-
 def shown_to(pool: Pool, submission: Submission) -> Bools:
     """(t,) the targets whose state its team could see when it decided on a submission."""
-    return _shown_to(pool, submission, _asked(submission))
-
-
-def _shown_to(pool: Pool, submission: Submission, asked_about: Ids) -> Bools:
-    known = np.concatenate([_targets(_earlier(submission, asked_about)), asked_about])
-    return np.isin(pool.target_id, known) | _public(pool, decided(submission))
+    return Decision(submission).shown(pool)
 
 
 def _has_document(targets: Ids) -> bool:
@@ -249,20 +239,20 @@ def _has_document(targets: Ids) -> bool:
 
 def _disclosed(
     pool: Pool,
-    submission: Submission,
+    decision: Decision,
     shown: Bools,
     targets_seen: Bools,
-    asked_about: Ids,
     read: Sequence[int],
     hidden: Private,
 ) -> Disclosed:
-    track, when = submission.track, decided(submission)
+    submission, when = decision.submission, decision.when
+    track = submission.track
     moment = moment_of(pool, track, when, _predicted_by(pool, submission, when))
     hidden_of_others = {
         owner: targets for owner, targets in hidden.items() if owner != submission.pk
     }
     nothing = np.zeros(pool.target_id.size, dtype=np.bool_)
-    came_in = moment.judged | np.isin(pool.target_id, asked_about)
+    came_in = moment.judged | np.isin(pool.target_id, decision.asked_about)
     return Disclosed(
         certainty=targets_seen & came_in,
         unjudged=targets_seen & ~came_in,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 
 from kbpo import clock
@@ -14,6 +15,7 @@ from kbpo.submissions.discard import discard_ended, forget_reading
 from kbpo.submissions.models import Submission
 from kbpo.submissions.orphans import put_away_now_and_then
 from kbpo.submissions.progress import teller
+from kbpo.submissions.receive import items_since
 from kbpo.submissions.tally import count
 from kbpo.tracks.base import Unusable, Waits
 from kbpo.tracks.registry import kind_of
@@ -39,6 +41,7 @@ def _read(submission: Submission) -> None:
     report, waits = track.new_report(), ""
     forget_reading(submission)
     try:
+        _check_day(submission)
         with transaction.atomic():  # what a file leaves behind that turns out to be unusable
             claims = track.read(submission.file.path, report, teller(submission.pk))
             try:
@@ -63,6 +66,17 @@ def _read(submission: Submission) -> None:
     )  # of what is no relation line, nothing else tells
     submission.move("read", read_at=clock.now(), counts=counts, door=door, run_id=run_id)
     nudge("plan")
+
+
+def _check_day(submission: Submission) -> None:
+    """Nothing, if what its team's other files of the day predict leaves room for it. Raises
+    Unusable: they may all have come before the first was read.
+    """
+    if items_since(submission.team, clock.now() - timedelta(days=1)) >= settings.TEAM_DAY_ITEMS:
+        raise Unusable(
+            f"Other files that your team uploaded within a day predict {settings.TEAM_DAY_ITEMS:,}"
+            " or more already, which is the most. Upload this one again tomorrow."
+        )
 
 
 def _messages(report: Any) -> dict[str, Any]:

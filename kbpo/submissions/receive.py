@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import PurePath
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import Count, Sum
 
 from kbpo import clock
 from kbpo.accounts.models import Team, User
@@ -121,11 +122,11 @@ def _check_quota(team: Team, size: int) -> None:
             "too_many_drafts",
         )
     yesterday = clock.now() - timedelta(days=1)
-    today = submissions.filter(received_at__gt=yesterday).select_related("track")
-    sent = sum(row.file_size for row in today)
+    today = submissions.filter(received_at__gt=yesterday)
+    sent = today.aggregate(n=Count("pk"), bytes=Sum("file_size", default=0))
     for n, most, what in (
-        (len(today), settings.TEAM_DAY_UPLOADS, "files"),
-        (sum(row.n_items or 0 for row in today), settings.TEAM_DAY_ITEMS, "predictions"),
+        (sent["n"], settings.TEAM_DAY_UPLOADS, "files"),
+        (items_since(team, yesterday), settings.TEAM_DAY_ITEMS, "predictions"),
     ):
         if n >= most:
             raise CannotReceive(
@@ -133,12 +134,20 @@ def _check_quota(team: Team, size: int) -> None:
                 " tomorrow.",
                 "too_much_today",
             )
-    if sent + size > settings.TEAM_DAY_MB * BLOCK:
+    if sent["bytes"] + size > settings.TEAM_DAY_MB * BLOCK:
         raise CannotReceive(
-            f"Your team has uploaded {sent // BLOCK:,} MB within a day; {settings.TEAM_DAY_MB:,} MB"
-            " is the most. Try again tomorrow, or pack the file with gzip.",
+            f"Your team has uploaded {sent['bytes'] // BLOCK:,} MB within a day;"
+            f" {settings.TEAM_DAY_MB:,} MB is the most. Try again tomorrow, or pack the file with"
+            " gzip.",
             "too_much_today",
         )
+
+
+def items_since(team: Team, moment: datetime) -> int:
+    """How much the files predict that a team uploaded since then, those that are read."""
+    rows = Submission.objects.filter(team=team, received_at__gt=moment)
+    told = rows.select_related("track").only("counts", "track")
+    return sum(row.n_items or 0 for row in told)
 
 
 def same_file(team: Team, track: Track, digest: str) -> Submission | None:

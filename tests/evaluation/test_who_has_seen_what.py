@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
-from annotation.models import HIT, Assignment, Question
+from annotation.models import HIT, Assignment, Question, Worker
+from annotation.workers import leave
 from annotation.workers.worker import worker_of
 from kbpo import clock
+from kbpo.accounts import close, teams
 from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Estimate
 from kbpo.inclusion.disclosure import disclosed, earlier, earlier_of_its_people
@@ -159,6 +161,62 @@ def test_the_team_of_an_admin_has_seen_every_judgment_and_its_plan_tells_none(to
     pool = read_pool(toy.track, [first.pk, row.pk])
     assert set(pool.target_id[seen.certainty].tolist()) == mine & set(judged_targets(world))
     assert set(pool.target_id[seen.unjudged].tolist()) == mine - set(judged_targets(world))
+
+
+def test_nothing_that_happens_to_people_later_changes_what_their_team_had_seen(toy: Toy) -> None:
+    world = Replay.of(toy, 60, SHARE)
+    first = world.judge(world.upload("Patterns", range(60)))
+    neural, ada, admin = toy.teams["Neural"], toy.users["Ada"], toy.users["Admin"]
+    teams.join(neural, toy.users["Tim"])
+    teams.join(neural, ada)
+    put_before(toy, "Ada", judged_targets(world)[:8])
+    row = world.upload("Neural", range(0, 60, 2))
+    confirm(row, toy.users["Tim"])
+    row = Submission.objects.get(pk=row.pk)
+
+    def known() -> tuple[list[int], list[int], list[int]]:
+        seen, pool = seen_by(world, row), read_pool(toy.track, [first.pk, row.pk])
+        certain, unjudged = (
+            pool.target_id[which].tolist() for which in (seen.certainty, seen.unjudged)
+        )
+        return earlier(row), certain, unjudged
+
+    before = known()
+    assert before[0] == [first.pk] and before[1]
+    leave.ask(worker_of(ada), waives=True)
+    assert not Worker.objects.filter(user=ada).exists() and known() == before, "Ada is erased"
+    for person in (ada, admin):
+        teams.join(neural, person)
+        assert known() == before, "who joins later has told nothing"
+        teams.remove(neural, person, admin)
+        assert known() == before, "who leaves has told what they told"
+    close.close(ada)
+    assert known() == before
+    tim = toy.users["Tim"]
+    for is_staff in (True, False):
+        tim.is_staff = is_staff
+        tim.save()
+        assert known() == before
+    later = world.upload("Neural", range(60))
+    assert earlier(later) == [first.pk], "its admin saw all"
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_who_was_an_admin_still_knows_what_they_saw(toy: Toy, leaves: bool) -> None:
+    world = Replay.of(toy, 60, SHARE)
+    first = world.judge(world.upload("Patterns", range(60)))
+    tim, neural = toy.users["Tim"], toy.teams["Neural"]
+    teams.join(neural, tim)
+    assert earlier(world.upload("Neural", range(0, 60, 2))) == []
+    for is_staff in (True, False):
+        tim.is_staff = is_staff
+        tim.save(update_fields=["is_staff"])
+    if leaves:
+        teams.join(neural, toy.users["Rosa"])
+        teams.set_role(neural, toy.users["Rosa"], "owner", toy.users["Admin"])
+        teams.remove(neural, tim, toy.users["Admin"])
+        neural.memberships.all().delete()
+    assert earlier(world.upload("Neural", range(1, 60, 2))) == [first.pk]
 
 
 @pytest.mark.statistical

@@ -13,10 +13,14 @@ from django.db import connection
 from django.utils import timezone
 from undone import undone
 
+from annotation.models import HIT, Assignment, Question
+from annotation.workers.worker import worker_of
+from kbpo.accounts.models import Membership
 from kbpo.corpus.models import Document
 from kbpo.instances.models import Instance, Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
+from kbpo.money.purpose import Purpose
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import (
     DocumentSample,
@@ -193,6 +197,10 @@ class Play:
         """Thresholds of a submission: what lies below is asked and answered,
         unless it has a label.
         """
+        self.answer(self.publish(name, thresholds))
+
+    def publish(self, name: str, thresholds: dict[int, float]) -> list[int]:
+        """What lies below the thresholds of a submission; nobody has answered yet."""
         batch = self._batch(name, "poisson", 1)
         Threshold.objects.bulk_create(
             Threshold(batch=batch, target_id=self.world.target[k], pi=pi)
@@ -203,7 +211,32 @@ class Play:
             Sample(batch=batch, target_id=self.world.target[k], probability=thresholds[k])
             for k in asked
         )
-        self.answer(asked)
+        return asked
+
+    def put_before(self, who: str, team: str, which: Iterable[int]) -> None:
+        """Somebody who belongs to a team has questions about these targets in hand."""
+        toy, when = self.world.toy, self.later()
+        Membership.objects.create(team=toy.teams[team], user=toy.users[who], joined_at=when)
+        worker = worker_of(toy.users[who])
+        for k in which:
+            question = Question.objects.create(
+                track=self.world.track,
+                target_id=self.world.target[k],
+                interface="relation",
+                status="published",
+                payload={},
+                order=0.5,
+                payer=Purpose("pilot", 1),
+                price=Decimal(0),
+                reward=Decimal(0),
+            )
+            hit = HIT.objects.create(
+                status="open", track=self.world.track, platform="pool", reward=0
+            )
+            hit.questions.add(question)
+            Assignment.objects.create(
+                hit=hit, worker=worker, status="leased", accepted_at=when, leased_until=when
+            )
 
     def draw(self, name: str, predicts: list[int], size: int) -> None:
         """Draws with replacement, each of the targets with the same chance."""

@@ -152,6 +152,22 @@ def leaked_by_draws(play: Play) -> dict[str, Any]:
     return {"first": None, "leak": frozenset(saw)}
 
 
+def judged_by_its_people(play: Play) -> dict[str, Any]:
+    """Somebody of the second team is asked about some of what was drawn for the first, and answers
+    the last of it after their team has decided.
+    """
+    play.numbers({0: [0.8], 1: [0.4, 0.8], 2: [0.4, 0.8]})
+    play.upload("first", "Patterns", [0, 1, 2])
+    drawn = set(play.publish("first", {0: 1.0, 1: 0.4, 2: 0.4}))
+    play.put_before("Ada", "Neural", sorted(drawn & {0, 1}))
+    play.answer(sorted(drawn & {0, 2}))
+    predicts = [k for k in range(3) if k not in drawn or TRUE[k]]
+    play.upload("second", "Neural", predicts)
+    play.answer(sorted(drawn))
+    play.ask("second", dict.fromkeys(predicts, 0.8))
+    return {"first": None, "second": frozenset(drawn)}
+
+
 def again_with_documents(play: Play, *, closed: bool = True) -> dict[str, Any]:
     play.numbers({0: [0.4, 0.8], 1: [0.4, 0.6, 0.8], 2: [0.6, 0.8]})
     play.upload("first", "Patterns", [0, 1])
@@ -200,6 +216,7 @@ STORIES = {
     "a second run by draws": Story(2, again_by_draws, off=0.02),
     "a run made from another team's answers, by thresholds": Story(2, leaked_by_thresholds),
     "a run made from another team's answers, by draws": Story(2, leaked_by_draws),
+    "a run of somebody who judged for another team": Story(2, judged_by_its_people),
     "a second run, documents before and after": Story(3, again_with_documents),
     "a second run, follow-ups before and after": Story(4, again_with_follow_ups),
 }

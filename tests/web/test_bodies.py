@@ -18,7 +18,7 @@ from django.test import Client
 from django.urls import NoReverseMatch, URLResolver, get_resolver, reverse
 
 from kbpo.accounts.models import Token
-from kbpo.submissions import receive
+from kbpo.submissions import ingest, receive
 from kbpo.submissions.models import Submission
 from kbpo.web.bodies import LONGEST_ANSWER, OF_ADMINS, TOO_LONG, UPLOADS
 from tests.conftest import Toy
@@ -245,6 +245,24 @@ def test_withdrawn_drafts_count_in_what_a_team_uploads_a_day(
     assert upload(as_user("Tim"), b"another team").status_code == 302
     Submission.objects.update(received_at="2020-01-01T00:00Z")
     assert upload(rosa, b"third").status_code == 302
+
+
+def test_files_that_came_before_any_was_read_predict_only_so_much_a_day(
+    as_user: As, settings: Any
+) -> None:
+    settings.TEAM_DAY_ITEMS = 7
+    rosa = as_user("Rosa")
+    for number in range(2):
+        assert upload(rosa, b"%d" % number).status_code == 302
+    first, second = Submission.objects.order_by("pk")
+    first.move("read", counts={"relations": 7})
+    ingest.tick()
+    second.refresh_from_db()
+    assert second.status == "refused" and "again tomorrow" in second.reason
+    first.move("withdrawn")
+    assert upload(as_user("Tim"), b"another team").status_code == 302
+    ingest.tick()
+    assert "again tomorrow" not in Submission.objects.latest("pk").reason
 
 
 def test_a_full_disk_is_a_sentence_and_keeps_nothing(

@@ -32,7 +32,7 @@ PEOPLE = (
     "accounts.Team",
     "accounts.Membership",
     "accounts.Team_owners",
-    "accounts.Team_former",
+    "accounts.Former",
     "accounts.User_groups",
     "accounts.User_user_permissions",
     "annotation.Worker",

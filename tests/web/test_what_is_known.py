@@ -18,7 +18,7 @@ from django.urls import reverse
 from annotation.desk import adjudicate
 from annotation.models import Worker
 from annotation.workers import leave
-from annotation.workers.models import Application, Consent, Intake
+from annotation.workers.models import Application, Consent, Intake, WasAsked
 from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.accounts import close, teams
@@ -40,6 +40,7 @@ from kbpo.instances.models import Label
 from kbpo.scores.models import Scorer
 from kbpo.submissions.models import Submission
 from kbpo.web.public import own_data
+from tests.annotation.annotation_world import make_target
 from tests.conftest import PASSWORD, Toy
 from tests.web.test_desk_pages import judged
 
@@ -50,7 +51,7 @@ __all__ = ["judged"]
 TOLD_BY_NAME = {
     "accounts.Membership.user": "teams",
     "accounts.Team_owners.user": "teams",
-    "accounts.Team_former.user": "former_teams",
+    "accounts.Former.user": "former_teams",
     "annotation.Worker.user": "annotator",
 }
 """Columns of which the data of a person tell in a way of their own -> where"""
@@ -142,8 +143,9 @@ def test_every_column_that_names_a_person_is_emptied_with_them_or_says_why_not()
     assert stays.keys() <= kept and all([*stays.values(), *NAMES_NOBODY])
 
 
-def own(person: User) -> None:
+def own(toy: Toy, person: User) -> None:
     """Somebody has something in every table whose rows belong to people."""
+    WasAsked.objects.create(user=person, target=make_target(toy.track, 1, 0.5), since=clock.now())
     Token.issue(person, "laptop of Nils")
     Preference.objects.create(user=person, event="scored", by_mail=False)
     Webhook.objects.create(user=person, url="https://nils.example.org/told")
@@ -165,7 +167,7 @@ def test_nothing_that_belongs_to_somebody_is_left_when_they_close_their_account(
     nils = User.objects.create_user("nils", "nils@example.org", PASSWORD, is_researcher=True)
     teams.join(toy.teams["Patterns"], toy.users["Rosa"])
     teams.join(toy.teams["Patterns"], nils)
-    own(nils)
+    own(toy, nils)
     note("volunteer", f"user:{nils.pk}", who=toy.users["Admin"], why="Nils is too quick.")
     for role in teams.ROLES:
         teams.set_role(toy.teams["Patterns"], nils, role, toy.users["Admin"], "Berg is on leave.")
@@ -175,7 +177,7 @@ def test_nothing_that_belongs_to_somebody_is_left_when_they_close_their_account(
         found = (row for row in relations(User) if row.on_delete is CASCADE)
         return {label(row) for row in found if rows_of(row, nils).exists()}
 
-    may_be_empty = {"accounts.Team_former.user", "accounts.User_user_permissions.user"}
+    may_be_empty = {"accounts.Former.user", "accounts.User_user_permissions.user"}
     every = {label(row) for row in relations(User) if row.on_delete is CASCADE}
     assert left() == every - may_be_empty, "or the test looks at nothing"
     close.close(nils)
@@ -263,7 +265,7 @@ def test_ones_data_have_what_one_asked_doubted_and_answered(
     judged: Submission, toy: Toy, as_user: As
 ) -> None:
     rosa, admin = toy.users["Rosa"], toy.users["Admin"]
-    own(rosa)
+    own(toy, rosa)
     target = Label.objects.order_by("pk")[0].target_id
     row = adjudicate.dispute(judged, target, rosa, "She did not found it.")
     told = json.loads(as_user("Rosa").get(reverse("own-data")).content)

@@ -340,6 +340,7 @@ def leaving(request: HttpRequest, worker: Worker) -> HttpResponse:
             return redirect("annotate_gone")
         if not refusal:
             return redirect("annotate")
+    assert isinstance(request.user, User)
     sums = payout.earnings(worker)
     context = {
         "earned": sums,
@@ -347,7 +348,8 @@ def leaving(request: HttpRequest, worker: Worker) -> HttpResponse:
         "address": payee.address_of(worker),
         "asked": Leaving.objects.filter(worker=worker, erased_at=None).first(),
         "refusal": refusal,
-        "more": request.user.is_staff or request.user.is_researcher,  # type: ignore[union-attr]
+        "more": leave.is_more(request.user),
+        "keeps_asked": leave.keeps_what_was_asked(request.user),
     }
     return render(request, "annotators/leave.html", context, status=422 if refusal else 200)
 
