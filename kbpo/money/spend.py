@@ -15,6 +15,7 @@ from kbpo import clock
 from kbpo.accounts.models import Team, User
 from kbpo.money.models import Budget, Ledger
 from kbpo.money.purpose import Purpose
+from kbpo.prepared import Prepared
 from kbpo.tracks.models import Track
 
 ZERO = Decimal("0.00")
@@ -64,12 +65,21 @@ class Balance:
 NOTHING = Balance(ZERO, ZERO, ZERO)
 
 
+OF_PURPOSE = Prepared("""
+    SELECT kind, sum(amount) FROM money_ledger
+    WHERE purpose_kind = %(kind)s AND purpose_number = %(number)s AND state <> 'failed'
+    GROUP BY kind
+""")
+
+
 def balance(purpose: Purpose | None = None, **where: object) -> Balance:
     """Return the sums of all ledger rows that match: those of a purpose, a track, a team."""
-    if purpose is not None:
-        where |= purpose.at("purpose")
-    movements = Ledger.objects.filter(**where).exclude(state=Ledger.State.FAILED)
-    sums = dict(movements.values_list("kind").annotate(Sum("amount")).order_by())
+    if purpose is not None and not where:
+        sums = dict(OF_PURPOSE.rows(kind=purpose.kind, number=purpose.number))
+    else:
+        where |= purpose.at("purpose") if purpose else {}
+        movements = Ledger.objects.filter(**where).exclude(state=Ledger.State.FAILED)
+        sums = dict(movements.values_list("kind").annotate(Sum("amount")).order_by())
     return Balance(sums.get("reserve", ZERO), sums.get("release", ZERO), sums.get("spend", ZERO))
 
 

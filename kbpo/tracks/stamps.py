@@ -9,6 +9,7 @@ is killed in between, the old one stays: whoever keeps a page keeps it for a whi
 from __future__ import annotations
 
 import secrets
+from typing import Any
 
 from django.core.cache import cache
 from django.db import transaction
@@ -27,13 +28,29 @@ def stamps_of(track: int) -> tuple[str, ...]:
     """Return the stamps that a track has now,
     to be read before anything that is kept under them.
     """
-    names = [_name(EVERY), _name(track)]
-    found = cache.get_many(names)
+    return _stamps(track, cache.get_many(_names(track)))
+
+
+def kept_beside(key: str, track: int) -> tuple[Any, tuple[str, ...]]:
+    """Return what is kept under a key (None: nothing), and the stamps that a track has at the same
+    moment: to ask twice takes twice as long.
+    """
+    found = cache.get_many([key, *_names(track)])
+    return found.get(key), _stamps(track, found)
+
+
+def _stamps(track: int, found: dict[str, Any]) -> tuple[str, ...]:
+    """Return the stamps of a track: those that were found, and new ones for what has none."""
+    names = _names(track)
     for name in names:
         if name not in found:
             found[name] = _new()
             cache.set(name, found[name], DAY)
     return tuple(found[name] for name in names)
+
+
+def _names(track: int) -> list[str]:
+    return [_name(EVERY), _name(track)]
 
 
 def _name(track: int) -> str:

@@ -11,9 +11,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
-from django.core.cache.backends.redis import RedisCache
+from django.core.cache.backends.redis import RedisCache, RedisCacheClient
+from redis import Redis
 from redis.exceptions import ConnectionError as Away
 from redis.exceptions import RedisError
 
@@ -29,11 +31,23 @@ LEFT_ALONE = 5.0
 """Seconds for which nobody asks a Redis that did not answer"""
 
 
+class KeptClient(RedisCacheClient):
+    """Speaks to each server through one client, which takes longer to make than to ask."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._client = cache(Redis)  # called with the connections to a server
+
+
 class ForgivingCache(RedisCache):
     """Redis, as far as it answers."""
 
     away_until = 0.0
     """Of this process, on its monotonic clock"""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._class = KeptClient
 
     def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
         """Return what is kept, the default where that is nothing, or where nobody answers."""

@@ -55,6 +55,11 @@ def test_who_did_not_answer_is_asked_again_a_little_later(monkeypatch: pytest.Mo
     assert cache.get("c") == 3 and asked == ["a", "c"]
 
 
+def test_a_server_is_spoken_to_through_one_client() -> None:
+    client = ForgivingCache(NOBODY, {})._cache
+    assert client.get_client("a") is client.get_client("b", write=True)
+
+
 def test_who_counts_waits_for_one_that_never_answers_once(settings: Any) -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
         silent.setblocking(False)

@@ -53,7 +53,7 @@ from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
-from kbpo.tracks.stamps import stamps_of
+from kbpo.tracks.stamps import kept_beside, stamps_of
 from kbpo.web.api.tracks import JUDGES, as_json, judges_as_json
 from kbpo.web.components import drawing, plots
 from kbpo.web.csv import csv_response
@@ -131,15 +131,34 @@ def show(request: HttpRequest, slug: str = "", number: int | None = None) -> Htt
     if somebody or not settings.PAGES_KEPT_SECONDS:
         return _page(request, slug, number)
     key = _key(request)
-    page: _Shared | None = cache.get(key)
-    if page is None or page.stamps != stamps_of(page.track):
+    page, stamps = _kept(key, slug)
+    if page is None or page.stamps != stamps:
         track = _track(slug)
         if track is None:
             return _page(request, slug, number)
         stamps = stamps_of(track.pk)  # before anything of it is read
         page = _Shared.of(_page(request, track.slug, number), track.pk, stamps)
         cache.set(key, page, timeout=settings.PAGES_KEPT_SECONDS)
+        _TRACKS[slug] = track.pk
     return page.answer(request)
+
+
+_TRACKS: dict[str, int] = {}
+"""Slug of an address -> the track that this process drew last for it"""
+
+
+def _kept(key: str, slug: str) -> tuple[_Shared | None, tuple[str, ...]]:
+    """Return the page that is kept, and the stamps that its track has now. Redis is asked once,
+    where the track is the one that this process knows of that address.
+    """
+    guess = _TRACKS.get(slug)
+    page, stamps = (cache.get(key), ()) if guess is None else kept_beside(key, guess)
+    if page is None:
+        return None, ()
+    if page.track != guess:
+        _TRACKS[slug] = page.track
+        stamps = stamps_of(page.track)
+    return page, stamps
 
 
 @dataclass(frozen=True)

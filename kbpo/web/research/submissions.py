@@ -5,6 +5,7 @@ people judged.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, cast
 
@@ -14,7 +15,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.db.models import OuterRef, Subquery
+from django.db.models import BigIntegerField
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
@@ -25,23 +26,23 @@ from rest_framework.request import Request
 
 from annotation.quality.reliability import reliability
 from annotation.questions import share
-from kbpo.accounts.models import User
+from kbpo.accounts.models import Team, User
 from kbpo.accounts.teams import may_act
 from kbpo.evaluation.extent import Extent, extent_of
 from kbpo.evaluation.flips import flips_of
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.latest import Latest
-from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.words import no_width_text
-from kbpo.instances.models import Label
 from kbpo.money.spend import Balance, balance
 from kbpo.pool.visibility import is_answered
+from kbpo.prepared import Columns, Prepared
 from kbpo.queue import nudge
 from kbpo.sampling.leaks import in_words
 from kbpo.sampling.models import Further
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, set_role, withdraw
 from kbpo.submissions.receive import describe as say_of_run
+from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.access import check_may_act
@@ -84,20 +85,53 @@ MOVING = ("confirmed", "judging")
 """Statuses in which a page follows what is judged"""
 KEPT_WHILE_JUDGED = 5
 """Seconds that its parts are kept meanwhile: they tell how long it still takes"""
-NEWEST: dict[str, Any] = {
-    "newest_evaluation": Subquery(
-        Evaluation.objects.filter(track=OuterRef("track")).order_by("-number").values("pk")[:1]
-    ),
-    "newest_label": Subquery(Label.objects.order_by("-pk").values("pk")[:1]),
-    "newest_move": Subquery(
-        Submission.objects.filter(track=OuterRef("track"))
-        .order_by("-status_since")
-        .values("status_since")[:1]
-    ),
-}
-"""Of a submission: what is otherwise as soon as its track is scored again, anything is judged, or a
-run beside it is drawn, ends or is withdrawn
-"""
+NONE = "There is no such submission, or it is not yours to see."
+SUBMISSION, TRACK, TEAM = Columns(Submission, "s"), Columns(Track, "t"), Columns(Team, "m")
+FOUND = Prepared(f"""
+    SELECT
+        (SELECT id FROM evaluation_evaluation WHERE track_id = s.track_id
+            ORDER BY number DESC LIMIT 1),
+        (SELECT max(id) FROM instances_label),
+        (SELECT max(status_since) FROM submissions_submission WHERE track_id = s.track_id),
+        EXISTS (SELECT FROM sampling_leaktest WHERE submission_id = s.id AND seen),
+        {SUBMISSION.sql}, {TRACK.sql}, {TEAM.sql}
+    FROM submissions_submission s
+    JOIN tracks_track t ON t.id = s.track_id
+    JOIN accounts_team m ON m.id = s.team_id
+    WHERE s.id = %(submission)s AND s.deleted_at IS NULL
+""")
+"""By hand: every look at a submission's page begins with it."""
+N_NEWS = 4
+LARGEST = BigIntegerField.MAX_BIGINT
+"""No row has a greater number, and the database takes none"""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A submission with its track and team."""
+
+    submission: Submission
+    news: tuple[Any, ...]
+    """What is otherwise as soon as its track is scored again, anything is judged, or a run beside
+    it is drawn, ends or is withdrawn; and whether it is scored as having seen a sample"""
+
+    @property
+    def has_seen(self) -> bool:
+        """Whether it is scored as having seen the sample of another."""
+        return bool(self.news[-1])
+
+
+def _found(pk: int) -> _Found | None:
+    """Return the submission of that number; None if there is none, or it was deleted."""
+    told = FOUND.first(submission=pk) if pk <= LARGEST else None
+    if told is None:
+        return None
+    at_track = N_NEWS + SUBMISSION.n
+    row = SUBMISSION.row(told[N_NEWS:at_track])
+    row.track = TRACK.row(told[at_track : at_track + TRACK.n])
+    row.team = TEAM.row(told[at_track + TRACK.n :])
+    return _Found(row, told[:N_NEWS])
+
 
 Asking = HttpRequest | Request
 
@@ -131,7 +165,7 @@ def _shown(request: Asking, row: Submission, *, own: bool = False) -> Submission
     """The same, if it may be seen. Raises Http404."""
     if is_own(request, row) or (row.is_on_board and not own):
         return row
-    raise Http404("There is no such submission, or it is not yours to see.")
+    raise Http404(NONE)
 
 
 def is_own(request: Asking, submission: Submission) -> bool:
@@ -156,11 +190,8 @@ def _further(request: HttpRequest, pk: int) -> Further | None:
     """
     if not request.user.is_authenticated:
         return None
-    submissions = Submission.objects.select_related("track").only(
-        *("status", "scored_at", "sampled_at", "orders", "team"), "track__status"
-    )
-    row = submissions.filter(pk=pk, deleted_at=None).first()
-    return renewed(row) if row is not None and is_own(request, row) else None
+    found = _found(pk)
+    return renewed(found.submission) if found and is_own(request, found.submission) else None
 
 
 @at_one_moment
@@ -185,26 +216,24 @@ class _Page:
     whether those that were drawn before are still true.
     """
 
-    def __init__(
-        self, request: HttpRequest, submission: Submission, further: Further | None
-    ) -> None:
+    def __init__(self, request: HttpRequest, found: _Found, further: Further | None) -> None:
+        submission = found.submission
         self.request, self.submission, self.further = request, submission, further
+        self.news = found.news
         self.own = is_own(request, submission)
         self.teams_own = submission.team_id in getattr(request.user, "team_keys", ())
         self.acts = self.own and acts(request, submission)
         self.seen = may_see(request.user, submission)
         self.sums = balance(purpose=submission.purpose) if self.own else None
-        self.seen_samples = samples_seen(submission) if self.own else []
+        self.seen_samples = samples_seen(submission) if self.own and found.has_seen else []
 
     @classmethod
     def of(cls, request: HttpRequest, pk: int, further: Further | None) -> _Page:
         """Return the page of a submission that the reader may see. Raises Http404."""
-        submissions = Submission.objects.select_related("track", "team").annotate(**NEWEST)
-        return cls(
-            request,
-            _shown(request, get_object_or_404(submissions, pk=pk, deleted_at=None)),
-            further,
-        )
+        if (found := _found(pk)) is None:
+            raise Http404(NONE)
+        _shown(request, found.submission)
+        return cls(request, found, further)
 
     @cached_property
     def latest(self) -> Latest:
@@ -217,8 +246,7 @@ class _Page:
         others, does for as long as a part is kept.
         """
         row = self.submission
-        newest = [getattr(row, name) for name in NEWEST]
-        parts = [self.own, self.acts, self.seen, self.sums, self.seen_samples, *newest]
+        parts = [self.own, self.acts, self.seen, self.sums, self.seen_samples, *self.news]
         further = values(self.further) if self.further else None
         return [parts, values(row, row.track, row.team), further]
 
