@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tiers import TIERS, pytest_collection_modifyitems, tier_of
+from tiers import TIERS, pytest_collection_modifyitems, pytest_terminal_summary, tier_of
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -22,6 +22,7 @@ class Item:
     def __init__(
         self, fixtures: str = "", *marks: pytest.MarkDecorator, folder: str = "estimators"
     ) -> None:
+        self.nodeid = ""
         self.path = ROOT / "tests" / folder / "test_something.py"
         self.fixturenames = fixtures.split()
         self._marks = [mark.mark for mark in marks]
@@ -65,7 +66,9 @@ def run_by(tier: str | None) -> list[Any]:
     """The examples that run when that tier is asked for."""
     items: list[Any] = [LONGER, *(item for item, _ in EXAMPLES)]
     hook = SimpleNamespace(pytest_deselected=lambda items: None)
-    config: Any = SimpleNamespace(option=SimpleNamespace(tier=tier), hook=hook)
+    config: Any = SimpleNamespace(
+        option=SimpleNamespace(tier=tier), hook=hook, args=[], stash=pytest.Stash()
+    )
     pytest_collection_modifyitems(config, items)
     return items
 
@@ -76,6 +79,21 @@ def test_check_is_a_part_of_test_and_soak_is_the_rest() -> None:
     assert set(check) < set(test)
     assert set(test) & set(soak) == {LONGER}
     assert set(test) | set(soak) == set(run_by(None)) == {LONGER, *(item for item, _ in EXAMPLES)}
+
+
+def test_who_names_a_test_of_another_tier_is_told() -> None:
+    named: Any = Item("", pytest.mark.soak)
+    named.nodeid = "tests/test_a.py::test_b[1]"
+    config: Any = SimpleNamespace(
+        option=SimpleNamespace(tier="test", seed=""),
+        hook=SimpleNamespace(pytest_deselected=lambda items: None),
+        args=["tests/test_a.py::test_b"],
+        stash=pytest.Stash(),
+    )
+    pytest_collection_modifyitems(config, [named])
+    lines: list[str] = []
+    pytest_terminal_summary(SimpleNamespace(write_line=lines.append), config)  # type: ignore[arg-type]
+    assert lines == ["Not run, for it is of another tier: tests/test_a.py::test_b[1]"]
 
 
 @pytest.mark.soak

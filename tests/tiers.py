@@ -38,6 +38,8 @@ with a database no part of `check`.
 WORLDS = frozenset({"golden", "inclusion", "releases"})
 """Folders whose tests each play a whole world: 4 to 26 seconds each, on two cores."""
 LIGHT = 2
+LEFT_OUT = pytest.StashKey[list[str]]()
+"""Tests that were named one by one and are of another tier"""
 """The weight of a module that is neither slow nor a journey."""
 LONGER = 20
 """Examples of Hypothesis in a soak for each one otherwise."""
@@ -74,7 +76,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if (wanted := config.option.tier) is None:
         return
     stay = [item for item in items if runs_in(item, wanted)]
-    config.hook.pytest_deselected(items=[item for item in items if not runs_in(item, wanted)])
+    others = [item for item in items if not runs_in(item, wanted)]
+    config.hook.pytest_deselected(items=others)
+    config.stash[LEFT_OUT] = [item.nodeid for item in others if _is_named(config, item)]
     items[:] = stay
     if wanted == "soak":
         for item in filter(_by_hypothesis, items):
@@ -86,6 +90,13 @@ def pytest_terminal_summary(
 ) -> None:
     if (seed := config.option.seed) and "PYTEST_XDIST_WORKER" not in os.environ:
         terminalreporter.write_line(f"The seed was {seed}; --seed {seed} runs the same again.")
+    for name in config.stash.get(LEFT_OUT, []):
+        terminalreporter.write_line(f"Not run, for it is of another tier: {name}")
+
+
+def _is_named(config: pytest.Config, item: pytest.Item) -> bool:
+    """Whether somebody asked for this very test."""
+    return any("::" in one and item.nodeid.startswith(one) for one in config.args)
 
 
 def runs_in(item: pytest.Item, wanted: str) -> bool:

@@ -24,7 +24,7 @@ from kbpo import clock
 from kbpo.prepared import Prepared
 
 LOCK = Prepared(f"""
-    SELECT a.status, a.returned_by, a.accepted_at, {OF_A_TEAM}
+    SELECT a.status, a.returned_by, a.raw IS NOT NULL, a.accepted_at, {OF_A_TEAM}
     FROM annotation_assignment a JOIN annotation_hit h ON h.id = a.hit_id
     JOIN annotation_worker w ON w.id = a.worker_id
     WHERE a.id = %(assignment)s FOR UPDATE OF a, h
@@ -52,8 +52,8 @@ class Outcome(Enum):
     STORED = "stored"
     ALREADY = "already"  # sent twice; the first one counts
     LATE = "late"  # the lease ran out, and its place is not free any more: paid, and never used
-    LOST = "lost"  # the same, and nothing is paid: it was given back, its worker's team has a stake
-    # in it, or the track has no money
+    LOST = "lost"  # not kept, and not paid: it was given back, or stopped at and taken by somebody
+    # else, its worker's team has a stake in it, or it was late and the track has no money
 
 
 @transaction.atomic
@@ -68,9 +68,11 @@ def submit(
     does not judge it: it goes back to be asked of others. Nobody is nudged: the next tick settles
     what came since the last one together, which costs a fraction of settling answer by answer.
     """
-    [(status, returned_by, accepted_at, in_team)] = LOCK.rows(assignment=assignment.pk)
+    [(status, returned_by, was_sent, accepted_at, in_team)] = LOCK.rows(assignment=assignment.pk)
     if status not in ("leased", "returned"):
         return Outcome.ALREADY
+    if status == "returned" and was_sent:
+        return Outcome.LATE
     if in_team and has_stake(assignment.worker_id, assignment.hit_id):
         give_back(assignment)
         return Outcome.LOST

@@ -214,12 +214,18 @@ class Asking:
 
     interface: str
     reward: Decimal
+    """Dollars for one answer, whole cents; what its interface is offered at where no track asks,
+    in the tutorial and for a try, is its `default_reward`: the same"""
     seconds: int
     """Expected seconds for one answer"""
     people: int = 3
     """Answers to one question"""
     extra: Decimal = Decimal("0.00")
     """What an answer is paid besides where it took more work, as its interface says"""
+
+    def __post_init__(self) -> None:
+        if any(sum_ != round(sum_, 2) for sum_ in (self.reward, self.extra)):
+            raise ValueError(f"{self.interface} is paid in whole cents, not {self.reward}.")
 
 
 @dataclass(frozen=True)

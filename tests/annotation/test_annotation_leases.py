@@ -140,6 +140,7 @@ def test_an_answer_that_comes_too_late_is_paid_once_and_never_used(
     for _ in range(2):
         clients[0].post(address, GOOD)
     late = Assignment.objects.get(status="returned")
+    assert submit(late, dict(GOOD)) is Outcome.LATE, "whoever sends it again is told the same"
     assert late.raw is not None and late.raw["a"] == [GOOD["a"]], "an admin can read it"
     payment = Payment.objects.get()
     assert (payment.worker, payment.amount, payment.status) == (
