@@ -30,8 +30,8 @@ CENT = Decimal("0.01")
 PER_TOKEN = Decimal("0.0075")
 """Dollars for each token of a document whose mentions are marked"""
 PER_PAIR = Decimal("0.05")
-"""Dollars for each pair that is judged where a document is read in full; one that is drawn from a run
-is asked by `relation`, and has a price of its own"""
+"""Dollars for each pair that is judged where a document is read in full; one that is drawn from a
+run is asked by `relation`, and has a price of its own"""
 PAIRS_A_TOKEN = Decimal("0.2")
 """Reserved before anything is known: the literature's 45 pairs in 350 tokens, half as many
 again."""
