@@ -124,15 +124,16 @@ def work_together(
     model: type[Row], status: str, handle: Callable[[list[Row]], None], *, limit: int = 100
 ) -> int:
     """How many rows in `status` were handled, up to `limit` of them in one transaction that holds
-    their locks.
+    their locks. What comes meanwhile waits for the next tick: many rows are handled for little more
+    than one.
 
     Only rows that nobody has tried yet go together. What a failure threw back, or a killed process
     left behind, is tried alone from then on (`work`): no row is given up for another one's fault.
     """
     if not _any_due(model, status):
         return 0
-    done, tried = 0, set[Any]()
-    while pks := _claim_fresh(model, status, limit):
+    done, tried, more = 0, set[Any](), True
+    while more and (pks := _claim_fresh(model, status, limit)):
         try:
             with transaction.atomic():
                 rows = model._default_manager.select_for_update(
@@ -150,8 +151,8 @@ def work_together(
                 status,
             )
             break
-        if not tried.isdisjoint(pks):  # handled, and due again at once: that is for the next tick
-            break
+        # What was handled and is due again at once is for the next tick, too.
+        more = len(pks) == limit and tried.isdisjoint(pks)
         tried.update(pks)
 
     def alone(row: Row) -> None:

@@ -18,7 +18,6 @@ from annotation.platforms.registry import local_names
 from annotation.quality.gold import asked_of, grade, is_gold
 from annotation.quality.signals import hold_against_reading, note_doubts, note_signals
 from kbpo import clock
-from kbpo.queue import nudge
 
 MET_BEFORE = "This worker had judged it before."
 PUT_AWAY = ("disposed", "failed")
@@ -32,7 +31,7 @@ Meeting = tuple[int, int, str, int]
 def accept(assignments: Sequence[Assignment]) -> None:
     """Parses raw answers into responses. The caller holds the assignments' locks; the questions are
     locked here, in the order of their numbers, and no HIT is (annotation/README.md). An answer that
-    cannot be used fails by itself.
+    cannot be used fails by itself. Questions that are answered so are settled in the same tick.
     """
     asked = _asked({assignment.hit_id for assignment in assignments})
     parsed: dict[Assignment, Parsed] = {}
@@ -190,8 +189,7 @@ def _make_answered(questions: Collection[Question]) -> None:
             for question in questions
             if done[question.pk] >= min(places[question.pk], question.answers_wanted)
         ]
-        if Question.objects.filter(pk__in=full).move("answered"):
-            nudge("settle")
+        Question.objects.filter(pk__in=full).move("answered")
 
 
 def _use_late_answers(questions: Iterable[Question]) -> None:
@@ -199,8 +197,7 @@ def _use_late_answers(questions: Iterable[Question]) -> None:
     (`settle.give_up`).
     """
     late = Question.objects.filter(pk__in=[question.pk for question in questions])
-    if late.filter(responses__counts=True).update(next_try_at=clock.now()):
-        nudge("settle")
+    late.filter(responses__counts=True).update(next_try_at=clock.now())
 
 
 def _places(questions: Collection[Question]) -> Counter[int]:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from annotation.budget import accrue, halts, promises
 from annotation.desk import command, journey
 from annotation.hits import collect, progress, publish
-from annotation.labels import settle
+from annotation.labels import accept, settle
 from annotation.models import HIT, Assignment, Payment, Question, Response, Signal, Worker
 from annotation.quality import agreement, describe
 from annotation.questions import ask
@@ -50,6 +50,24 @@ def test_the_whole_way_from_sample_to_label_and_payment(
     assert balance(purpose=published.purpose).spent == Decimal("0.06") * 18
     assert [payment.amount for payment in Payment.objects.all()] == [Decimal("0.05")] * 18
     assert promises.committed(published.purpose) == 0
+
+
+def test_an_answer_that_comes_while_others_are_read_waits_for_the_next_tick(
+    published: Submission, clients: list[Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, ben, _ = clients
+    ada.post(take(ada), GOOD)
+
+    def read_slowly(rows: list[Assignment]) -> None:
+        accept.accept(rows)
+        ben.post(take(ben), GOOD)
+
+    monkeypatch.setattr(settle, "accept", read_slowly)
+    settle.tick()
+    assert Assignment.objects.filter(status="submitted").count() == 1
+    assert Response.objects.values("assignment").distinct().count() == 1
+    settle.tick()
+    assert Response.objects.values("assignment").distinct().count() == 2
 
 
 def test_questions_go_out_in_the_order_of_their_random_numbers_not_of_arrival(
