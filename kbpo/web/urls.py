@@ -43,7 +43,17 @@ from kbpo.web.public import (
 from kbpo.web.public import (
     documents as corpus,
 )
-from kbpo.web.research import cited, explore, ledger, missed_page, order, runs, submissions, upload
+from kbpo.web.research import (
+    cited,
+    explore,
+    ledger,
+    line,
+    missed_page,
+    order,
+    runs,
+    submissions,
+    upload,
+)
 
 urlpatterns = [
     *health.urlpatterns,
@@ -57,6 +67,7 @@ urlpatterns = [
     *submissions.urlpatterns,
     *cited.urlpatterns,
     *explore.urlpatterns,
+    *line.urlpatterns,
     *missed_page.urlpatterns,
     *order.urlpatterns,
     *upload.urlpatterns,

@@ -114,7 +114,7 @@ NO_PAGE = {
         "api-judge", "api-judges", "api-missed", "api-prmse", "api-releases", "api-scores",
         "api-unscored",
         "api-document-list", "api-invitation", "api-invitations", "api-member", "api-news",
-        "api-intervals", "api-ledger", "api-metrics", "api-sample",
+        "api-intervals", "api-ledger", "api-line", "api-metrics", "api-sample", "submission-line",
         "api-notices", "api-sent",
         "api-teams", "api-webhook", "api-webhook-test", "api-webhooks",
         "healthz", "service-metrics",

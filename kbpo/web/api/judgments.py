@@ -24,11 +24,12 @@ from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.errors import Refused
 from kbpo.web.api.parameters import BIGGEST, whole_number
 from kbpo.web.api.said import Said
-from kbpo.web.api.submissions import PAGING, find_to_act, page_of
+from kbpo.web.api.submissions import PAGING, find, find_to_act, page_of
 from kbpo.web.public.documents import shows_readers
 from kbpo.web.research.explore import as_record, explored, rows_of
 from kbpo.web.research.explorer import SORTS, VERDICTS, Choice, Unreadable, read_choice
 from kbpo.web.research.judged import dispute
+from kbpo.web.research.line import line_of
 from kbpo.web.research.missed import MISSED, missed_of, missed_record
 from kbpo.web.research.missed import SORTS as SORTS_OF_MISSED
 
@@ -118,6 +119,33 @@ class Dispute(APIView):
         except CannotAsk as refusal:
             raise Refused(str(refusal), "cannot_ask") from refusal
         return Response({"prediction": prediction, "status": row.status}, status=201)
+
+
+class Line(APIView):
+    """The line of a file of yours that states a prediction, with the ids that stand there."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(
+        operation_id="get_line",
+        responses={
+            200: {
+                "type": "object",
+                "properties": {
+                    "prediction": {"type": "integer"},
+                    "line": {"type": "integer"},
+                    "text": {"type": "string"},
+                    "is_cut": {"type": "boolean"},
+                },
+                "required": ["prediction", "line", "text", "is_cut"],
+            }
+        },
+    )
+    def get(self, request: Request, pk: int, prediction: int) -> Response:
+        """The line as it stands in the file, its first 2,000 characters; `is_cut`: it has more."""
+        line = line_of(find(request, pk), prediction)
+        told = {"line": line.number, "text": line.text, "is_cut": line.is_cut}
+        return Response({"prediction": prediction, **told})
 
 
 class Missed(APIView):

@@ -86,6 +86,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         "words": explorer.kind.words,
         "pages": explorer.kind.pages,
         "own": not explorer.public,
+        "mine": own,
         "acts": own and acts(request, submission),
         "waits": not explorer.public and not is_answered(submission),
         "said": choice.said,
