@@ -153,6 +153,9 @@ class Data:
     count"""
     unaided: dict[str, Guess] = field(default_factory=dict, repr=False)
     """criterion -> the guess without metrics and judges, where they help"""
+    pending: Bools | None = None
+    """(k,) judged rows that a system predicts which waits for their verdict, although their targets
+    count for others; None: no such row"""
 
     @cached_property
     def counted(self) -> dict[str, tuple[Ids, Ids]]:
@@ -220,6 +223,7 @@ class Data:
             g={criterion: guesses[rows] for criterion, guesses in self.g.items()},
             error={criterion: errors[rows] for criterion, errors in self.error.items()},
             noise={name: noise.of(judged) for name, noise in self.noise.items()},
+            pending=None if self.pending is None else self.pending[judged],
             followed_up=followed_up,
             unaided={},
             draws={},

@@ -186,12 +186,15 @@ class Centred:
     def _answers(self) -> Answers:
         """Which rows were asked about, and which of these got an answer: a mark is none."""
         answered = ~np.isnan(self.data.f[self.criterion][self.at, 0])
+        asked = self.counts & (self._row_cluster < 0) & ~self._row_followed_up
+        if self.data.pending is not None:
+            asked &= answered | ~self.data.pending[self.at]
         return Answers(
             stratum=self.data.pool.stratum_of_target,
             target=self._row_target,
             known=answered & (self._row_mark < 0),
             not_asked=(self._row_mark >= 0) & (self._row_mark < NEVER),
-            sampled=self.counts & (self._row_cluster < 0) & ~self._row_followed_up,
+            sampled=asked,
             followed_up=self._row_followed_up,
         )
 

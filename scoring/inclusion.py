@@ -93,6 +93,12 @@ class Disclosed:
     """The run seems to be made from others' answers: whatever it predicts teaches the model
     nothing"""
 
+    @classmethod
+    def nothing(cls, n: int) -> Disclosed:
+        """Return that a team could see nothing of n targets."""
+        none, zero = np.zeros(n, dtype=np.bool_), np.zeros(n)
+        return cls(none, none, zero, zero, none, zero)
+
     @property
     def known(self) -> Bools:
         """Stated by the team before, or public: it could see whether they were judged."""

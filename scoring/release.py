@@ -97,6 +97,9 @@ def about(data: Data, checks: Checks | None) -> Row:
         "facts": facts and {"n_annotated": facts.n_annotated, "n_documents": facts.n_documents},
         "has_follow_ups": data.followed_up is not None,
         "has_marks": data.in_documents is not None,
+        "pending": []
+        if data.pending is None
+        else data.pool.instance[data.judged[data.pending]].tolist(),
         "own_samples": [data.systems[column] for column in data.alone],
         "disclosed": {
             str(data.systems[column]): _inclusion(data.own[column]) for column in data.disclosed
@@ -533,6 +536,7 @@ class _Reader:
             mean=about["mean"],
             error=self.by_criterion("error_"),
             unaided=self.unaided(),
+            pending=np.isin(self.instance[judged], about.get("pending", [])),
         )
 
     def rows_of(self, instances: Iterable[int]) -> Ids:

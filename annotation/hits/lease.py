@@ -384,6 +384,7 @@ def revive(assignment: Assignment) -> bool:
         "leased",
         returned_by="",
         leased_until=now + lease_time_of(hit),
+        first_accepted_at=row.first_accepted_at or row.accepted_at,
         accepted_at=row.accepted_at + (now - row.status_since),  # nobody worked on it meanwhile
     )
     assignment.refresh_from_db()

@@ -78,6 +78,7 @@ def keep_draft(
         row = row or Assignment(
             hit=hit, worker=worker, external_id=assignment, leased_until=now + lease
         )
+        row.first_accepted_at = row.first_accepted_at or row.accepted_at
         row.status, row.status_since, row.accepted_at = "leased", now, now
     if row.status != "leased":
         return Kept(dict(row.raw or {}), begun=True, ended=True)

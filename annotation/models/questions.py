@@ -366,7 +366,12 @@ class Assignment(Moving):
         default=Decimal("0.00"),
         help_text="What it earned besides the HIT's reward, because it took more work",
     )
-    accepted_at = models.DateTimeField(default=clock.now)
+    accepted_at = models.DateTimeField(
+        default=clock.now, help_text="Moved by pauses, so that what lies after it is time at work"
+    )
+    first_accepted_at = models.DateTimeField(
+        null=True, help_text="When it was put before its worker; null: when it was accepted"
+    )
     submitted_at = models.DateTimeField(null=True)
     returned_by = models.CharField(
         max_length=8, choices=ReturnedBy.choices, blank=True, help_text="How it came back"

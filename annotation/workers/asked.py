@@ -10,7 +10,8 @@ from datetime import datetime
 from kbpo.prepared import Prepared
 
 WAS_ASKED = """
-    SELECT q.target_id, min(a.accepted_at) AS since FROM annotation_worker w
+    SELECT q.target_id, min(coalesce(a.first_accepted_at, a.accepted_at)) AS since
+    FROM annotation_worker w
     JOIN annotation_assignment a ON a.worker_id = w.id
     JOIN annotation_hit_questions hq ON hq.hit_id = a.hit_id
     JOIN annotation_question q ON q.id = hq.question_id

@@ -16,6 +16,7 @@ from kbpo.inclusion.disclosure import aware
 from kbpo.inclusion.marks import in_documents
 from kbpo.inclusion.own_thresholds import own_thresholds
 from kbpo.inclusion.read import read as read_routes
+from kbpo.inclusion.waits import Waits
 from kbpo.pool.overlap import overlaps
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.guess import Lesson, guess_of, one_verdict
@@ -43,13 +44,15 @@ def read(track: Track) -> Data:
     pool = read_pool(track, systems)
     documents = annotated(track)
     drawn = _drawn(track)
-    waiting = set().union(*kind.unanswered(drawn).values())
+    waiting = kind.unanswered(drawn)
     recall = recall_of(track)
     facts = recall.facts(pool.instance, systems, documents.documents) if recall else None
     routes = read_routes(track, pool, documents, facts, waiting)
     drawn_targets, fold, chance = routes.disclosed, routes.known, routes.everybody
-    own = {column: routes.own(column) for column in drawn_targets}
-    disclosed = {}
+    again = [column for column in routes.waits.again if systems[column] in taking_part]
+    own = {column: routes.own(column) for column in {*drawn_targets, *again}}
+    nothing = {column: Disclosed.nothing(pool.target_id.size) for column in again}
+    disclosed = dict(nothing)
     for column, disclosure in drawn_targets.items():
         by_document = own[column].chances.document
         disclosed[column] = disclosure.with_documents(by_document, fold.unasked(pool, column))
@@ -84,14 +87,24 @@ def read(track: Track) -> Data:
         fold=fold,
         followed_up=followed_up,
         in_documents=in_documents(track, pool, routes.in_scope, routes.follow_ups),
-        disclosed_drawn=drawn_targets,
+        disclosed_drawn=nothing | drawn_targets,
         alone=own_thresholds(track, pool, waiting),
         noise=dict(kind.noise(pool.instance[judged])),
         found_also=dict(recall.found_also) if recall else {},
         mean=kind.mean,
         error={name: guess.error for name, guess in guesses.items() if guess.error is not None},
         unaided=unaided,
+        pending=_pending(pool, judged, routes.waits),
     )
+
+
+def _pending(pool: Pool, judged: Ids, waits: Waits) -> Bools:
+    """(k,) rows that some system predicts which waits for a verdict on their targets."""
+    pending = np.zeros(judged.size, dtype=np.bool_)
+    for column, waiting in waits.again.items():
+        rows = pool.predicted(column)
+        pending |= np.isin(judged, rows[waiting[pool.target[rows]]])
+    return pending
 
 
 def _drawn(track: Track) -> dict[int, list[int]]:

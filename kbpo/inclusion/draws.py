@@ -35,12 +35,13 @@ class Draws(Route):
     waiting: Bools
     """(t,) drawn, by any design, and without a judgment"""
     private: Private
+    again: bool = False
+    """Settled batches count as if they were open: what they asked is asked again"""
     history: History | None = None
     """What a team could see, for its own submission"""
 
     def chance(self) -> Floats:
-        settled = self._chance(self._batches.filter(settled_at__isnull=False))
-        still = self._chance(self._batches.filter(settled_at__isnull=True))
+        settled, still = self._chance(self._settled), self._chance(self._still_open)
         return any_of(settled, still * self.released)
 
     @cached_property
@@ -50,7 +51,7 @@ class Draws(Route):
         return float(gaps.min()) if gaps.size else 1.0
 
     def realised(self) -> Bools:
-        settled = self._drawn(self._batches.filter(settled_at__isnull=False))
+        settled = self._drawn(self._settled)
         return np.asarray(settled | (self._open & (self.pool.u < self.released)))
 
     def at(self, moment: Moment) -> Floats:
@@ -72,9 +73,17 @@ class Draws(Route):
             submission__track=self.track, submission__in=self.pool.systems, design="iid"
         )
 
+    @property
+    def _settled(self) -> QuerySet[SampleBatch]:
+        return self._batches.none() if self.again else self._batches.exclude(settled_at=None)
+
+    @property
+    def _still_open(self) -> QuerySet[SampleBatch]:
+        return self._batches if self.again else self._batches.filter(settled_at=None)
+
     @cached_property
     def _open(self) -> Bools:
-        return self._drawn(self._batches.filter(settled_at__isnull=True))
+        return self._drawn(self._still_open)
 
     def _drawn(self, batches: QuerySet[SampleBatch]) -> Bools:
         """(t,) whether some batches drew a target, for a submission that it is not private to."""

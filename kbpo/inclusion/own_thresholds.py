@@ -9,7 +9,7 @@ asked: what they pay for is not asked twice.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -34,13 +34,15 @@ def keep(batch: SampleBatch, own: Floats) -> None:
     OwnThresholds.objects.create(batch=batch, pi=np.maximum(so_far, own).astype(FORMAT).tobytes())
 
 
-def own_thresholds(track: Track, pool: Pool, waiting: Collection[int]) -> dict[int, Floats]:
+def own_thresholds(
+    track: Track, pool: Pool, waiting: Mapping[int, Collection[int]]
+) -> dict[int, Floats]:
     """Column -> (t,) below which number a target of the pool is in the submission's own sample and
     judged by now (or given up); 0 for what it does not predict. Submissions of which nothing was
     kept have no entry.
 
-    `waiting` are drawn targets without a judgment. As with all thresholds, of an open batch counts
-    what is answered in the order of u/π.
+    `waiting` are the drawn targets of each with a claim of it that nobody judged. As with all
+    thresholds, of an open batch counts what is answered in the order of u/π.
     """
     threshold_rows = OwnThresholds.objects.filter(
         batch__submission__in=pool.systems, batch__submission__track=track
@@ -53,7 +55,6 @@ def own_thresholds(track: Track, pool: Pool, waiting: Collection[int]) -> dict[i
         last[owner] = pi
         if ended is not None:
             settled[owner] = pi
-    still = np.isin(pool.target_id, np.fromiter(waiting, dtype=np.int64, count=len(waiting)))
     threshold_of = {}
     for column, owner in enumerate(pool.systems):
         if owner not in last:
@@ -63,8 +64,9 @@ def own_thresholds(track: Track, pool: Pool, waiting: Collection[int]) -> dict[i
         if now.size != predicted.size:  # kept of another reading of the file: of no use
             continue
         done = _read(settled[owner]) if owner in settled else np.zeros(now.size)
+        still = np.isin(pool.target_id[predicted], list(waiting.get(owner, ())))
         threshold_of[column] = np.zeros(pool.target_id.size)
-        threshold_of[column][predicted] = _answered(now, done, pool.u[predicted], still[predicted])
+        threshold_of[column][predicted] = _answered(now, done, pool.u[predicted], still)
     return threshold_of
 
 

@@ -6,7 +6,7 @@ answered.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,12 +17,15 @@ from kbpo.inclusion.documents import Documents, known_documents
 from kbpo.inclusion.draws import Draws
 from kbpo.inclusion.follow_ups import FollowUps
 from kbpo.inclusion.thresholds import Thresholds
+from kbpo.inclusion.waits import Waits
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Floats
 from scoring.combine import Chances
 from scoring.documents import Annotated, Facts, KnownDocuments
 from scoring.inclusion import Disclosed, Inclusion
 from scoring.pool import Pool
+
+NOTHING_WAITS: Mapping[int, Collection[int]] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +34,8 @@ class Routes:
 
     track: Track
     pool: Pool
-    waiting: Bools
-    """(t,) drawn, and without a judgment"""
+    waiting: Mapping[int, Collection[int]]
+    """Submission -> drawn targets with a claim of it that nobody judged"""
     known: KnownDocuments
     """The documents that are a route"""
     in_scope: Bools
@@ -51,6 +54,11 @@ class Routes:
         could see is taken in by `Disclosed.given`.
         """
         return self._inclusion(column)
+
+    @cached_property
+    def waits(self) -> Waits:
+        """Which targets lack an answer, for everybody, and for whom besides."""
+        return Waits.of(self.track, self.pool, self.waiting, private(self.pool, self.disclosed))
 
     @cached_property
     def _documents(self) -> Documents:
@@ -74,9 +82,10 @@ class Routes:
     def _inclusion(self, column: int | None) -> Inclusion:
         hidden = private(self.pool, self.disclosed, but=column)
         saw = None if column is None else self.disclosed.get(column)
-        thresholds = Thresholds(self.track, self.pool, self.waiting, hidden)
-        draws = Draws(self.track, self.pool, self.waiting, hidden, saw.history if saw else None)
-        drawn = (thresholds.realised() | draws.realised()) & ~self.waiting
+        waiting, again = self.waits.for_(column), column in self.waits.again
+        thresholds = Thresholds(self.track, self.pool, waiting, hidden, again)
+        draws = Draws(self.track, self.pool, waiting, hidden, again, saw.history if saw else None)
+        drawn = (thresholds.realised() | draws.realised()) & ~waiting
         return Inclusion(
             chances=Chances(
                 thresholds.chance(),
@@ -99,22 +108,22 @@ def read(
     pool: Pool,
     documents: Annotated,
     facts: Facts | None,
-    waiting: Collection[int] = (),
+    waiting: Mapping[int, Collection[int]] = NOTHING_WAITS,
 ) -> Routes:
     """Return the routes of a pool as everything stands now.
 
     `documents` are the annotated ones that count; `facts` of the pool tell what is in the scope of
-    recall; `waiting` are drawn targets without a judgment.
+    recall; `waiting` are the drawn targets of each submission with a claim of it that nobody
+    judged.
     """
     known_route = known_documents(track, documents)
     in_scope = np.zeros(pool.target_id.size, dtype=np.bool_)
     if facts is not None:
         in_scope[pool.target] = facts.in_scope
-    still = np.fromiter(waiting, dtype=np.int64, count=len(waiting))
     return Routes(
         track=track,
         pool=pool,
-        waiting=np.isin(pool.target_id, still),
+        waiting=waiting,
         known=known_route,
         in_scope=in_scope,
         follow_ups=FollowUps(track, pool),

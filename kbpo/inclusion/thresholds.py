@@ -36,6 +36,8 @@ class Thresholds(Route):
     waiting: Bools
     """(t,) drawn, by any design, and without a judgment"""
     private: Private
+    again: bool = False
+    """Settled batches count as if they were open: what they asked is asked again"""
 
     @cached_property
     def highest(self) -> Floats:
@@ -71,7 +73,8 @@ class Thresholds(Route):
         return float(gaps.min()) if gaps.size else 1.0
 
     def chance(self) -> Floats:
-        return np.maximum(self._stored["settled"], self.highest * self.released)
+        open_part = np.asarray(self.highest * self.released)
+        return open_part if self.again else np.maximum(self._stored["settled"], open_part)
 
     def realised(self) -> Bools:
         return np.asarray(self.pool.u < self.chance())

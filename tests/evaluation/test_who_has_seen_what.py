@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
+from annotation.hits import lease
 from annotation.models import HIT, Assignment, Question, Worker
 from annotation.workers import leave
 from annotation.workers.worker import worker_of
@@ -183,6 +184,9 @@ def test_nothing_that_happens_to_people_later_changes_what_their_team_had_seen(t
 
     before = known()
     assert before[0] == [first.pk] and before[1]
+    for assignment in Assignment.objects.filter(worker__user=ada):
+        assert lease.stop(assignment) and lease.revive(assignment)
+    assert known() == before, "who comes back to a question has met it before"
     leave.ask(worker_of(ada), waives=True)
     assert not Worker.objects.filter(user=ada).exists() and known() == before, "Ada is erased"
     for person in (ada, admin):

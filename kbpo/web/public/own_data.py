@@ -125,7 +125,12 @@ OF_WORKER = (
         "interface version attempt answers passed started_at ended_at",
     ),
     Part("qualifications", Qualification, "worker", "name wanted wanted_at"),
-    Part("answers", Assignment, "worker", "id status accepted_at submitted_at seconds raw draft"),
+    Part(
+        "answers",
+        Assignment,
+        "worker",
+        "id status first_accepted_at accepted_at submitted_at seconds raw draft",
+    ),
     Part("warnings", Warned, "worker", "kind against at"),
     Part("payments", Payment, "worker", "amount status why created_at"),
     Part("bonuses", Bonus, "worker", "amount status why created_at"),

@@ -1,0 +1,84 @@
+"""Which drawn targets lack an answer, and for whom that matters.
+
+A target was judged for all that was claimed of it when people were asked. A run that claims
+something else of it has it asked anew, and waits for that. Nobody else does: whose sample was
+answered keeps what it was answered. So a target that a settled batch holds counts, although a later
+run waits for it; and that run counts by itself, as if no batch had settled, until its claims are
+judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kbpo.corpus.fetch import fetch
+from kbpo.inclusion.route import Private
+from kbpo.tracks.models import Track
+from scoring.arrays import Bools
+from scoring.pool import Pool
+
+SETTLED = """
+    SELECT b.submission_id, h.target_id FROM sampling_threshold h
+    JOIN sampling_samplebatch b ON b.id = h.batch_id
+    JOIN submissions_submission s ON s.id = b.submission_id
+    JOIN instances_target t ON t.id = h.target_id
+    WHERE s.track_id = %(track)s AND b.settled_at IS NOT NULL
+        AND h.target_id = ANY(%(targets)s) AND t.u < h.pi
+    UNION
+    SELECT b.submission_id, d.target_id FROM sampling_sample d
+    JOIN sampling_samplebatch b ON b.id = d.batch_id
+    JOIN submissions_submission s ON s.id = b.submission_id
+    WHERE s.track_id = %(track)s AND b.settled_at IS NOT NULL AND b.design = 'iid'
+        AND d.target_id = ANY(%(targets)s)
+"""
+"""Runs and the targets that a settled batch of theirs holds"""
+
+
+@dataclass(frozen=True, eq=False)
+class Waits:
+    """What waits for an answer, in the targets (t,) of a pool."""
+
+    everybody: Bools
+    """It counts for nobody"""
+    again: Mapping[int, Bools] = field(default_factory=dict)
+    """Column -> what it waits for although it counts for others; each has one at least"""
+
+    @classmethod
+    def of(
+        cls, track: Track, pool: Pool, waiting: Mapping[int, Collection[int]], private: Private
+    ) -> Waits:
+        """Return what waits, of submission -> drawn targets with a claim of it that nobody judged.
+        What a submission had asked of targets that are `private` to it counts for nobody else.
+        """
+        targets = sorted(set().union(*waiting.values()))
+        counting = set[int]()
+        if targets:
+            rows = fetch(SETTLED, {"track": track.pk, "targets": targets})
+            hidden = {
+                (owner, target) for owner, some in private.items() for target in some.tolist()
+            }
+            counting = {
+                target
+                for owner, target in rows
+                if target not in waiting.get(owner, ()) and (owner, target) not in hidden
+            }
+        again = {}
+        for column, owner in enumerate(pool.systems):
+            own = counting.intersection(waiting.get(owner, ()))
+            if own:
+                again[column] = _among(pool, own)
+        return cls(_among(pool, set(targets) - counting), again)
+
+    def for_(self, column: int | None) -> Bools:
+        """Return (t,) what waits for one submission, or, for None, for everybody."""
+        if column is None or column not in self.again:
+            return self.everybody
+        return self.everybody | self.again[column]
+
+
+def _among(pool: Pool, targets: Collection[int]) -> Bools:
+    some = np.fromiter(targets, dtype=np.int64, count=len(targets))
+    return np.asarray(np.isin(pool.target_id, some))
