@@ -13,6 +13,7 @@ from django.utils.functional import cached_property
 
 from kbpo import clock
 from kbpo.accounts.waiting import Waiting
+from kbpo.prepared import Prepared
 from kbpo.queue import Moving
 
 EVENTS = {
@@ -23,6 +24,11 @@ EVENTS = {
     "decision": "Something was decided about your own answers or pay",
 }
 """What people are told, as a line on the page where they choose"""
+
+
+_MEMBER_OF = Prepared(
+    "SELECT team_id, may_only_look FROM accounts_team_members WHERE user_id = %(user)s"
+)
 
 
 class User(AbstractUser):
@@ -62,7 +68,7 @@ class User(AbstractUser):
         """The teams that this person belongs to -> whether they only may look, as it was when first
         asked for: each request reads its own.
         """
-        return dict(self.memberships.values_list("team_id", "may_only_look"))
+        return dict(_MEMBER_OF.rows(user=self.pk))
 
     @property
     def submits_for_none(self) -> bool:
