@@ -10,14 +10,15 @@ Redis are the embedded ones, the site is gunicorn with the workers and threads o
 Celery ticks as often as it does there; all in a database of its own. Questions are about two names,
 by the steps that ask and publish; 500 are made so and copied until there are enough. People log in,
 take what is next and send an answer as the page's script does: one request, which answers with the
-next page. Client and server share the machine: what the client takes itself is told. A core-second
-is one of the site's and the database's processes.
+next page. Every request has a connection of its own, as from a proxy that is set up as
+docs/operations.md says. Client and server share the machine: what the client takes itself is told.
+Readers never pause: p95 is what twenty wait for who ask for as much as there is. A core-second is
+one of the site's and the database's processes.
 """
 
 from __future__ import annotations
 
 import argparse
-import http.client
 import json
 import os
 import re
@@ -56,6 +57,7 @@ from django.test import Client  # noqa: E402
 from django.test.utils import CaptureQueriesContext  # noqa: E402
 
 from benchmarks import rescore_large  # noqa: E402
+from benchmarks.as_a_proxy import ask  # noqa: E402
 
 if TYPE_CHECKING:
     from annotation.models import Worker
@@ -82,6 +84,12 @@ class Load(NamedTuple):
     server: float
     """Seconds of the server's processors"""
     client: float
+
+    @property
+    def each(self) -> str:
+        """What a request took of processors."""
+        server, client = (1000 * used / len(self.times) for used in (self.server, self.client))
+        return f"{server:.1f} ms of the service and {client:.1f} of the client each"
 
 
 def told(what: str, measured: str, goal: str) -> None:
@@ -133,45 +141,49 @@ class Site(processes.Service):
                 "Accept": "application/json",
                 "Content-Type": "application/x-www-form-urlencoded",
             }
-            body = urlencode(form)
-        link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        try:
-            link.request("GET" if form is None else "POST", path, body, headers)
-            answer = link.getresponse()
-            said = answer.read()
-            return answer.status, said, answer.getheader("ETag", "")
-        finally:
-            link.close()
+            body = urlencode(form).encode()
+        reply = ask(self.port, "GET" if form is None else "POST", path, headers, body)
+        return reply.status, reply.body, reply.header("ETag")
 
-    def load(self, people: int, seconds: float, turn: Callable[[int], Iterator[float]]) -> Load:
-        """Return what it took while each of some people took their turns for so many seconds."""
+    def load(
+        self,
+        people: int,
+        seconds: float,
+        turn: Callable[[int], Iterator[float]],
+        *,
+        warm: float = 0.0,
+    ) -> Load:
+        """Return what it took while each of some people took their turns for so many seconds, or
+        until nobody had one left; what came within the first few counts for nothing.
+        """
         times: list[float] = []
         failed: list[BaseException] = []
-        end = time.monotonic() + seconds
+        end = time.monotonic() + warm + seconds
 
         def work(number: int) -> None:
             try:
                 for taken in turn(number):
-                    times.append(taken)
                     if time.monotonic() > end:
                         return
+                    times.append(taken)
             except BaseException as problem:
                 failed.append(problem)
 
-        server, client, began = self.used(), own_seconds(), time.monotonic()
         threads = [threading.Thread(target=work, args=(number,)) for number in range(people)]
         for thread in threads:
             thread.start()
+        time.sleep(warm)
+        times.clear()
+        server, client, began = self.used(), own_seconds(), time.monotonic()
+        for thread in threads:
+            thread.join(max(0.0, end - time.monotonic()))
+        took = time.monotonic() - began
+        load = Load(list(times), took, self.used() - server, own_seconds() - client)
         for thread in threads:
             thread.join()
         if failed:
             raise failed[0]
-        return Load(
-            times,
-            time.monotonic() - began,
-            self.used() - server,
-            own_seconds() - client,
-        )
+        return load
 
 
 def own_seconds() -> float:
@@ -401,12 +413,9 @@ def answer(site: Site, n: int = 150) -> None:
 
 def next_of(site: Site, person: Person) -> tuple[int, str]:
     """Return the status with which somebody is led to their next question, and where that is."""
-    link = http.client.HTTPConnection("127.0.0.1", site.port, timeout=60)
-    link.request("GET", "/annotate/next/", headers={"Cookie": f"sessionid={person.session}"})
-    reply = link.getresponse()
-    reply.read()
-    link.close()
-    return reply.status, reply.getheader("Location", "")
+    cookie = {"Cookie": f"sessionid={person.session}"}
+    reply = ask(site.port, "GET", "/annotate/next/", cookie)
+    return reply.status, reply.header("Location")
 
 
 def answering(site: Site, person: Person, think: float = 0.0) -> Iterator[float]:
@@ -450,12 +459,13 @@ def answers(site: Site, seconds: float) -> None:
 def slow_people(site: Site, seconds: float) -> None:
     """Nothing; prints what two hundred people who think for three seconds wait for."""
     crowd = people([f"slow{number}" for number in range(200)])
-    load = site.load(200, seconds, lambda number: answering(site, crowd[number], think=3.0))
+    load = site.load(
+        200, seconds, lambda number: answering(site, crowd[number], think=3.0), warm=10
+    )
     n = len(load.times)
     told(
         "200 people at 3 s think time",
-        f"{n / load.seconds:.0f} a second, {p95(load.times)}; client"
-        f" {load.client / load.seconds:.2f} cores; doubled {doubled(site)}",
+        f"{n / load.seconds:.0f} a second, {p95(load.times)}; {load.each}; doubled {doubled(site)}",
         "66 of 66, p95 ≤ 250 ms",
     )
 
@@ -593,7 +603,7 @@ def read_pages(site: Site, real: tuple[str, int, str], which: list[str], seconds
             told(
                 f"{name}: 20 readers, {how}",
                 f"{p95(load.times)}, {len(load.times) / load.seconds:.0f} a second; alone"
-                f" {p95(alone.times)}, {len(queries)} statements",
+                f" {p95(alone.times)}, {len(queries)} statements; {load.each}",
                 goal,
             )
 
