@@ -53,6 +53,7 @@ def _make(row: Release) -> None:
         except CannotRelease as refusal:
             row.move(Release.Status.REFUSED, str(refusal))
             return
+        has_parquet = any(directory.glob("*.parquet"))
         packed = Path(place) / row.file_name
         pack(directory, packed)
         with packed.open("rb") as file:
@@ -63,6 +64,7 @@ def _make(row: Release) -> None:
         file=row.file.name,
         size=row.file.size,
         digest=digest,
+        has_parquet=has_parquet,
         rows=manifest["rows"],
         made_at=clock.now(),
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from zipfile import BadZipFile, ZipFile
-
 from django.db import models
 
 from kbpo import clock
@@ -29,6 +27,9 @@ class Release(Moving):
     file = models.FileField(upload_to="releases/", blank=True, max_length=300)
     size = models.BigIntegerField(default=0)
     digest = models.CharField(max_length=64, blank=True, help_text="SHA-256 of the file")
+    has_parquet = models.BooleanField(
+        default=False, help_text="Its tables are in its file as Parquet, too"
+    )
     rows = models.JSONField(default=dict, help_text="Table -> how many rows it has")
 
     class Meta:
@@ -53,14 +54,3 @@ class Release(Moving):
     def file_name(self) -> str:
         """What it is called where it is downloaded."""
         return f"{self.track.slug}-release-{self.number}.zip"
-
-    @property
-    def has_parquet(self) -> bool:
-        """Whether its tables are in its file as Parquet, too."""
-        if not self.file:
-            return False
-        try:
-            with self.file.open("rb") as file, ZipFile(file) as packed:
-                return any(name.endswith(".parquet") for name in packed.namelist())
-        except (OSError, BadZipFile):
-            return False
