@@ -89,6 +89,15 @@ def test_each_judgment_counts_once_and_equal_outputs_share_theirs(track: Track) 
     assert one.status == "read", "planned anew: what is judged is not to be paid for"
     done = import_judgments(track, lines(*GOOD), Report())
     assert (done.judgments, done.known, Label.objects.count()) == (0, 3, 2)
+    told = [line.rstrip("\n").split("\t") for line in export_judgments(track, [])][1:]
+    took = {(row[0], row[1], row[3], row[4]): row[5] for row in told}
+    assert took == {
+        ("a0", "One", "overall", "3.0"): "20.0",
+        ("a0", "Two", "overall", "3.0"): "20.0",
+        ("a0", "One", "overall", "2.0"): "",
+        ("a0", "Two", "overall", "2.0"): "",
+        ("a1", "One", "edit", "0.25"): "9.0",
+    }, "how long each took is told on"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import hmac
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.db import transaction
 
@@ -34,6 +35,10 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 METHOD = "ratings"
+SECONDS = "seconds"
+"""The part of an imported label that says how long each rating took, where a file said so:
+criterion -> a list, one entry a rating, null where it did not
+"""
 NOT_TEXTS = "The track {} does not take judgments from files: only tracks of texts do."
 
 NOT_PAIRS = (
@@ -79,6 +84,13 @@ class Single:
     seconds: float | None
 
 
+class _Given(NamedTuple):
+    """A rating in [0, 1], and how long it took."""
+
+    rating: float
+    seconds: float | None
+
+
 @transaction.atomic
 def import_judgments(
     track: Track,
@@ -104,7 +116,7 @@ def import_judgments(
         waiting = still_read(track) if report.only_unknown else ""
         raise CannotImport(f"Nothing was imported. {waiting or _first_error(report)}")
     stored = _known(outputs) | {(single.target, single.criterion, single.worker) for single in here}
-    new: dict[tuple[int, str, str], float] = {}
+    new: dict[tuple[int, str, str], _Given] = {}
     for judgment in records:
         target, person = (
             outputs[judgment.system][judgment.input_id],
@@ -115,7 +127,7 @@ def import_judgments(
             (target, judgment.prompt, judgment.worker),
         }:
             value = _scaled(judgment.value, criteria[judgment.prompt])
-            new.setdefault((target, judgment.prompt, person), value)
+            new.setdefault((target, judgment.prompt, person), _Given(value, judgment.seconds))
     labels = list(_labels(new))
     record(labels)
     _plan_again(track, {label.target_id for label in labels})
@@ -206,24 +218,31 @@ def _imported(targets: Iterable[int]) -> Iterator[Single]:
     labels = Label.objects.filter(target__in=list(targets), source=Label.Source.IMPORT)
     for target, value in labels.order_by("pk").values_list("target", "value"):
         for criterion, people in value.get(PEOPLE, {}).items():
-            for person, rating in zip(people, value[RATINGS][criterion], strict=True):
-                yield Single(target, person, criterion, rating, None)
+            took = value.get(SECONDS, {}).get(criterion, [None] * len(people))
+            for given in zip(people, value[RATINGS][criterion], took, strict=True):
+                person, rating, seconds = given
+                yield Single(target, person, criterion, rating, seconds)
 
 
-def _labels(rating_of: dict[tuple[int, str, str], float]) -> Iterator[NewLabel]:
-    """A label for each target, with every rating and who gave it; its origin follows from what it
-    says.
+def _labels(given: dict[tuple[int, str, str], _Given]) -> Iterator[NewLabel]:
+    """A label for each target, with every rating, who gave it and how long it took; its origin
+    follows from what it says.
     """
     ratings: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     people: dict[int, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for (target, criterion, person), rating in sorted(rating_of.items()):
+    took: dict[int, dict[str, list[float | None]]] = defaultdict(lambda: defaultdict(list))
+    for (target, criterion, person), (rating, seconds) in sorted(given.items()):
         ratings[target][criterion].append(rating)
         people[target][criterion].append(person)
+        took[target][criterion].append(seconds)
     for target, of_target in ratings.items():
         digest = hashlib.sha256(f"{target}{people[target].items()}".encode()).hexdigest()
+        said = {RATINGS: dict(of_target), PEOPLE: dict(people[target])}
+        if any(seconds is not None for each in took[target].values() for seconds in each):
+            said |= {SECONDS: dict(took[target])}
         yield NewLabel(
             target,
-            {RATINGS: dict(of_target), PEOPLE: dict(people[target])},
+            said,
             Label.Source.IMPORT,
             METHOD,
             max(len(ratings_of_criterion) for ratings_of_criterion in of_target.values()),
