@@ -59,8 +59,10 @@ MARKET = 10
 """The marketplace of `--platform mturk` listens so many ports above the site."""
 JUDGE = {"name": "Simulated judge", "version": "1"}
 WAITING = ("received", "read", "planned", "confirmed", "judging")
-
-
+LOOKS = 1.0
+"""Seconds between two looks at whether all that was started still runs"""
+LINES_OF_LOG, MOST_OF_LOG = 20, 8_000
+"""Lines that are printed of the log of a process that ended, and bytes that are read for them"""
 PAUSES = (1, 2, 4, 8, 15, 30)
 """Seconds after which a service that is busy is asked again: all that is sent may be sent twice"""
 
@@ -165,6 +167,7 @@ class Demo:
         self.url = f"http://127.0.0.1:{port}"
         self.market = f"http://127.0.0.1:{port + MARKET}"
         self.directory = Path(settings.VAR) / "demo"
+        self._up: dict[str, subprocess.Popen[bytes]] = {}
 
     def prepare(self) -> None:
         """Corpora, tracks and people, in a database that was migrated."""
@@ -282,8 +285,21 @@ class Demo:
         with self._processes(
             *(name for name in self._commands() if name not in ("annotators", "raters"))
         ) as processes:
-            self.web = processes["web"]
+            self.web, self._up = processes["web"], processes
             yield
+
+    def check(self) -> None:
+        """Nothing, while all that was started runs. Raises DemoFailed with the end of the log of
+        what does not.
+        """
+        for name, process in self._up.items():
+            code = process.poll()
+            if code is not None:
+                log = self.directory / "log" / f"{name}.log"
+                raise DemoFailed(
+                    f"The process {name} of the demo ended by itself ({_ended(code)}), so all is"
+                    f" stopped. `make demo` goes on from here. The end of {log}:\n\n{_end_of(log)}"
+                )
 
     @contextmanager
     def _processes(self, *names: str) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
@@ -300,6 +316,12 @@ class Demo:
                     process.wait(timeout=15)
                 except subprocess.TimeoutExpired:
                     process.kill()
+
+    def watch(self) -> None:
+        """Nothing, for ever. Raises DemoFailed as soon as a process that was started ends."""
+        while True:
+            self.check()
+            time.sleep(LOOKS)
 
     def judge_all(self) -> None:
         """The systems are submitted and judged by simulated annotators, who then leave; the last
@@ -459,6 +481,7 @@ class Demo:
     ) -> dict[str, Any]:
         deadline = time.monotonic() + 900
         while time.monotonic() < deadline:
+            self.check()
             now = self._call(token, f"submissions/{submission}/")
             if ready(now):
                 return now
@@ -630,6 +653,18 @@ class Demo:
                 return
             time.sleep(0.1)
         raise DemoFailed(f"The site did not start; see {self.directory / 'log'}.")
+
+
+def _ended(code: int) -> str:
+    """How a process ended, in words."""
+    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def _end_of(log: Path) -> str:
+    """The last lines of a log."""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - MOST_OF_LOG))
+        return "\n".join(file.read().decode("utf-8", "replace").splitlines()[-LINES_OF_LOG:])
 
 
 def people(systems: list[dict[str, str]], simulated: int = ANNOTATORS, *, raters: int = 0) -> None:

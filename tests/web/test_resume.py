@@ -4,6 +4,9 @@ is not its own.
 
 from __future__ import annotations
 
+import socket
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -181,3 +184,28 @@ def test_the_demo_makes_no_admin_with_a_known_password_on_a_server(
         call_command("demo", "--no-serve")
     assert "KBPO_LOCAL is false" in capsys.readouterr().err
     assert User.objects.count() == before and not User.objects.filter(username="admin").exists()
+
+
+def test_a_demo_says_which_of_its_processes_ended_and_what_it_said_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.VAR = tmp_path
+    monkeypatch.setattr("rehearsal.demonstrate.LOOKS", 0.05)
+    study = demo_study(tmp_path / "files", documents=6, seed=1)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        demo = Demo(lambda text: None, study, port=free.getsockname()[1])
+    sleeps = [sys.executable, "-c", "import time; print('last words', flush=True); time.sleep(99)"]
+    monkeypatch.setattr(demo, "_commands", lambda: dict.fromkeys(("web", "worker"), sleeps))
+    with demo.running():
+        demo.check()
+        log = tmp_path / "demo/log/worker.log"
+        while not log.read_text():
+            time.sleep(0.05)
+        demo._up["worker"].kill()
+        with pytest.raises(DemoFailed) as failed:
+            demo.watch()
+    said = str(failed.value)
+    assert "process worker of the demo ended by itself (killed by signal 9)" in said
+    assert said.endswith(f"The end of {log}:\n\nlast words")
+    assert all(process.poll() is not None for process in demo._up.values()), "all is stopped"

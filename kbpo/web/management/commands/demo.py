@@ -126,8 +126,7 @@ class Command(BaseCommand):
             "  Ctrl-C stops everything that was started.\n"
         )
         self.stdout.flush()
-        while True:
-            time.sleep(3600)
+        demo.watch()
 
     def say(self, text: str) -> None:
         """Prints a line of progress with the seconds since the start."""
