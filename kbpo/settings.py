@@ -191,6 +191,7 @@ TEMPLATES = [
     }
 ]
 AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = ["kbpo.accounts.backend.PlannedBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {

@@ -42,6 +42,16 @@ def test_one_is_led_to_where_one_wanted_to_go(toy: Toy, client: Client) -> None:
     assert client.get(reverse("account")).status_code == 302
 
 
+def test_a_session_ends_with_the_account_that_it_is_of(toy: Toy, client: Client) -> None:
+    log_in(client, "rosa", PASSWORD)
+    for change in ({"is_active": False}, {"is_active": True, "password": "another"}):
+        assert client.get(reverse("account")).status_code == 200
+        User.objects.filter(username="rosa").update(**change)
+        assert client.get(reverse("account")).status_code == 302
+        User.objects.filter(username="rosa").update(is_active=True)
+        log_in(client, "rosa", PASSWORD)
+
+
 def test_annotators_are_led_to_their_work(toy: Toy, client: Client) -> None:
     said = {"username": "ada", "password": PASSWORD}
     assert client.post(reverse("login"), said)["Location"] == reverse("annotate")

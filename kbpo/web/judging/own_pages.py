@@ -426,7 +426,7 @@ def _sign_up(request: HttpRequest, user: User | None, form: SignUpForm | None) -
     if user is None:
         assert form is not None
         user = form.save()
-        login(request, user, backend="django.contrib.auth.backends.ModelBackend")
+        login(request, user)
     application = volunteer.apply(user, request.POST.get("why", ""), network)
     if application.admitted:
         worker_of(user)

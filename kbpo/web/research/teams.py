@@ -87,7 +87,7 @@ def join(request: HttpRequest, code: str) -> HttpResponse:
         if user is None:
             return render(request, "people/join.html", {"refusal": USED_UP}, status=410)
         if not has_account:
-            login(request, user, backend="django.contrib.auth.backends.ModelBackend")
+            login(request, user)
         answer = _welcome(request, invitation)
         throttle.remember(request, answer, user)
         return answer
