@@ -391,6 +391,9 @@ def test_slices_are_switched_by_the_address_and_thin_ones_say_what_would_do(
     assert "Precision by relation" in text and "more for ±10" in text and "works for" in text
     assert "Rare entities" in rosa.get(address, {"by": "frequency"}).content.decode()
     assert "Both names in one sentence" in rosa.get(address, {"by": "sentence"}).content.decode()
+    fold = '<details id="slices-fold"'
+    assert f"{fold}>" in rosa.get(address).content.decode(), "folded where nobody cut"
+    assert f"{fold} open>" in rosa.get(address, {"by": "sentence"}).content.decode()
     assert "Precision by relation" in rosa.get(address, {"by": "nonsense"}).content.decode()
 
 

@@ -343,3 +343,33 @@ def test_on_a_phone_the_explorer_begins_above_its_list_which_shows_what_is_chose
     assert tab.eval_on_selector(
         ".chosen", f"{inside} return at.top >= list.top && at.bottom <= list.bottom; }}"
     )
+
+
+def test_a_line_of_the_file_is_shown_in_the_page_and_hidden_again(tab, site):
+    Handler.pages["/lined"] = (
+        "<!doctype html><html><body><a href='/requirements.txt' data-line>line 7</a>"
+        "<pre class='x-line' hidden></pre>"
+        "<script type='module' src='/static/js/explore.js'></script></body></html>"
+    )
+    tab.goto(f"{site}/lined")
+    tab.click("a")
+    expect(tab.locator("pre")).to_contain_text("Django")
+    assert tab.url.endswith("/lined")
+    tab.click("a")
+    expect(tab.locator("pre")).to_be_hidden()
+
+
+def test_what_an_address_points_at_is_unfolded(tab, site):
+    Handler.pages["/folds"] = (
+        "<!doctype html><html><body><a href='#inner'>Inner</a>"
+        "<section id='slices'><details id='one'><summary>Slices</summary>"
+        "<details id='two'><summary>More</summary><p id='inner'>Inner</p></details></details>"
+        "</section><script type='module' src='/static/js/fold.js'></script></body></html>"
+    )
+    tab.goto(f"{site}/folds")
+    expect(tab.locator("details[open]")).to_have_count(0)
+    tab.goto(f"{site}/folds#slices")
+    expect(tab.locator("#one")).to_have_attribute("open", "")
+    expect(tab.locator("#inner")).to_be_hidden()
+    tab.click("a")
+    expect(tab.locator("#inner")).to_be_visible()

@@ -273,7 +273,7 @@ class _Page:
         def told() -> dict[str, Any]:
             address = reverse("submission", args=[self.submission.pk])
             slices = by_slice(self.latest, by, own=self.own, address=address)
-            own = {"submission": self.submission, "own": self.own, "slices": slices}
+            own = {"submission": self.submission, "own": self.own, "slices": slices, "is_cut": by}
             return own | about(self.request, self.latest)
 
         return part(self.request, "submission_rest.html", told, [by, self._told], self._seconds)
