@@ -162,3 +162,21 @@ def test_recall_names_its_scope(
     with_recall = {row["criterion"] for row in page.context["tables"] if row["scope"]}
     assert with_recall == {"correct", "relation"}, "linking has precision alone"
     assert page.content.decode().count(said) == 2
+
+
+def test_where_a_run_stands_is_said_beside_its_score(run: Submission, toy: Toy) -> None:
+    page = reverse("submission", args=[run.pk])
+    assert "Rank " not in Client().get(page).content.decode(), "none is stored"
+    track, evaluation = run.track, Evaluation.objects.get()
+    ranked = {"systems": [run.pk, run.pk + 1, run.pk + 2], "groups": [], "level": 0.8}
+    ranked |= {"best": [1, 1, 3], "worst": [2, 2, 3]}
+    evaluation.comparisons = {f"f1|{track.criterion}|{track.distribution}": ranked}
+    evaluation.number = 2  # a later one: what an earlier one said is kept
+    evaluation.pk = None
+    evaluation.save()
+    Estimate.objects.update(evaluation=evaluation)
+    assert "Rank 1–2 of 3</a>" in Client().get(page).content.decode()
+    Submission.objects.filter(pk=run.pk).update(is_private=True, name="other")
+    own = Client()
+    own.force_login(toy.users["Rosa"])
+    assert "Rank " not in own.get(page).content.decode(), "it stands on no board"

@@ -32,6 +32,7 @@ from kbpo.evaluation.extent import Extent, extent_of
 from kbpo.evaluation.flips import flips_of
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.latest import Latest
+from kbpo.evaluation.leaderboard import ranks
 from kbpo.evaluation.words import no_width_text
 from kbpo.money.spend import Balance, balance
 from kbpo.pool.visibility import is_answered
@@ -310,6 +311,7 @@ def context(
         "checked": checked(latest),
         "not_corrected": not_corrected(latest),
         "ended": _ended(latest),
+        "place": _place(latest),
     }
     if sums is not None:
         shown |= {
@@ -342,6 +344,16 @@ def _ended(latest: Latest) -> dict[str, str]:
         return {"says": no_width_text(), "tone": "good"}
     tone = "good" if reason == "target" else "warn"
     return {"says": ENDED[reason], "tone": tone} if reason in ENDED else {}
+
+
+def _place(latest: Latest) -> str:
+    """Where it stands on the board, “Rank 2–4 of 9”; nothing where it stands on none."""
+    submission, evaluation = latest.submission, latest.evaluation
+    places = ranks(evaluation) if evaluation is not None and submission.is_on_board else {}
+    if submission.pk not in places:
+        return ""
+    best, worst = places[submission.pk]
+    return f"Rank {best if best == worst else f'{best}–{worst}'} of {len(places)}"
 
 
 def name_for(submission: Submission, own: bool) -> str:
