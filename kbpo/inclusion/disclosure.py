@@ -130,6 +130,12 @@ class Decision:
         """The targets about which anybody of its people was asked."""
         return np.array(sorted(asked_about(self.people, self.when)), dtype=np.int64)
 
+    @cached_property
+    def is_leaked(self) -> bool:
+        """Whether the run seems to be made from others' answers."""
+        counted = LeakTest.objects.filter(submission=self.submission, seen=True, lifted=False)
+        return counted.exists()
+
     def earlier(self) -> list[int]:
         """See `earlier`."""
         if self.sees_all:
@@ -196,7 +202,7 @@ class Decision:
 
 def disclosed(pool: Pool, documents: Sequence[int] = ()) -> dict[int, Disclosed]:
     """Return column of the pool -> what its team could see, for every submission whose team could
-    see anything of what it predicts, or of the documents.
+    see anything of what it predicts, or of the documents, or that seems to be made from answers.
 
     `documents` are those that are a route.
     """
@@ -214,7 +220,7 @@ def disclosed(pool: Pool, documents: Sequence[int] = ()) -> dict[int, Disclosed]
         could_see = of_team.shown(pool)
         targets = could_see & _predicted(pool, submission_of[pk])
         could_know = of_team.could_know(documents, targets)
-        if targets.any() or could_know:
+        if targets.any() or could_know or of_team.is_leaked:
             decision[column] = of_team
             shown[column], predicted_seen[column], read[column] = could_see, targets, could_know
     hidden = {
@@ -262,7 +268,7 @@ def _disclosed(
         document=Documents(track, pool, read, ~nothing).at(moment),
         history=History(when, shown),
         read=tuple(read),
-        leaked=LeakTest.objects.filter(submission=submission, seen=True, lifted=False).exists(),
+        leaked=decision.is_leaked,
     )
 
 

@@ -7,6 +7,10 @@ earlier run which depends on no draw either. What a team predicts again after it
 what was drawn of it is what was found right, and whoever is often right would predict too much of
 that. Of such a run only draws count that were still to come when its team decided. The test is made
 once, and kept; what follows from it is up to `kbpo.inclusion.disclosure` and the model.
+
+A run says more than what it predicts of an earlier sample: how sure it is, and what else it claims
+of the same pairs, subjects and objects. From all of that the model learns, so that answers could be
+written into each (`LeakTest.Channel`), and each is tested in the same way.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -57,7 +61,7 @@ def look_for_leaks(submission: Submission) -> list[LeakTest]:
     }
     if not test_of:
         return []
-    adjusted = holm([share_test.p_value for share_test in test_of.values()])
+    adjusted = holm([share_test.p_value for _, share_test in test_of.values()])
     leak_tests = [
         LeakTest(
             submission=submission,
@@ -68,9 +72,10 @@ def look_for_leaks(submission: Submission) -> list[LeakTest]:
             p_value=share_test.p_value,
             adjusted=float(p),
             of_unlikely=share_test.of_unlikely,
+            channel=channel,
             seen=bool(p <= LEVEL),
         )
-        for (other, share_test), p in zip(test_of.items(), adjusted, strict=True)
+        for (other, (channel, share_test)), p in zip(test_of.items(), adjusted, strict=True)
     ]
     LeakTest.objects.bulk_create(leak_tests)
     for row in leak_tests:
@@ -89,8 +94,9 @@ def in_words(row: LeakTest) -> str:
     """What was found, in a sentence."""
     which = " to what few other runs predict" if row.of_unlikely else ""
     return (
-        f"Of {row.size} judged answers{which} it predicts {row.predicted}, where {row.expected:.0f}"
-        f" were to be expected of a run that was made without them: {odds(row.adjusted)}."
+        f"Of {row.size} judged answers{which} {row.get_channel_display()} {row.predicted}, where"
+        f" {row.expected:.0f} were to be expected of a run that was made without them:"
+        f" {odds(row.adjusted)}."
     )
 
 
@@ -113,7 +119,11 @@ def decide(row: LeakTest, who: User, why: str, *, lift: bool) -> None:
     )
 
 
-def _against(track: Track, submission: Submission) -> Iterator[tuple[int, ShareTest]]:
+Found: TypeAlias = tuple[str, ShareTest]
+"""By what of a run, and a test of that"""
+
+
+def _against(track: Track, submission: Submission) -> Iterator[tuple[int, Found]]:
     """Each earlier run of a track that tells something, with its test."""
     when = decided(submission)
     sampled = Submission.objects.filter(track=track, sampled_at__lte=when).exclude(pk=submission.pk)
@@ -124,9 +134,9 @@ def _against(track: Track, submission: Submission) -> Iterator[tuple[int, ShareT
     judged = _Judged.of(track, read_pool(track, [*systems, submission.pk]), submission)
     for column, other in enumerate(systems):
         if other not in own:
-            share_test = judged.against(column)
-            if share_test.size:
-                yield other, share_test
+            found = judged.against(column)
+            if found[1].size:
+                yield other, found
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,9 +162,9 @@ class _Judged:
         unseen = ~shown_to(pool, submission)
         return cls(track, pool, decided(submission), hidden, unseen, disclosures)
 
-    def against(self, column: int) -> ShareTest:
-        """Return the test against what was drawn of all that an earlier run predicts: its team
-        could see that.
+    def against(self, column: int) -> Found:
+        """Return the test against what was drawn of all that an earlier run predicts, for its team
+        could see that: the one that speaks most clearly.
         """
         predicting = self._predicted(column)
         both = self._count(predicting & self._predicted(-1))
@@ -170,13 +180,6 @@ class _Judged:
         sample = chance[domain], (self.pool.u < pi)[domain], predicted[domain]
         level = self._levels(predicting, mine, domain, chance)
         batches = self._batches_after(column, exposed)
-        draws = _draws(batches, predicts, predicted, np.zeros_like(level))
-        of_samples = share_test(
-            *sample,
-            draw_probability=draws.chance,
-            draw_predicted=draws.hit,
-            stratum=stratum[domain],
-        )
         by_level = _draws(batches, predicts, predicted, level)
         of_verdicts = contrast_test(
             *sample,
@@ -186,11 +189,74 @@ class _Judged:
             draw_level=by_level.level,
         )
         document, read, known_documents = self._documents(column)
-        tested = predicts & ~known_documents
-        of_documents = document_test(
-            document[tested], read[tested], predicted[tested], stratum=stratum[tested]
-        )
-        return either(of_samples, of_verdicts, of_documents)
+        found: list[Found] = [(LeakTest.Channel.PREDICTED, of_verdicts)]
+        for channel, among, says in self._channels(predicting, predicts, predicted):
+            inside, in_documents = domain & among, predicts & among & ~known_documents
+            draws = _draws(batches, predicts & among, says, np.zeros_like(level))
+            of_samples = share_test(
+                chance[inside],
+                (self.pool.u < pi)[inside],
+                says[inside],
+                draw_probability=draws.chance,
+                draw_predicted=draws.hit,
+                stratum=stratum[inside],
+            )
+            of_documents = document_test(
+                document[in_documents],
+                read[in_documents],
+                says[in_documents],
+                stratum=stratum[in_documents],
+            )
+            found += [(channel, of_samples), (channel, of_documents)]
+        best = either(*(test for _, test in found))
+        return min(found, key=lambda one: (one[1].size == 0, one[1].p_value))[0], best
+
+    def _channels(
+        self, predicting: Bools, predicts: Bools, predicted: Bools
+    ) -> Iterator[tuple[str, Bools, Bools]]:
+        """Yields by what the run may tell which answers were read: what of it, the targets (t,) of
+        which it could tell something so, and of which it does. What is the same for all of them
+        tells nothing, and is left out but for what it predicts.
+
+        Made of what the two runs say alone, never of who was drawn.
+        """
+        everywhere = np.ones_like(predicts)
+        yield LeakTest.Channel.PREDICTED, everywhere, predicted
+        both = predicting & self._predicted(-1)
+        on_pair = self._count(self._predicted(-1) & ~predicting) > 0
+        others = [
+            (LeakTest.Channel.SURE, self._count(both) > 0, self._is_sure(both, predicts)),
+            (LeakTest.Channel.SUBJECT, everywhere, self._says_besides(predicting, "subject")),
+            (LeakTest.Channel.OBJECT, everywhere, self._says_besides(predicting, "object")),
+            (LeakTest.Channel.PAIR, everywhere, on_pair),
+        ]
+        for channel, among, says in others:
+            told = says[predicts & among]
+            if told.any() and not told.all():
+                yield channel, among, says
+
+    def _is_sure(self, both: Bools, predicts: Bools) -> Bools:
+        """(t,) whether the run is surer of it than of most that it shares with an earlier one."""
+        rows, shared = np.flatnonzero(both), predicts & (self._count(both) > 0)
+        if not shared.any():
+            return shared
+        sure = np.zeros(self.pool.target_id.size)
+        mine = self.pool.confidence[:, [len(self.pool.systems) - 1]].toarray().ravel()[rows]
+        np.maximum.at(sure, self.pool.target[rows], mine)
+        middle = np.median(sure[shared])
+        above = shared & (sure > middle)
+        return above if above.any() else shared & (sure >= middle)
+
+    def _says_besides(self, predicting: Bools, part: str) -> Bools:
+        """(t,) whether the run claims the relation of an earlier run's claim of another pair, too,
+        that has the same subject (or object).
+        """
+        pool, mine = self.pool, self._predicted(-1)
+        entity = pool.subject if part == "subject" else pool.object
+        slot = _codes_of(entity, pool.stratum)
+        pair = _codes_of(slot, pool.target)
+        of_slot, of_pair = (np.bincount(code[mine], minlength=code.size) for code in (slot, pair))
+        return self._count(predicting & (of_slot[slot] > of_pair[pair])) > 0
 
     def _exposed(self, column: int) -> Bools:
         """(t,) the targets on which what an earlier run predicts may depend on who had been drawn:
@@ -321,6 +387,12 @@ class _Judged:
                 drawn[np.searchsorted(pool.target_id, target)] += times
             batches.append(_Batch(drawn_at, p * ~hidden, drawn))
         return batches
+
+
+def _codes_of(*columns: Ids) -> Ids:
+    """(n,) the same code for rows that are alike in all columns, below n."""
+    codes = np.unique(np.stack(columns), axis=1, return_inverse=True)[1]
+    return codes.ravel().astype(np.int64)
 
 
 class _Batch(NamedTuple):

@@ -216,6 +216,17 @@ class LeakTest(models.Model):
     model, and later runs of its team are free of it.
     """
 
+    class Channel(models.TextChoices):
+        """By what of a run somebody may say which answers were read: all that the model learns
+        from.
+        """
+
+        PREDICTED = "", "it predicts"
+        SURE = "sure", "it is sure of"
+        SUBJECT = "subject", "it says the same of another object for"
+        OBJECT = "object", "it says the same of another subject for"
+        PAIR = "pair", "it says something else of the same pair for"
+
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="leak_tests")
     earlier = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
     size = models.IntegerField(help_text="Judged targets that tell something")
@@ -223,6 +234,13 @@ class LeakTest(models.Model):
     expected = models.FloatField(help_text="How many it would predict on average by chance")
     of_unlikely = models.BooleanField(
         default=False, help_text="These three count only what few other runs predict"
+    )
+    channel = models.CharField(
+        max_length=10,
+        choices=Channel.choices,
+        default=Channel.PREDICTED,
+        blank=True,
+        help_text="By what of the run the answers show; `predicted` and `expected` count that",
     )
     p_value = models.FloatField()
     adjusted = models.FloatField(help_text="For the number of earlier runs (Holm 1979)")

@@ -4,6 +4,7 @@ printed near the truth, and moves nobody else's number.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,10 @@ from kbpo.accounts.models import Audit, Team, Token, User
 from kbpo.evaluation.data import read
 from kbpo.evaluation.run import evaluate, signs_of
 from kbpo.inclusion.disclosure import earlier
-from kbpo.instances.models import Label
+from kbpo.instances.models import Instance, Label
 from kbpo.instances.record import NewLabel, record
+from kbpo.instances.targets import Place, targets_at
+from kbpo.sampling import distribution, draw
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.documents.draw import order_documents, settle_documents
 from kbpo.sampling.leaks import LEVEL, decide, in_words
@@ -31,6 +34,7 @@ N, SHARE = 400, 0.4
 SURELY = 0.02
 """Holds also where chance leaves a leak just short of the level"""
 EVERYTHING = range(N)
+SEEDS = [100, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(101, 140))]
 
 
 def cleaned(world: Replay, *, of_right: bool = False) -> list[int]:
@@ -79,6 +83,106 @@ def test_a_second_account_gains_nothing_by_the_answers_of_the_first(toy: Toy, de
     data = read(toy.track)
     assert data.disclosed_drawn[data.systems.index(row.pk)].leaked
     assert LeakTest.objects.count() == 1 <= row.batches.count(), "once, not at every stage"
+
+
+def surely(world: Replay, row: Submission, sure: Callable[[int], float]) -> Submission:
+    """The run, with a confidence of each relation."""
+    at_of = {pk: at for at, pk in enumerate(world.instance)}
+    for one in row.predictions.all():
+        one.confidence = sure(at_of[one.instance_id])
+        one.save(update_fields=["confidence"])
+    return row
+
+
+@pytest.mark.parametrize("design", ["poisson", pytest.param("iid", marks=pytest.mark.soak)])
+def test_answers_that_are_written_into_confidences_are_found(toy: Toy, design: str) -> None:
+    world, first = Replay.judged(toy, N, SHARE, design=design)
+    before, wrong = world.number(first).value, world.known_wrong()
+    copy = world.upload("Neural", EVERYTHING)
+    row = world.judge(surely(world, copy, lambda at: 0.05 if at in wrong else 0.95))
+    found = row.leak_tests.get()
+    assert found.seen and found.channel == LeakTest.Channel.SURE
+    assert "it is sure of" in in_words(found) and found.predicted < found.expected
+    assert honest(world.number(row), world.truth(EVERYTHING))
+    assert abs(world.number(first).value - before) < 0.02, "whom it read from is not moved"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_who_is_surer_of_what_holds_and_read_nothing_is_believed(toy: Toy, seed: int) -> None:
+    world, _ = Replay.judged(toy, N, SHARE)
+    sure = np.random.default_rng(seed).random(N) * 0.6 + 0.4 * world.true
+    row = surely(world, world.upload("Neural", EVERYTHING), lambda at: float(sure[at]))
+    confirm(row, toy.users["Tim"])
+    world.stage(row)
+    assert row.leak_tests.get().p_value > 0.001 and earlier(row) == []
+
+
+def beside(world: Replay, which: Iterable[int], pair: Callable[[int], tuple[int, int]]) -> Any:
+    """A draft of another team that states the relation of each of these with another subject or
+    object: those of the relations with these numbers.
+    """
+    base = Instance.objects.in_bulk(world.instance)
+    ends = {at: pair(at) for at in which}
+    spans = {at: ((6 * a, 6 * a + 2), (6 * b + 3, 6 * b + 5)) for at, (a, b) in ends.items()}
+    document = {at: base[world.instance[at]].document_id for at in ends}
+    places = {at: Place.pair(document[at], *spans[at]) for at in ends}
+    targets = targets_at(world.toy.corpus, list(places.values()))
+    stated = Instance.objects.bulk_create(
+        Instance(
+            target_id=targets[places[at]],
+            document_id=document[at],
+            subject_begin=subject[0],
+            subject_end=subject[1],
+            object_begin=object_[0],
+            object_end=object_[1],
+            predicate=base[world.instance[at]].predicate,
+        )
+        for at, (subject, object_) in spans.items()
+    )
+    row = world.store("Neural", range(len(stated)), status="read")
+    for one, instance in zip(row.predictions.order_by("pk"), stated, strict=True):
+        ends_of = {"subject_canonical": "subject", "object_canonical": "object"}
+        for canonical, end in ends_of.items():
+            setattr(one, f"{canonical}_begin", getattr(instance, f"{end}_begin"))
+            setattr(one, f"{canonical}_end", getattr(instance, f"{end}_end"))
+        one.instance = instance
+        one.save()
+    distribution.tick()
+    row.refresh_from_db()
+    return row
+
+
+@pytest.mark.parametrize(
+    ("channel", "pair"),
+    [
+        ("subject", lambda at: (at, (at + 8) % N)),
+        pytest.param("object", lambda at: ((at + 8) % N, at), marks=pytest.mark.soak),
+    ],
+)
+@pytest.mark.parametrize("design", ["poisson", pytest.param("iid", marks=pytest.mark.soak)])
+def test_answers_that_are_written_into_what_else_is_said_of_a_name_are_found(
+    toy: Toy, channel: str, pair: Any, design: str
+) -> None:
+    """It shares no target with the run that it was made from."""
+    world, first = Replay.judged(toy, N, SHARE, design=design)
+    before, wrong = world.number(first).value, world.known_wrong()
+    row = beside(world, sorted(set(EVERYTHING) - wrong), pair)
+    confirm(row, toy.users["Tim"])
+    draw.tick()
+    found = row.leak_tests.get()
+    assert found.seen and found.channel == channel
+    evaluate(toy.track, [])
+    assert abs(world.number(first).value - before) < 0.02
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_who_says_something_else_of_some_and_read_nothing_is_believed(toy: Toy, seed: int) -> None:
+    world, _ = Replay.judged(toy, N, SHARE)
+    said = np.random.default_rng(seed).random(N) < np.where(world.true, 0.7, 0.3)
+    row = beside(world, np.flatnonzero(said).tolist(), lambda at: (at, (at + 8) % N))
+    confirm(row, toy.users["Tim"])
+    draw.tick()
+    assert row.leak_tests.get().p_value > 0.001 and earlier(row) == []
 
 
 @pytest.mark.statistical
