@@ -69,8 +69,9 @@ def pool_of(world: Replay, row: Submission) -> Pool:
 
 
 def inclusion(track: Track, pool: Pool, waiting: set[int]) -> Inclusion:
-    """How the targets came in, for everybody."""
-    return read_routes(track, pool, Annotated([], []), None, waiting).everybody
+    """How the targets came in, for everybody, where the pool's only run waits for some."""
+    waits = {pool.systems[0]: waiting}
+    return read_routes(track, pool, Annotated([], []), None, waits).everybody
 
 
 def test_one_that_waits_scales_all_probabilities_by_its_own_depth(world: Replay) -> None:
