@@ -223,12 +223,12 @@ class _Judged:
         everywhere = np.ones_like(predicts)
         yield LeakTest.Channel.PREDICTED, everywhere, predicted
         both = predicting & self._predicted(-1)
-        on_pair = self._count(self._predicted(-1) & ~predicting) > 0
+        on_target = self._count(self._predicted(-1) & ~predicting) > 0
         others = [
             (LeakTest.Channel.SURE, self._count(both) > 0, self._is_sure(both, predicts)),
             (LeakTest.Channel.SUBJECT, everywhere, self._says_besides(predicting, "subject")),
             (LeakTest.Channel.OBJECT, everywhere, self._says_besides(predicting, "object")),
-            (LeakTest.Channel.PAIR, everywhere, on_pair),
+            (LeakTest.Channel.TARGET, everywhere, on_target),
         ]
         for channel, among, says in others:
             told = says[predicts & among]

@@ -223,9 +223,9 @@ class LeakTest(models.Model):
 
         PREDICTED = "", "it predicts"
         SURE = "sure", "it is sure of"
-        SUBJECT = "subject", "it says the same of another object for"
-        OBJECT = "object", "it says the same of another subject for"
-        PAIR = "pair", "it says something else of the same pair for"
+        SUBJECT = "subject", "it says the same with another object for"
+        OBJECT = "object", "it says the same with another subject for"
+        TARGET = "target", "it says something else of the same target for"
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="leak_tests")
     earlier = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
