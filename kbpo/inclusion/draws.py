@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from django.db.models import QuerySet, Sum
+from django.db.models import Q, QuerySet, Sum
 
 from estimators.horvitz_thompson import inclusion_iid
 from kbpo.inclusion.route import Moment, Private, Route
@@ -35,8 +35,8 @@ class Draws(Route):
     waiting: Bools
     """(t,) drawn, by any design, and without a judgment"""
     private: Private
-    again: bool = False
-    """Settled batches count as if they were open: what they asked is asked again"""
+    settled_of: int | None = None
+    """Of this submission alone settled batches count as settled: what others asked it asks again"""
     history: History | None = None
     """What a team could see, for its own submission"""
 
@@ -74,12 +74,17 @@ class Draws(Route):
         )
 
     @property
+    def _counts_as_settled(self) -> Q:
+        settled = Q(settled_at__isnull=False)
+        return settled if self.settled_of is None else settled & Q(submission=self.settled_of)
+
+    @property
     def _settled(self) -> QuerySet[SampleBatch]:
-        return self._batches.none() if self.again else self._batches.exclude(settled_at=None)
+        return self._batches.filter(self._counts_as_settled)
 
     @property
     def _still_open(self) -> QuerySet[SampleBatch]:
-        return self._batches if self.again else self._batches.filter(settled_at=None)
+        return self._batches.exclude(self._counts_as_settled)
 
     @cached_property
     def _open(self) -> Bools:

@@ -82,9 +82,13 @@ class Routes:
     def _inclusion(self, column: int | None) -> Inclusion:
         hidden = private(self.pool, self.disclosed, but=column)
         saw = None if column is None else self.disclosed.get(column)
-        waiting, again = self.waits.for_(column), column in self.waits.again
-        thresholds = Thresholds(self.track, self.pool, waiting, hidden, again)
-        draws = Draws(self.track, self.pool, waiting, hidden, again, saw.history if saw else None)
+        waiting, settled_of = self.waits.for_(column), None
+        if column is not None and column in self.waits.again:
+            settled_of = self.pool.systems[column]
+        thresholds = Thresholds(self.track, self.pool, waiting, hidden, settled_of)
+        draws = Draws(
+            self.track, self.pool, waiting, hidden, settled_of, saw.history if saw else None
+        )
         drawn = (thresholds.realised() | draws.realised()) & ~waiting
         return Inclusion(
             chances=Chances(

@@ -3,8 +3,9 @@
 A target was judged for all that was claimed of it when people were asked. A run that claims
 something else of it has it asked anew, and waits for that. Nobody else does: whose sample was
 answered keeps what it was answered. So a target that a settled batch holds counts, although a later
-run waits for it; and that run counts by itself, as if no batch had settled, until its claims are
-judged.
+run waits for it; and that run counts by itself, as if no batch but its own had settled, until its
+claims are judged. Where a settled batch itself waits again, since answers were excluded, it counts
+for nobody.
 """
 
 from __future__ import annotations
@@ -60,11 +61,9 @@ class Waits:
             hidden = {
                 (owner, target) for owner, some in private.items() for target in some.tolist()
             }
-            counting = {
-                target
-                for owner, target in rows
-                if target not in waiting.get(owner, ()) and (owner, target) not in hidden
-            }
+            asked_again = {target for owner, target in rows if target in waiting.get(owner, ())}
+            counting = {target for owner, target in rows if (owner, target) not in hidden}
+            counting -= asked_again
         again = {}
         for column, owner in enumerate(pool.systems):
             own = counting.intersection(waiting.get(owner, ()))
