@@ -26,7 +26,7 @@ EVENTS = {
 """What people are told, as a line on the page where they choose"""
 
 
-_MEMBER_OF = Prepared(
+MEMBER_OF = Prepared(
     "SELECT team_id, may_only_look FROM accounts_team_members WHERE user_id = %(user)s"
 )
 
@@ -68,7 +68,7 @@ class User(AbstractUser):
         """The teams that this person belongs to -> whether they only may look, as it was when first
         asked for: each request reads its own.
         """
-        return dict(_MEMBER_OF.rows(user=self.pk))
+        return dict(MEMBER_OF.rows(user=self.pk))
 
     @property
     def submits_for_none(self) -> bool:

@@ -26,7 +26,7 @@ from django.urls import reverse
 from annotation.models import HIT, Assignment, Comparison, Gold, Question, Response, Worker
 from annotation.quality.reliability import NOT_KEPT
 from kbpo import clock
-from kbpo.accounts.models import Delivery, Token
+from kbpo.accounts.models import MEMBER_OF, Delivery, Token
 from kbpo.evaluation.correction.checkable import frame_of
 from kbpo.evaluation.data import read
 from kbpo.evaluation.judges import Judges
@@ -568,7 +568,7 @@ def test_a_run_s_page_reads_what_the_latest_evaluation_says_once(
         with django_assert_max_num_queries(most) as asked:
             assert reader.get(address).status_code == 200
         texts = [one["sql"] for one in asked.captured_queries]
-        for table in ('SELECT "evaluation_evaluation"', '"accounts_team_members"'):
+        for table in ('SELECT "evaluation_evaluation"', MEMBER_OF.name):
             assert len([text for text in texts if table in text]) == 1, table
 
 
