@@ -226,8 +226,16 @@ class _Judged:
         on_target = self._count(self._predicted(-1) & ~predicting) > 0
         others = [
             (LeakTest.Channel.SURE, self._count(both) > 0, self._is_sure(both, predicts)),
-            (LeakTest.Channel.SUBJECT, everywhere, self._says_besides(predicting, "subject")),
-            (LeakTest.Channel.OBJECT, everywhere, self._says_besides(predicting, "object")),
+            (
+                LeakTest.Channel.SUBJECT,
+                everywhere,
+                self._count(predicting & self._said_of_subject) > 0,
+            ),
+            (
+                LeakTest.Channel.OBJECT,
+                everywhere,
+                self._count(predicting & self._said_of_object) > 0,
+            ),
             (LeakTest.Channel.TARGET, everywhere, on_target),
         ]
         for channel, among, says in others:
@@ -241,22 +249,34 @@ class _Judged:
         if not shared.any():
             return shared
         sure = np.zeros(self.pool.target_id.size)
-        mine = self.pool.confidence[:, [len(self.pool.systems) - 1]].toarray().ravel()[rows]
-        np.maximum.at(sure, self.pool.target[rows], mine)
+        np.maximum.at(sure, self.pool.target[rows], self._confidence[rows])
         middle = np.median(sure[shared])
         above = shared & (sure > middle)
         return above if above.any() else shared & (sure >= middle)
 
-    def _says_besides(self, predicting: Bools, part: str) -> Bools:
-        """(t,) whether the run claims the relation of an earlier run's claim of another pair, too,
-        that has the same subject (or object).
+    @cached_property
+    def _confidence(self) -> Floats:
+        """(u,) how sure the run is of each instance; 0 of what it does not predict."""
+        last = len(self.pool.systems) - 1
+        return np.asarray(self.pool.confidence[:, [last]].toarray().ravel())
+
+    @cached_property
+    def _said_of_subject(self) -> Bools:
+        return self._says_besides(self.pool.subject)
+
+    @cached_property
+    def _said_of_object(self) -> Bools:
+        return self._says_besides(self.pool.object)
+
+    def _says_besides(self, entity: Ids) -> Bools:
+        """(u,) whether the run claims an instance's relation of the same entity on another
+        target, too.
         """
-        pool, mine = self.pool, self._predicted(-1)
-        entity = pool.subject if part == "subject" else pool.object
-        slot = _codes_of(entity, pool.stratum)
-        pair = _codes_of(slot, pool.target)
-        of_slot, of_pair = (np.bincount(code[mine], minlength=code.size) for code in (slot, pair))
-        return self._count(predicting & (of_slot[slot] > of_pair[pair])) > 0
+        mine = self._predicted(-1)
+        slot = _codes_of(entity, self.pool.stratum)
+        place = _codes_of(slot, self.pool.target)
+        of_slot, of_place = (np.bincount(code[mine], minlength=code.size) for code in (slot, place))
+        return np.asarray(of_slot[slot] > of_place[place])
 
     def _exposed(self, column: int) -> Bools:
         """(t,) the targets on which what an earlier run predicts may depend on who had been drawn:
@@ -389,10 +409,11 @@ class _Judged:
         return batches
 
 
-def _codes_of(*columns: Ids) -> Ids:
-    """(n,) the same code for rows that are alike in all columns, below n."""
-    codes = np.unique(np.stack(columns), axis=1, return_inverse=True)[1]
-    return codes.ravel().astype(np.int64)
+def _codes_of(first: Ids, second: Ids) -> Ids:
+    """(n,) the same code, below n, for rows that are alike in both columns."""
+    codes = np.unique(second, return_inverse=True)[1].astype(np.int64)
+    both = np.unique(first, return_inverse=True)[1] * (int(codes.max(initial=0)) + 1) + codes
+    return np.asarray(np.unique(both, return_inverse=True)[1], dtype=np.int64)
 
 
 class _Batch(NamedTuple):
