@@ -67,7 +67,7 @@ class Relation(Interface):
     telling: ClassVar = TELLING
     title: ClassVar[str] = "What a sentence says about two names"
     offered_as: ClassVar[str] = "Read a few sentences and say what they tell about two names"
-    default_reward: ClassVar[str] = "0.05"
+    default_reward: ClassVar[str] = "0.05"  # its kind of track has the same (test_prices.py)
     default_seconds: ClassVar[int] = 20
     tolerance: ClassVar[float | None] = 0.0
     unit_names: ClassVar[Mapping[str, str]] = {
