@@ -110,3 +110,27 @@ def test_what_was_settled_before_counts_whatever_waits_in_a_later_stage(world: R
     assert found.released == pytest.approx(1 / 3)
     np.testing.assert_allclose(found.chances.threshold, np.maximum(settled, np.array(PI) / 3))
     assert found.counts.tolist() == [True, False, False, False, False]
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+def test_what_a_settled_batch_holds_counts_unless_it_waits_again_itself(
+    world: Replay, reopened: bool
+) -> None:
+    """A later run claims something else of a target that was judged for an earlier one."""
+    first = world.store("Patterns", range(len(U)), status="scored")
+    stage(first, world, PI, 1, settled=True)
+    second = world.store("Neural", range(len(U)), status="judging")
+    stage(second, world, PI, 1, settled=False)
+    pool = read_pool(world.toy.track, [first.pk, second.pk])
+    waits = {second.pk: {world.target[2]}, first.pk: {world.target[2]} if reopened else set()}
+    routes = read_routes(world.toy.track, pool, Annotated([], []), None, waits)
+    asked = [True, True, True, True, False]
+    without = [True, True, False, True, False]
+    assert routes.everybody.counts.tolist() == (without if reopened else asked)
+    assert routes.everybody.chances.threshold == pytest.approx(PI)
+    assert set(routes.waits.again) == (set() if reopened else {1})
+    own = routes.own(1)
+    if not reopened:  # by itself: what is answered in its order, up to what waits
+        assert own.released == pytest.approx(0.75)
+        assert own.chances.threshold == pytest.approx(0.75 * np.array(PI))
+        assert own.counts.tolist() == [False, True, False, False, False]
