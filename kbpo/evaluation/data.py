@@ -94,17 +94,27 @@ def read(track: Track) -> Data:
         mean=kind.mean,
         error={name: guess.error for name, guess in guesses.items() if guess.error is not None},
         unaided=unaided,
-        pending=_pending(pool, judged, routes.waits),
+        pending=_pending(pool, judged, routes.waits, taking_part),
     )
 
 
-def _pending(pool: Pool, judged: Ids, waits: Waits) -> Bools:
-    """(k,) rows that some system predicts which waits for a verdict on their targets."""
-    pending = np.zeros(judged.size, dtype=np.bool_)
-    for column, waiting in waits.again.items():
+def _pending(pool: Pool, judged: Ids, waits: Waits, taking_part: set[int]) -> Bools:
+    """(k,) rows that some system predicts which waits for a verdict on their targets, and no other
+    that takes part: for that one what is not answered is missing.
+    """
+    pending, needed = (np.zeros(judged.size, dtype=np.bool_) for _ in range(2))
+    if not waits.again:
+        return pending
+    for column, system in enumerate(pool.systems):
         rows = pool.predicted(column)
-        pending |= np.isin(judged, rows[waiting[pool.target[rows]]])
-    return pending
+        waiting = waits.again.get(column)
+        if waiting is not None:
+            waits_for = waiting[pool.target[rows]]
+            pending |= np.isin(judged, rows[waits_for])
+            rows = rows[~waits_for]
+        if system in taking_part:
+            needed |= np.isin(judged, rows)
+    return np.asarray(pending & ~needed)
 
 
 def _drawn(track: Track) -> dict[int, list[int]]:

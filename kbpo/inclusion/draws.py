@@ -35,8 +35,8 @@ class Draws(Route):
     waiting: Bools
     """(t,) drawn, by any design, and without a judgment"""
     private: Private
-    settled_of: int | None = None
-    """Of this submission alone settled batches count as settled: what others asked it asks again"""
+    asks_again: bool = False
+    """Settled batches count as if they were open: what they asked is asked again"""
     history: History | None = None
     """What a team could see, for its own submission"""
 
@@ -75,8 +75,7 @@ class Draws(Route):
 
     @property
     def _counts_as_settled(self) -> Q:
-        settled = Q(settled_at__isnull=False)
-        return settled if self.settled_of is None else settled & Q(submission=self.settled_of)
+        return Q(pk__in=()) if self.asks_again else Q(settled_at__isnull=False)
 
     @property
     def _settled(self) -> QuerySet[SampleBatch]:

@@ -36,8 +36,8 @@ class Thresholds(Route):
     waiting: Bools
     """(t,) drawn, by any design, and without a judgment"""
     private: Private
-    settled_of: int | None = None
-    """Of this submission alone settled batches count as settled: what others asked it asks again"""
+    asks_again: bool = False
+    """Settled batches count as if they were open: what they asked is asked again"""
 
     @cached_property
     def highest(self) -> Floats:
@@ -73,12 +73,8 @@ class Thresholds(Route):
         return float(gaps.min()) if gaps.size else 1.0
 
     def chance(self) -> Floats:
-        settled = self._stored["settled"]
-        if self.settled_of is not None:
-            own = SampleBatch.objects.filter(submission=self.settled_of, settled_at__isnull=False)
-            batches = list(own.values_list("pk", flat=True))
-            settled = _of_batches(batches, self.pool.target_id, self.private)
-        return np.maximum(settled, self.highest * self.released)
+        open_part = np.asarray(self.highest * self.released)
+        return open_part if self.asks_again else np.maximum(self._stored["settled"], open_part)
 
     def realised(self) -> Bools:
         return np.asarray(self.pool.u < self.chance())

@@ -3,9 +3,8 @@
 A target was judged for all that was claimed of it when people were asked. A run that claims
 something else of it has it asked anew, and waits for that. Nobody else does: whose sample was
 answered keeps what it was answered. So a target that a settled batch holds counts, although a later
-run waits for it; and that run counts by itself, as if no batch but its own had settled, until its
-claims are judged. Where a settled batch itself waits again, since answers were excluded, it counts
-for nobody.
+run waits for it. For that run it does not; and a run of which no batch has settled yet counts by
+itself, as if none of the others had, until its claims are judged.
 """
 
 from __future__ import annotations
@@ -57,13 +56,16 @@ class Waits:
         targets = sorted(set().union(*waiting.values()))
         counting = set[int]()
         if targets:
-            rows = fetch(SETTLED, {"track": track.pk, "targets": targets})
             hidden = {
-                (owner, target) for owner, some in private.items() for target in some.tolist()
+                owner: set(np.intersect1d(some, targets).tolist())
+                for owner, some in private.items()
             }
-            asked_again = {target for owner, target in rows if target in waiting.get(owner, ())}
-            counting = {target for owner, target in rows if (owner, target) not in hidden}
-            counting -= asked_again
+            rows = fetch(SETTLED, {"track": track.pk, "targets": targets})
+            counting = {
+                target
+                for owner, target in rows
+                if target not in waiting.get(owner, ()) and target not in hidden.get(owner, ())
+            }
         again = {}
         for column, owner in enumerate(pool.systems):
             own = counting.intersection(waiting.get(owner, ()))

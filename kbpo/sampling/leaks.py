@@ -201,13 +201,16 @@ class _Judged:
                 draw_predicted=draws.hit,
                 stratum=stratum[inside],
             )
+            found.append((channel, of_samples))
+            if channel and not self.open.all():
+                continue  # what it says elsewhere may follow from documents that its team saw read
             of_documents = document_test(
                 document[in_documents],
                 read[in_documents],
                 says[in_documents],
                 stratum=stratum[in_documents],
             )
-            found += [(channel, of_samples), (channel, of_documents)]
+            found.append((channel, of_documents))
         best = either(*(test for _, test in found))
         return min(found, key=lambda one: (one[1].size == 0, one[1].p_value))[0], best
 

@@ -72,7 +72,11 @@ def _check_day(submission: Submission) -> None:
     """Nothing, if what its team's other files of the day predict leaves room for it. Raises
     Unusable: they may all have come before the first was read.
     """
-    if items_since(submission.team, clock.now() - timedelta(days=1)) >= settings.TEAM_DAY_ITEMS:
+    yesterday = clock.now() - timedelta(days=1)
+    if submission.received_at <= yesterday:
+        return  # it was taken long ago, and waited
+    others = items_since(submission.team, yesterday, but=submission.pk)
+    if others >= settings.TEAM_DAY_ITEMS:
         raise Unusable(
             f"Other files that your team uploaded within a day predict {settings.TEAM_DAY_ITEMS:,}"
             " or more already, which is the most. Upload this one again tomorrow."

@@ -143,9 +143,11 @@ def _check_quota(team: Team, size: int) -> None:
         )
 
 
-def items_since(team: Team, moment: datetime) -> int:
-    """How much the files predict that a team uploaded since then, those that are read."""
-    rows = Submission.objects.filter(team=team, received_at__gt=moment)
+def items_since(team: Team, moment: datetime, *, but: int = 0) -> int:
+    """How much the files predict that a team uploaded since then, those that are read, but for
+    one.
+    """
+    rows = Submission.objects.filter(team=team, received_at__gt=moment).exclude(pk=but)
     told = rows.select_related("track").only("counts", "track")
     return sum(row.n_items or 0 for row in told)
 

@@ -9,8 +9,8 @@ import pytest
 from undone import undone
 
 from kbpo.evaluation.data import read
-from kbpo.evaluation.run import evaluate
-from kbpo.instances.models import Instance, Target
+from kbpo.evaluation.run import evaluate, finished
+from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling import distribution, draw
 from kbpo.sampling.confirm import confirm
@@ -124,3 +124,24 @@ def answer(world: Replay, row: Submission, share: float) -> None:
         )
         for pk in list(asked)[: int(share * len(drawn))]
     )
+
+
+@pytest.mark.parametrize("design", ["poisson", "iid"])
+def test_a_score_that_is_out_stays_near_where_some_of_its_answers_are_taken_out(
+    toy: Toy, design: str
+) -> None:
+    """What its run is asked again is missing to it alone, and nothing else."""
+    world, first = Replay.judged(toy, N, SHARE, design=design)
+    row = claim_otherwise(world)
+    answer(world, row, 1.0)
+    evaluate(toy.track, finished(toy.track))
+    row.refresh_from_db()
+    assert row.status == "scored"
+    before = world.number(row), world.number(first)
+    taken = Label.objects.filter(origin="again").order_by("pk").values_list("pk", flat=True)[:20]
+    Label.objects.filter(pk__in=list(taken)).delete()
+    evaluate(toy.track, [])
+    after = world.number(row), world.number(first)
+    for then, now in zip(before, after, strict=True):
+        assert abs((now.value or 0) - (then.value or 0)) < then.high80 - then.low80
+        assert now.high80 - now.low80 < 1.4 * (then.high80 - then.low80)
