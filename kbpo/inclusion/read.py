@@ -18,7 +18,6 @@ from kbpo.inclusion.draws import Draws
 from kbpo.inclusion.follow_ups import FollowUps
 from kbpo.inclusion.thresholds import Thresholds
 from kbpo.inclusion.waits import Waits
-from kbpo.sampling.models import SampleBatch
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Floats
 from scoring.combine import Chances
@@ -83,10 +82,7 @@ class Routes:
     def _inclusion(self, column: int | None) -> Inclusion:
         hidden = private(self.pool, self.disclosed, but=column)
         saw = None if column is None else self.disclosed.get(column)
-        waiting, asks_again = self.waits.for_(column), False
-        if column is not None and column in self.waits.again:
-            settled = SampleBatch.objects.filter(submission=self.pool.systems[column])
-            asks_again = not settled.filter(settled_at__isnull=False).exists()
+        waiting, asks_again = self.waits.of_column(column), column in self.waits.unsettled
         thresholds = Thresholds(self.track, self.pool, waiting, hidden, asks_again)
         draws = Draws(
             self.track, self.pool, waiting, hidden, asks_again, saw.history if saw else None

@@ -3,8 +3,9 @@
 A target was judged for all that was claimed of it when people were asked. A run that claims
 something else of it has it asked anew, and waits for that. Nobody else does: whose sample was
 answered keeps what it was answered. So a target that a settled batch holds counts, although a later
-run waits for it. For that run it does not; and a run of which no batch has settled yet counts by
-itself, as if none of the others had, until its claims are judged.
+run waits for it. For that run it does not, while it is judged; and a run of which no batch has
+settled yet counts by itself, as if none of the others had. To a run that was judged before, and is
+asked again since answers were excluded, it is missing as what nobody answers is.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from kbpo.corpus.fetch import fetch
 from kbpo.inclusion.route import Private
+from kbpo.sampling.models import SampleBatch
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools
 from scoring.pool import Pool
@@ -44,7 +46,10 @@ class Waits:
     everybody: Bools
     """It counts for nobody"""
     again: Mapping[int, Bools] = field(default_factory=dict)
-    """Column -> what it waits for although it counts for others; each has one at least"""
+    """Column of a run that is judged -> what it waits for although it counts for others; each has
+    one at least"""
+    unsettled: frozenset[int] = frozenset()
+    """Those of these columns of which no batch has settled"""
 
     @classmethod
     def of(
@@ -66,14 +71,22 @@ class Waits:
                 for owner, target in rows
                 if target not in waiting.get(owner, ()) and target not in hidden.get(owner, ())
             }
-        again = {}
-        for column, owner in enumerate(pool.systems):
-            own = counting.intersection(waiting.get(owner, ()))
-            if own:
-                again[column] = _among(pool, own)
-        return cls(_among(pool, set(targets) - counting), again)
+        for_others = {
+            owner: counting.intersection(targets_of_owner)
+            for owner, targets_of_owner in waiting.items()
+            if not counting.isdisjoint(targets_of_owner)
+        }
+        batches = SampleBatch.objects.filter(submission__in=for_others)
+        judged = set(batches.filter(settled_at=None).values_list("submission", flat=True))
+        settled = set(batches.exclude(settled_at=None).values_list("submission", flat=True))
+        column_of = {pool.systems.index(owner): owner for owner in judged}
+        return cls(
+            _among(pool, set(targets) - counting),
+            {column: _among(pool, for_others[owner]) for column, owner in column_of.items()},
+            frozenset(column for column, owner in column_of.items() if owner not in settled),
+        )
 
-    def for_(self, column: int | None) -> Bools:
+    def of_column(self, column: int | None) -> Bools:
         """Return (t,) what waits for one submission, or, for None, for everybody."""
         if column is None or column not in self.again:
             return self.everybody
