@@ -119,11 +119,11 @@ def decide(row: LeakTest, who: User, why: str, *, lift: bool) -> None:
     )
 
 
-Found: TypeAlias = tuple[str, ShareTest]
-"""By what of a run, and a test of that"""
+ChannelTest: TypeAlias = tuple[str, ShareTest]
+"""A channel of `LeakTest`, and a test of what a run says by it"""
 
 
-def _against(track: Track, submission: Submission) -> Iterator[tuple[int, Found]]:
+def _against(track: Track, submission: Submission) -> Iterator[tuple[int, ChannelTest]]:
     """Each earlier run of a track that tells something, with its test."""
     when = decided(submission)
     sampled = Submission.objects.filter(track=track, sampled_at__lte=when).exclude(pk=submission.pk)
@@ -134,9 +134,9 @@ def _against(track: Track, submission: Submission) -> Iterator[tuple[int, Found]
     judged = _Judged.of(track, read_pool(track, [*systems, submission.pk]), submission)
     for column, other in enumerate(systems):
         if other not in own:
-            found = judged.against(column)
-            if found[1].size:
-                yield other, found
+            channel, test = judged.against(column)
+            if test.size:
+                yield other, (channel, test)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +162,7 @@ class _Judged:
         unseen = ~shown_to(pool, submission)
         return cls(track, pool, decided(submission), hidden, unseen, disclosures)
 
-    def against(self, column: int) -> Found:
+    def against(self, column: int) -> ChannelTest:
         """Return the test against what was drawn of all that an earlier run predicts, for its team
         could see that: the one that speaks most clearly.
         """
@@ -189,7 +189,7 @@ class _Judged:
             draw_level=by_level.level,
         )
         document, read, known_documents = self._documents(column)
-        found: list[Found] = [(LeakTest.Channel.PREDICTED, of_verdicts)]
+        tests: list[ChannelTest] = [(LeakTest.Channel.PREDICTED, of_verdicts)]
         for channel, among, says in self._channels(predicting, predicts, predicted):
             inside, in_documents = domain & among, predicts & among & ~known_documents
             draws = _draws(batches, predicts & among, says, np.zeros_like(level))
@@ -201,7 +201,7 @@ class _Judged:
                 draw_predicted=draws.hit,
                 stratum=stratum[inside],
             )
-            found.append((channel, of_samples))
+            tests.append((channel, of_samples))
             if channel and not self.open.all():
                 continue  # what it says elsewhere may follow from documents that its team saw read
             of_documents = document_test(
@@ -210,9 +210,10 @@ class _Judged:
                 says[in_documents],
                 stratum=stratum[in_documents],
             )
-            found.append((channel, of_documents))
-        best = either(*(test for _, test in found))
-        return min(found, key=lambda one: (one[1].size == 0, one[1].p_value))[0], best
+            tests.append((channel, of_documents))
+        clearest = either(*(test for _, test in tests))
+        channel, _ = min(tests, key=lambda tested: (tested[1].size == 0, tested[1].p_value))
+        return channel, clearest
 
     def _channels(
         self, predicting: Bools, predicts: Bools, predicted: Bools
@@ -242,8 +243,8 @@ class _Judged:
             (LeakTest.Channel.TARGET, everywhere, on_target),
         ]
         for channel, among, says in others:
-            told = says[predicts & among]
-            if told.any() and not told.all():
+            may_differ = says[predicts & among]
+            if may_differ.any() and not may_differ.all():
                 yield channel, among, says
 
     def _is_sure(self, both: Bools, predicts: Bools) -> Bools:

@@ -127,8 +127,8 @@ def beside(world: Replay, which: Iterable[int], pair: Callable[[int], tuple[int,
     document = {at: base[world.instance[at]].document_id for at in ends}
     places = {at: Place.pair(document[at], *spans[at]) for at in ends}
     targets = targets_at(world.toy.corpus, list(places.values()))
-    stated = Instance.objects.bulk_create(
-        Instance(
+    stated = [
+        Instance.objects.get_or_create(
             target_id=targets[places[at]],
             document_id=document[at],
             subject_begin=subject[0],
@@ -136,9 +136,9 @@ def beside(world: Replay, which: Iterable[int], pair: Callable[[int], tuple[int,
             object_begin=object_[0],
             object_end=object_[1],
             predicate=base[world.instance[at]].predicate,
-        )
+        )[0]
         for at, (subject, object_) in spans.items()
-    )
+    ]
     row = world.store("Neural", range(len(stated)), status="read")
     for one, instance in zip(row.predictions.order_by("pk"), stated, strict=True):
         ends_of = {"subject_canonical": "subject", "object_canonical": "object"}
@@ -183,6 +183,46 @@ def test_who_says_something_else_of_some_and_read_nothing_is_believed(toy: Toy, 
     confirm(row, toy.users["Tim"])
     draw.tick()
     assert row.leak_tests.get().p_value > 0.001 and earlier(row) == []
+
+
+@pytest.mark.soak
+def test_who_may_look_what_documents_say_of_the_own_run_and_drops_what_is_false_is_believed(
+    toy: Toy,
+) -> None:
+    """What its second run says of the same subjects depends on which documents were read."""
+    world, _ = Replay.judged(toy, N, SHARE, documents=100)
+
+    def other(at: int) -> tuple[int, int]:
+        return at, (at + 100) % N
+
+    own = beside(world, EVERYTHING, other)
+    read = order_documents(toy.track, 30, seed=4, user=toy.users["Admin"])
+    chosen = set(read.samples.values_list("document_id", flat=True))
+    places = own.predictions.order_by("pk").values_list(
+        "instance__target", "instance__document", "instance__predicate__name"
+    )
+    inside = {at for at, (_, document, _) in enumerate(places) if document in chosen}
+    true = {at for at in EVERYTHING if at % 3 == 0}
+    record(
+        NewLabel(
+            target,
+            {"shown": [f"{name}>"], "holds": [f"{name}>"] if at in true else []},
+            "document",
+            "majority",
+            3,
+            "read",
+        )
+        for at, (target, _, name) in enumerate(places)
+        if at in inside
+    )
+    settle_documents(toy.track, sorted(chosen))
+    confirm(own, toy.users["Tim"])
+    draw.tick()
+    again = beside(world, sorted(set(EVERYTHING) - (inside - true)), other)
+    confirm(again, toy.users["Tim"])
+    draw.tick()
+    assert not again.leak_tests.filter(seen=True).exists()
+    assert min(again.leak_tests.values_list("p_value", flat=True), default=1.0) > 0.001
 
 
 @pytest.mark.statistical
