@@ -129,11 +129,16 @@ def _answer_to(request: HttpRequest, error: BaseException) -> HttpResponse | Non
     return None
 
 
+class Crowded(Exception):
+    """Others have the same done just now, which takes long: ask again."""
+
+
 def is_busy(error: BaseException) -> bool:
     """Return whether the database did not answer in time, or not at all: a lock or a statement
-    that took too long, a deadlock, a full disk, a connection that was refused or lost.
+    that took too long, a deadlock, a full disk, a connection that was refused or lost; or what
+    takes long is done for others.
     """
-    return isinstance(error, OperationalError | InterfaceError)
+    return isinstance(error, OperationalError | InterfaceError | Crowded)
 
 
 def busy(request: HttpRequest, error: BaseException) -> HttpResponse:

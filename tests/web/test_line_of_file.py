@@ -16,7 +16,7 @@ from django.urls import reverse
 from formats.limits import Limits
 from formats.opening import CHUNK, line_at
 from kbpo.submissions.models import Submission
-from kbpo.web.research.line import CUT, MOST
+from kbpo.web.research.line import CUT, MOST, READING
 from tests.conftest import Toy
 from tests.web.test_desk_pages import judged
 from tests.web.test_explore import client_of, header_of
@@ -110,3 +110,14 @@ def test_every_line_of_a_file_is_found_wherever_its_blocks_end(tmp_path: Path) -
         for number in (*range(1, 400, 13), 200, 201, 202, 399):
             assert line_at(path, number, Limits(), most) == (lines[number - 1], False), number
         assert line_at(path, 400, Limits(), most) is None
+
+
+def test_one_file_is_read_at_a_time_and_who_waits_too_long_is_told_to_come_again(
+    judged: Submission, toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbpo.web.research.line.WAIT", 0.01)
+    prediction = judged.predictions.order_by("pk")[0].pk
+    with READING:
+        for answer in asked(toy, "Rosa", judged, prediction):
+            assert answer.status_code == 503 and answer["Retry-After"]
+    assert [answer.status_code for answer in asked(toy, "Rosa", judged, prediction)] == [200, 200]
