@@ -127,7 +127,8 @@ class Data:
     """The annotated documents that count, in the order of the facts' codes"""
     disclosed: dict[int, Disclosed] = field(default_factory=dict)
     """column -> what its team could see of the pool when it confirmed, where that is anything;
-    what is judged now in documents that it could know of then is among what counts for itself"""
+    what is judged now in documents that it could know of then is among what counts for itself.
+    Nothing, of those that saw nothing and of which `own` differs still"""
     own: dict[int, Inclusion] = field(default_factory=dict)
     """the same columns -> inclusion with what was asked for it alone, before what its team could
     see"""
@@ -154,13 +155,18 @@ class Data:
     unaided: dict[str, Guess] = field(default_factory=dict, repr=False)
     """criterion -> the guess without metrics and judges, where they help"""
     pending: Bools | None = None
-    """(k,) judged rows that a system predicts which waits for their verdict, although their targets
-    count for others; None: no such row"""
+    """(k,) judged rows without a verdict that a system predicts which waits for one, or for which
+    nobody was asked about them, although their targets count for others; None: no such row"""
 
     @cached_property
     def counted(self) -> dict[str, tuple[Ids, Ids]]:
         """What `scoring.score.counts` has counted."""
         return {}
+
+    @property
+    def saw(self) -> list[int]:
+        """Columns of those whose teams could see anything."""
+        return [column for column, saw in self.disclosed.items() if not saw.is_nothing]
 
     @property
     def systems(self) -> list[int]:

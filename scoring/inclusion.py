@@ -100,6 +100,13 @@ class Disclosed:
         return cls(none, none, zero, zero, none, zero)
 
     @property
+    def is_nothing(self) -> bool:
+        """Whether it could see nothing."""
+        states = self.certainty, self.unjudged, self.inside
+        chances = self.threshold, self.drawn, self.document
+        return not any(values.any() for values in (*states, *chances))
+
+    @property
     def known(self) -> Bools:
         """Stated by the team before, or public: it could see whether they were judged."""
         return self.certainty | self.unjudged

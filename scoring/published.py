@@ -164,7 +164,7 @@ def simple_recall(data: Data, criterion: str) -> Estimate | None:
         return None
     facts, uniform, n_annotated = read
     predicted, decided = _predicted(data, facts, uniform, criterion)
-    decided[list(data.disclosed)] = False
+    decided[data.saw] = False
     each = [
         pool_recall(
             predicted[:, column],

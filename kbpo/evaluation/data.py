@@ -9,14 +9,16 @@ chance.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
+from kbpo.inclusion import unasked
 from kbpo.inclusion.annotated import annotated
 from kbpo.inclusion.disclosure import aware
 from kbpo.inclusion.marks import in_documents
 from kbpo.inclusion.own_thresholds import own_thresholds
 from kbpo.inclusion.read import read as read_routes
-from kbpo.inclusion.waits import Waits
 from kbpo.pool.overlap import overlaps
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.guess import Lesson, guess_of, one_verdict
@@ -49,8 +51,16 @@ def read(track: Track) -> Data:
     facts = recall.facts(pool.instance, systems, documents.documents) if recall else None
     routes = read_routes(track, pool, documents, facts, waiting)
     drawn_targets, fold, chance = routes.disclosed, routes.known, routes.everybody
-    again = [column for column in routes.waits.again if systems[column] in taking_part]
-    own = {column: routes.own(column) for column in {*drawn_targets, *again}}
+    never_asked = unasked.never_asked(track, pool, chance.counts, drawn)
+    again = [
+        column for column in {*routes.waits.again, *never_asked} if systems[column] in taking_part
+    ]
+    own = {
+        column: routes.own(
+            column, besides=unasked.asked_before(pool, column) if column in never_asked else {}
+        )
+        for column in {*drawn_targets, *again}
+    }
     nothing = {column: Disclosed.nothing(pool.target_id.size) for column in again}
     disclosed = dict(nothing)
     for column, disclosure in drawn_targets.items():
@@ -94,26 +104,39 @@ def read(track: Track) -> Data:
         mean=kind.mean,
         error={name: guess.error for name, guess in guesses.items() if guess.error is not None},
         unaided=unaided,
-        pending=_pending(pool, judged, routes.waits, taking_part),
+        pending=_pending(
+            pool,
+            judged,
+            routes.waits.again,
+            never_asked,
+            taking_part,
+        ),
     )
 
 
-def _pending(pool: Pool, judged: Ids, waits: Waits, taking_part: set[int]) -> Bools:
-    """(k,) rows that some system predicts which waits for a verdict on their targets, and no other
-    that takes part: for that one what is not answered is missing.
+def _pending(
+    pool: Pool,
+    judged: Ids,
+    waiting: Mapping[int, Bools],
+    never_asked: Mapping[int, Bools],
+    taking_part: set[int],
+) -> Bools:
+    """(k,) rows that some system predicts which waits for a verdict on their targets, or for which
+    nobody was asked about them, and no other that takes part: for that one what is not answered is
+    missing.
     """
     pending, needed = (np.zeros(judged.size, dtype=np.bool_) for _ in range(2))
-    if not waits.again:
+    if not waiting and not never_asked:
         return pending
     for column, system in enumerate(pool.systems):
-        rows = pool.predicted(column)
-        waiting = waits.again.get(column)
-        if waiting is not None:
-            waits_for = waiting[pool.target[rows]]
-            pending |= np.isin(judged, rows[waits_for])
-            rows = rows[~waits_for]
+        rows, lacks = pool.predicted(column), np.zeros(pool.target_id.size, dtype=np.bool_)
+        for targets in (waiting.get(column), never_asked.get(column)):
+            if targets is not None:
+                lacks |= targets
+        lacking = lacks[pool.target[rows]]
+        pending |= np.isin(judged, rows[lacking])
         if system in taking_part:
-            needed |= np.isin(judged, rows)
+            needed |= np.isin(judged, rows[~lacking])
     return np.asarray(pending & ~needed)
 
 

@@ -16,6 +16,7 @@ from kbpo.inclusion.disclosure import aware, disclosed, private
 from kbpo.inclusion.documents import Documents, known_documents
 from kbpo.inclusion.draws import Draws
 from kbpo.inclusion.follow_ups import FollowUps
+from kbpo.inclusion.route import NOTHING, Private
 from kbpo.inclusion.thresholds import Thresholds
 from kbpo.inclusion.waits import Waits
 from kbpo.tracks.models import Track
@@ -49,11 +50,12 @@ class Routes:
         """How targets came in for whoever saw nothing."""
         return self._inclusion(None)
 
-    def own(self, column: int) -> Inclusion:
-        """Return the same for a submission: what was asked for it alone counts, too. What its team
-        could see is taken in by `Disclosed.given`.
+    def own(self, column: int, *, besides: Private = NOTHING) -> Inclusion:
+        """Return the same for a submission: what was asked for it alone counts, too, and what was
+        asked of targets that are private `besides` does not. What its team could see is taken in by
+        `Disclosed.given`.
         """
-        return self._inclusion(column)
+        return self._inclusion(column, besides)
 
     @cached_property
     def waits(self) -> Waits:
@@ -79,8 +81,10 @@ class Routes:
             return self._before
         return np.where(saw.inside, self._before, self.follow_ups.labelled_before(saw.read))
 
-    def _inclusion(self, column: int | None) -> Inclusion:
-        hidden = private(self.pool, self.disclosed, but=column)
+    def _inclusion(self, column: int | None, besides: Private = NOTHING) -> Inclusion:
+        hidden = dict(private(self.pool, self.disclosed, but=column))
+        for owner, targets in besides.items():
+            hidden[owner] = np.union1d(hidden.get(owner, targets[:0]), targets)
         saw = None if column is None else self.disclosed.get(column)
         waiting, asks_again = self.waits.of_column(column), column in self.waits.unsettled
         thresholds = Thresholds(self.track, self.pool, waiting, hidden, asks_again)

@@ -51,7 +51,7 @@ def parts(data: Data, criterion: str, scored: set[int]) -> dict[str, dict[str, A
     arranged = Centred(data, criterion)
     predicted = data.pool.member[arranged.row].toarray()[:, columns] > 0
     label = arranged.verdicts[:, columns]
-    disclosed = [column in data.disclosed for column in columns]
+    saw = [column in data.saw for column in columns]
     shares: dict[str, Any] = {}
     for i, column in enumerate(columns):
         shared = _shares(
@@ -67,7 +67,7 @@ def parts(data: Data, criterion: str, scored: set[int]) -> dict[str, dict[str, A
         for k in range(len(columns)):
             if k != i:
                 shares[f"{i}|{k}"] = [
-                    _unknown(shared[k]) if disclosed[i] or disclosed[k] else shared[k],
+                    _unknown(shared[k]) if saw[i] or saw[k] else shared[k],
                     only[k],
                 ]
     pairs = {
