@@ -104,7 +104,7 @@ class Disclosed:
         """Whether it could see nothing."""
         states = self.certainty, self.unjudged, self.inside
         chances = self.threshold, self.drawn, self.document
-        return not any(values.any() for values in (*states, *chances))
+        return not self.read and not any(values.any() for values in (*states, *chances))
 
     @property
     def known(self) -> Bools:
