@@ -85,14 +85,13 @@ def set_role(team: Team, user: User, role: str, who: User, why: str = "") -> Non
 
 @transaction.atomic
 def remove(team: Team, user: User, who: User, why: str = "") -> int:
-    """Return how many open invitations ended with it: none, if somebody left by themselves.
+    """Return how many open invitations ended with it: none, if somebody left others by themselves.
 
     Raises CannotChange where the team would have members and no owner.
     """
     team = _lock(team)
     _check_member(team, user)
-    if team.members.exclude(pk=user.pk).exists():
-        _check_other_owner(team, user)
+    check_leaves_an_owner(team, user)
     team.owners.remove(user)
     joined_at = Membership.objects.get(team=team, user=user).joined_at
     team.members.remove(user)
@@ -100,9 +99,15 @@ def remove(team: Team, user: User, who: User, why: str = "") -> int:
     Former.objects.get_or_create(team=team, user=user, defaults={"joined_at": joined_at})
     action = "leave team" if who == user else "remove from team"
     note(action, f"team:{team.slug}", who=who, why=why, before=user.get_username())
-    if who == user:
+    if who == user and team.members.exists():
         return 0
     return _end_invitations(team)
+
+
+def check_leaves_an_owner(team: Team, user: User) -> None:
+    """Nothing, if without this member the team has an owner, or no members. Raises CannotChange."""
+    if team.members.exclude(pk=user.pk).exists():
+        _check_other_owner(team, user)
 
 
 def role_text(name: str, role: str) -> str:

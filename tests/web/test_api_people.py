@@ -19,6 +19,7 @@ from kbpo.accounts import notices, teams
 from kbpo.accounts.models import Audit, Delivery, Invitation, Token, User, Webhook
 from kbpo.accounts.preferences import MOST, TESTS
 from kbpo.corpus.models import Document
+from kbpo.submissions.models import Submission
 from kbpo.web.public import documents
 from tests.conftest import PASSWORD, Toy
 
@@ -145,6 +146,11 @@ def test_owners_give_roles_and_remove_and_members_leave(call: Call, toy: Toy, ni
     assert call("Rosa", "delete", f"{path}nils/").status_code == 404, "who left is no member"
     assert set(team.members.all()) == {toy.users["Rosa"]}
     assert Audit.objects.filter(what="leave team", before="nils", why="By the API.").exists()
+    Submission.objects.create(
+        team=team, track=toy.track, user=toy.users["Rosa"], status="confirmed", file_size=1
+    )
+    refused = call("Rosa", "delete", f"{path}rosa/")
+    assert refused.status_code == 409 and "has runs under way" in refused.json()["detail"]
 
 
 def test_an_invitation_is_made_told_once_and_taken_back(call: Call, toy: Toy, nils: User) -> None:

@@ -14,6 +14,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotation.budget.give_back import tick as give_back
 from kbpo import clock
 from kbpo.accounts import teams
 from kbpo.accounts.models import AccountRequest, Audit, Team, Token, User
@@ -23,6 +24,7 @@ from kbpo.sampling.draw import tick as draw
 from kbpo.sampling.models import Sample
 from kbpo.submissions.interest import has_stake
 from kbpo.submissions.models import Submission
+from kbpo.submissions.receive import withdraw
 from kbpo.web.public.own_data import zip_of
 from tests.conftest import PASSWORD, Toy
 
@@ -42,7 +44,7 @@ def nils(toy: Toy) -> User:
 
 def change(client: Client, team: Team, user: User, verb: str) -> int:
     address = reverse("team-member", args=[team.slug, user.pk])
-    return client.post(address, {"verb": verb}).status_code
+    return client.post(address, {"verb": verb, "word": "leave"}).status_code
 
 
 def test_owners_give_roles_and_remove_and_a_team_keeps_an_owner(
@@ -66,6 +68,29 @@ def test_owners_give_roles_and_remove_and_a_team_keeps_an_owner(
     assert set(team.members.all()) == set(team.owners.all()) == {nils}
     assert owner.get(reverse("team", args=[team.slug])).status_code == 404
     assert Audit.objects.filter(what="leave team", before="rosa").exists()
+
+
+def test_the_last_member_leaves_nothing_under_way_and_no_open_link(
+    toy: Toy, as_user: As, draft: Draft
+) -> None:
+    team, rosa = toy.teams["Patterns"], toy.users["Rosa"]
+    teams.join(team, rosa)
+    owner, row, page = as_user("Rosa"), draft(), reverse("team", args=[team.slug])
+    owner.post(reverse("team-invite", args=[team.slug]))
+    confirm(row, rosa)
+    told = owner.get(page).content.decode()
+    assert "has runs under way or money set aside" in told and "Leave Patterns" not in told
+    assert change(owner, team, rosa, "remove") == 302 and team.members.get() == rosa
+    closing = owner.post(reverse("account-close"), {"word": "close", "password": PASSWORD})
+    assert "has runs under way" in closing.content.decode()
+    withdraw(row, rosa)
+    give_back()
+    owner.post(reverse("team-member", args=[team.slug, rosa.pk]), {"verb": "remove"})
+    asked = owner.get(page).content.decode()
+    assert team.members.get() == rosa and "type the word leave" in asked
+    assert "You are its last member" in asked
+    change(owner, team, rosa, "remove")
+    assert not team.members.exists() and team.invitation_set.get().uses_left == 0
 
 
 def test_who_is_removed_cannot_come_back_by_a_link_that_they_saw(

@@ -25,6 +25,7 @@ from kbpo.web.api.said import Said
 from kbpo.web.api.teams import shown
 from kbpo.web.research.teams import (
     ONLY_OWNERS,
+    check_may_leave,
     find_team,
     invite,
     open_invitations,
@@ -86,6 +87,8 @@ class Member(APIView):
         if person != user and not teams.may_manage(row, user):
             raise PermissionDenied(ONLY_OWNERS)
         try:
+            if person == user:
+                check_may_leave(row, user)
             teams.remove(row, person, user, BY_API)
         except teams.CannotChange as refusal:
             raise Refused(str(refusal), "cannot_change") from refusal

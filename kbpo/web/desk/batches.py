@@ -16,6 +16,7 @@ from annotation.quality import agreement
 from kbpo.accounts.models import User
 from kbpo.money.purpose import Purpose
 from kbpo.web.access import for_admins
+from kbpo.web.armed import is_armed
 from kbpo.web.components.drawing import axis_over
 from kbpo.web.desk.quality.agreement import agreement_lines
 
@@ -36,7 +37,6 @@ def one(request: HttpRequest, payer: Purpose) -> HttpResponse:
         "address": reverse("submission", args=[payer.number]) if payer.kind == "submission" else "",
         "progress": progress.questions_progress(payer=payer),
         "extension": {"n": n, "cost": cost, "missing": missing},
-        "word": "stop",
         "agreement": lines,
         "axis": axis_over([line["interval"] for line in lines], bounds=(-1.0, 1.0), ticks=3),
         "refusal": refusal,
@@ -67,7 +67,7 @@ def _change(request: HttpRequest, payer: Purpose) -> str:
                 request, f"{n} questions get one more answer, and the whole time for it."
             )
         elif verb == "stop":
-            if request.POST.get("word", "").strip().lower() != "stop":
+            if not is_armed(request, "stop"):
                 return "Nothing was stopped: type the word stop to arm the button."
             n = batch.stop_batch(payer, user, why)
             messages.warning(request, f"Stopped: {n} questions were given up.")

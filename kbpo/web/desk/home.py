@@ -42,6 +42,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.access import admin_of, for_admins
+from kbpo.web.armed import is_armed
 from kbpo.web.components.days import Day, draw_days
 from kbpo.web.components.drawing import axis_over
 from kbpo.web.desk.health import signs
@@ -360,7 +361,7 @@ def stop(request: HttpRequest) -> HttpResponse:
     typed.
     """
     why = request.POST.get("why", "").replace("\x00", "").strip()
-    if request.POST.get("word", "").strip().lower() != "stop":
+    if not is_armed(request, "stop"):
         messages.error(request, "Nothing was stopped: type the word stop to arm the button.")
     elif not why:
         messages.error(request, "Nothing was stopped: say why. Whoever waits will read it.")

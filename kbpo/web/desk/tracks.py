@@ -35,6 +35,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import TrackWithRecall, recall_of
 from kbpo.tracks.registry import KINDS, class_of, kind_of, kinds
 from kbpo.web.access import for_admins
+from kbpo.web.armed import is_armed
 from kbpo.web.desk.checklist import next_of, steps_of
 
 VERBS = {"open": open_track, "freeze": freeze_track, "close": close_track}
@@ -360,7 +361,7 @@ def _move(track: Track, request: HttpRequest) -> str:
         return _order_release(track, request)
     if verb not in VERBS:
         return "Say whether to open, freeze or close it."
-    if verb == "close" and request.POST.get("word", "").strip() != track.slug:
+    if verb == "close" and not is_armed(request, track.slug):
         return f"Nothing was closed: type {track.slug} to arm the button."
     try:
         why = request.POST.get("why", "").replace("\x00", "").strip()[:500]

@@ -34,6 +34,7 @@ from kbpo.accounts.password_again import why_not
 from kbpo.accounts.sign_up import SignUpForm
 from kbpo.money.spend import ZERO
 from kbpo.web.address import address_of, network_of
+from kbpo.web.armed import is_armed
 from kbpo.web.judging.views import for_annotators, interface_title
 from kbpo.web.public import throttle
 
@@ -362,7 +363,7 @@ def _leave(request: HttpRequest, worker: Worker) -> str:
         return ""
     money = request.POST.get("money", "none")
     sums = payout.earnings(worker)
-    if request.POST.get("word", "").strip().lower() != "erase":
+    if not is_armed(request, "erase"):
         return "Nothing was erased: type the word erase to arm the button."
     if sums.answered + sums.approved and money not in ("pay", "waive"):
         return "Say what becomes of the money that is not paid yet."

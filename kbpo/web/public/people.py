@@ -24,6 +24,7 @@ from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import Token, User
 from kbpo.accounts.password_again import why_not
 from kbpo.accounts.teams import CannotChange
+from kbpo.web.armed import is_armed
 from kbpo.web.public import throttle
 from kbpo.web.public.own_data import as_json, zip_of
 from kbpo.web.research import teams
@@ -185,7 +186,7 @@ def close(request: HttpRequest) -> HttpResponse:
     """What closing an account means; a POST with the word and the password closes it."""
     user, refusal = cast(User, request.user), ""
     if request.method == "POST":
-        refusal = _close(user, request.POST.get("word", ""), request.POST.get("password", ""))
+        refusal = _close(request, user)
         if not refusal:
             logout(request)
             messages.success(request, "Your account is closed.")
@@ -194,13 +195,15 @@ def close(request: HttpRequest) -> HttpResponse:
     return render(request, "people/close.html", context, status=422 if refusal else 200)
 
 
-def _close(user: User, word: str, password: str) -> str:
+def _close(request: HttpRequest, user: User) -> str:
     """Why the account was not closed, as a sentence; nothing if it was."""
-    if word.strip().lower() != "close":
+    if not is_armed(request, "close"):
         return "Nothing was closed: type the word close to arm the button."
-    if refusal := why_not(user, password):
+    if refusal := why_not(user, request.POST.get("password", "")):
         return refusal
     try:
+        for team in user.teams.order_by("pk"):
+            teams.check_may_leave(team, user)
         close_account(user)
     except CannotChange as refusal:
         return str(refusal)

@@ -39,11 +39,10 @@ from kbpo.web.moment import at_one_moment
 from kbpo.web.research.follow import time_left
 from kbpo.web.research.news import mark_read, news_of, since_of
 from kbpo.web.research.quote import quote
-from kbpo.web.research.teams import money_of, open_invitations
+from kbpo.web.research.teams import UNDER_WAY, money_of, open_invitations
 from kbpo.web.research.upload import drafts, for_researchers, team_of
 
 PAGE = 50
-UNDER_WAY = ("confirmed", "judging")
 STATES = {"all": "All", "under-way": "Under way", "scored": "Scored", "private": "Private"}
 NOTHING = drawing.Interval(None)
 EXPLAINED: tuple[drawing.Kind, ...] = ("live", "moment", "few")

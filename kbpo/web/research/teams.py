@@ -33,8 +33,10 @@ from kbpo.accounts.sign_up import SignUpForm
 from kbpo.money.models import Budget
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, allowance, balance
+from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.web.access import check_may_act
+from kbpo.web.armed import is_armed
 from kbpo.web.desk.reason import why_of
 from kbpo.web.public import throttle
 
@@ -46,6 +48,12 @@ USED_UP = (
 
 OF_TEAM = ("researcher", "observer")
 """Roles of invitations that a team makes"""
+BUSY = (
+    "You are the last member of {team}, which has runs under way or money set aside. Wait until"
+    " they are scored, withdraw them, or invite somebody and make them an owner first."
+)
+UNDER_WAY = ("confirmed", "judging")
+"""Statuses of runs under way"""
 ONLY_OWNERS = "Only owners of the team give roles and remove members."
 
 
@@ -186,13 +194,15 @@ def find_team(request: HttpRequest | Request, slug: str) -> Team:
 @login_required
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """A team's page, for its members."""
-    team = find_team(request, slug)
+    team, user = find_team(request, slug), cast(User, request.user)
+    members = teams.roles_of(team)
     context = {
         "team": team,
-        "members": teams.roles_of(team),
+        "members": members,
+        "stays": _why_stays(team, user) if user in members else "",
         "n_owners": team.owners.count(),
-        "acts": teams.may_act(team, cast(User, request.user)),
-        "manages": teams.may_manage(team, cast(User, request.user)),
+        "acts": teams.may_act(team, user),
+        "manages": teams.may_manage(team, user),
         "money": balance(team=team),
         "budgets": money_of(team).purses,
         "links": links(request, open_invitations(team)),
@@ -308,13 +318,16 @@ def invite_member(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """An owner gives a member a role or removes them, or a member leaves."""
+    """An owner gives a member a role or removes them, or a member leaves, if the word was typed."""
     team, user, verb = find_team(request, slug), cast(User, request.user), request.POST.get("verb")
     person = get_object_or_404(team.members, pk=pk)
     leaves = verb == "remove" and person == user
     if not leaves and not teams.may_manage(team, user):
         raise PermissionDenied(ONLY_OWNERS)
     try:
+        if leaves:
+            _check_armed(request)
+            check_may_leave(team, user)
         if verb == "remove":
             ended = teams.remove(team, person, user, why_of(request))
             notice = f"{person.get_username()} does not belong to {team.name} any more."
@@ -327,6 +340,32 @@ def member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         messages.error(request, str(refusal))
         leaves = False
     return redirect("account") if leaves else redirect("team", slug=slug)
+
+
+def check_may_leave(team: Team, user: User) -> None:
+    """Nothing, if a member may leave: neither others without an owner, nor as the last one what is
+    judged or paid for the team. Raises CannotChange.
+    """
+    teams.check_leaves_an_owner(team, user)
+    if team.members.exclude(pk=user.pk).exists():
+        return
+    runs = Submission.objects.filter(team=team, deleted_at=None, status__in=UNDER_WAY)
+    if runs.exists() or balance(team=team).open:
+        raise teams.CannotChange(BUSY.format(team=team.name))
+
+
+def _why_stays(team: Team, user: User) -> str:
+    """Why a member may not leave now, as a sentence; nothing if they may."""
+    try:
+        check_may_leave(team, user)
+    except teams.CannotChange as refusal:
+        return str(refusal)
+    return ""
+
+
+def _check_armed(request: HttpRequest) -> None:
+    if not is_armed(request, "leave"):
+        raise teams.CannotChange("You did not leave: type the word leave to arm the button.")
 
 
 @login_required

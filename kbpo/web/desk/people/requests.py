@@ -31,6 +31,7 @@ from annotation.workers.models import (
 from kbpo.accounts.audit import note
 from kbpo.tracks.models import Track
 from kbpo.web.access import admin_of, for_admins
+from kbpo.web.armed import is_armed
 from kbpo.web.csv import csv_response
 from kbpo.web.desk.people.workers import in_doubt
 from kbpo.web.judging.own_pages import show_receipt
@@ -208,7 +209,7 @@ def _new_terms(request: HttpRequest) -> str:
     """Why there is no new version of the terms, as a sentence; nothing if there is."""
     text = request.POST.get("text", "").replace("\x00", "").replace("\r\n", "\n").strip()
     holds = consent.current()
-    if request.POST.get("word", "").strip().lower() != "publish":
+    if not is_armed(request, "publish"):
         return "Nothing was changed: type the word publish to arm the button."
     if not 100 <= len(text) <= consent.LONGEST:
         return f"Terms have 100 to {consent.LONGEST} characters; these have {len(text)}."

@@ -22,6 +22,7 @@ from annotation.models import Assignment, Worker
 from annotation.quality import describe
 from kbpo.accounts.models import User
 from kbpo.web.access import for_admins
+from kbpo.web.armed import is_armed
 
 MOST_READ = 8
 """Answers in doubt that stand on a page in words"""
@@ -107,7 +108,7 @@ def _write_or_erase(request: HttpRequest, handle: str, verb: str) -> str:
                 request,
                 command.write_to(handle, user, _text(request, "subject"), request.POST["text"]),
             )
-        elif _text(request, "word").lower() != "erase":
+        elif not is_armed(request, "erase"):
             return "Nothing was erased: type the word erase to arm the button."
         else:
             messages.warning(request, command.erase_worker(handle, user, _text(request, "why")))
