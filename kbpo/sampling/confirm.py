@@ -44,10 +44,8 @@ def confirm(
             f"It is {row.get_status_display().lower()}; only a submission with a plan"
             " can be confirmed."
         )
-    if row.track.status != "open":
-        raise CannotConfirm(
-            f"The track {row.track.name} is {row.track.status} and takes no submissions now."
-        )
+    if row.track.refusal:
+        raise CannotConfirm(row.track.refusal)
     if runs_left(row.track, row.team, lock=True) == 0:
         raise CannotConfirm(
             f"{row.team.name} has no run left on {row.track.name} now: a team may confirm"

@@ -69,11 +69,8 @@ def receive(
     """
     if (earlier := _earlier(user, idempotency_key, track, team)) is not None:
         return _unchanged(earlier, _digest(file))
-    if track.status != track.Status.OPEN:
-        raise CannotReceive(
-            f"The track {track.name} is {track.status} and takes no submissions now.",
-            "track_not_open",
-        )
+    if track.refusal:
+        raise CannotReceive(track.refusal, "track_not_open")
     _check_quota(team, getattr(file, "size", None) or 0)
     title = plain(name)[:80]
     if not title:

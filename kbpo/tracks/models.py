@@ -118,6 +118,13 @@ class Track(models.Model):
         is_over = self.closes_on is not None and self.closes_on < clock.now().date()
         return self.status == self.Status.OPEN and is_over
 
+    @property
+    def refusal(self) -> str:
+        """Why it takes no submissions, as a sentence; empty if it does."""
+        if self.status == self.Status.OPEN:
+            return ""
+        return f"{self.name} is {self.status} and takes no submissions now."
+
     def take_defaults(self) -> None:
         """Fills in what a track of its kind guarantees, shows and asks, where nothing else is
         said. Raises KeyError for a kind that is not in the registry.

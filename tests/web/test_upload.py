@@ -260,8 +260,13 @@ def test_a_track_that_takes_nothing_is_not_offered(toy: Toy, as_user: As, draft:
     Track.objects.update(status="frozen")
     assert b"No track takes submissions" in as_user("Rosa").get(reverse("submit")).content
     assert b"frozen and takes no submissions" in upload(as_user("Rosa"), b"x").content
-    refused = as_user("Rosa").post(reverse("upload-confirm", args=[row.pk]))
-    assert refused.status_code == 409 and b"frozen" in refused.content
+    rosa, refusal = as_user("Rosa"), Track.objects.get().refusal
+    for step in ("upload-describe", "upload-confirm"):
+        told = rosa.post(reverse(step, args=[row.pk]), follow=True).content.decode()
+        assert refusal in told and "What it will cost" not in told and "Continue" not in told
+    runs = rosa.get(reverse("runs")).content.decode()
+    assert refusal in runs and "Look and confirm" not in runs and "at most" not in runs
+    assert not Ledger.objects.exists()
 
 
 def test_whoever_asks_for_a_track_that_takes_nothing_reads_so_and_sees_no_way_in(
@@ -272,6 +277,12 @@ def test_whoever_asks_for_a_track_that_takes_nothing_reads_so_and_sees_no_way_in
     rosa = as_user("Rosa")
     page = rosa.get(reverse("submit") + "?track=toy").content.decode()
     assert "is frozen and takes no submissions now" in page
+    assert '<option value="">Choose a track</option>' in page and "selected" not in page
+    assert 'type="hidden" name="track"' not in page and "Other</h2>" not in page
+    unknown = rosa.get(reverse("submit") + "?track=nowhere").content.decode()
+    assert "There is no track at this address." in unknown and "selected" not in unknown
+    refused = upload(rosa, b"x").content.decode()
+    assert "is frozen and takes no submissions now" in refused and "selected" not in refused
     for name in ("track", "board"):
         page = rosa.get(reverse(name, args=["toy"])).content.decode()
         assert "?track=toy" not in page

@@ -173,7 +173,7 @@ def _draft(row: Submission) -> dict[str, Any]:
     return {
         "submission": row,
         "said": ", ".join(parts),
-        "quote": quote(row, None) if row.status == "planned" else None,
+        "quote": quote(row, None) if row.status == "planned" and not row.track.refusal else None,
         "until": row.status_since + limit if row.status == "planned" else None,
     }
 

@@ -85,15 +85,14 @@ def submit(request: HttpRequest) -> HttpResponse:
         return render(request, "upload_not_yet.html", {"researcher": True}, status=403)
     tracks = list(Track.objects.filter(status="open").select_related("corpus").order_by("-pk"))
     slug = request.POST.get("track") or request.GET.get("track")
-    track = next((track for track in tracks if track.slug == slug), tracks[0] if tracks else None)
     asked = Track.objects.exclude(status="draft").filter(slug=slug).first()
     if request.method != "POST":
-        refusal = ""
-        if asked is not None and asked not in tracks:
-            refusal = f"{asked.name} is {asked.status} and takes no submissions now."
-        return _file_page(request, team, tracks, track, refusal=refusal)
+        if slug is None:
+            return _file_page(request, team, tracks, tracks[0] if tracks else None)
+        refusal = asked.refusal if asked else "There is no track at this address."
+        return _file_page(request, team, tracks, asked, refusal=refusal)
     if asked is None:
-        return _refuse(request, team, tracks, track, "Choose the track that the file is for.")
+        return _refuse(request, team, tracks, None, "Choose the track that the file is for.")
     return _receive(request, user, team, tracks, asked)
 
 
@@ -179,6 +178,8 @@ def _file_page(
     refusal: str = "",
     status: int = 200,
 ) -> HttpResponse:
+    """The first step. A track that takes nothing is not shown, and no other one for it."""
+    track = next((choice for choice in tracks if choice == track), None)
     kind = kind_of(track) if track is not None else None
     inputs = n_inputs_of(tracks)
     for choice in tracks:
@@ -226,7 +227,8 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
 def _checked(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     reading = submission.status in ("received", "read")
     share = progress_of(submission.pk) if submission.status == "received" else 1.0
-    options = quotes(submission) if submission.status == "planned" else []
+    goes_on = submission.status == "planned" and not submission.track.refusal
+    options = quotes(submission) if goes_on else []
     chosen = quote(submission, request.GET.get("target")) if options else None
     return {
         "submission": submission,
@@ -351,7 +353,7 @@ def same_as(submission: Submission) -> Submission | None:
 def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
     """The third step: a name and a sentence about the system."""
     submission = find_to_act(request, pk)
-    if submission.status != "planned":
+    if submission.status != "planned" or submission.track.refusal:
         return redirect("upload-check", pk=pk)
     if request.GET.get("lines") == "mend":
         kept = f"Nothing was spent. {submission.file_name} stays a draft for seven days."
@@ -389,7 +391,7 @@ def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
     submission = find_to_act(request, pk)
     if submission.confirmed_at:
         return redirect("submission", pk=pk)
-    if submission.status != "planned":
+    if submission.status != "planned" or submission.track.refusal:
         return redirect("upload-check", pk=pk)
     chosen = quote(submission, request.GET.get("target"))
     refusal = (
