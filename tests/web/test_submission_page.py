@@ -159,7 +159,7 @@ def test_confirming_reading_and_taking_back_shows_nothing(as_user: As, draft: Dr
     assert not sees(tim, spy), (
         "no sample is drawn yet, and it could still be taken back for nothing"
     )
-    tim.post(reverse("submission-withdraw", args=[spy.pk]))
+    tim.post(reverse("submission-withdraw", args=[spy.pk]), {"word": "withdraw"})
     spy.refresh_from_db()
     assert spy.status == "withdrawn" and not sees(tim, spy)
     give_back()
@@ -168,7 +168,11 @@ def test_confirming_reading_and_taking_back_shows_nothing(as_user: As, draft: Dr
 
 def test_a_withdrawn_submission_is_gone_for_others(as_user: As, draft: Draft, toy: Toy) -> None:
     row = scored(toy, confirm(as_user("Rosa"), draft()))
-    as_user("Rosa").post(reverse("submission-withdraw", args=[row.pk]))
+    rosa, withdraw = as_user("Rosa"), reverse("submission-withdraw", args=[row.pk])
+    refused = rosa.post(withdraw, follow=True)
+    assert "Nothing was withdrawn: type the word withdraw" in refused.content.decode()
+    assert as_user("Tim").get(reverse("submission", args=[row.pk])).status_code == 200
+    rosa.post(withdraw, {"word": "withdraw"})
     assert as_user("Tim").get(reverse("submission", args=[row.pk])).status_code == 404
     page = as_user("Rosa").get(reverse("submission", args=[row.pk]))
     assert page.status_code == 200 and "Withdrawn" in page.content.decode()

@@ -136,14 +136,15 @@ def test_what_somebody_else_withdrew_is_told_with_the_reason(
 ) -> None:
     before = clock.now()
     own = confirm(draft(name="own"), toy.users["Rosa"])
-    as_user("Rosa").post(reverse("submission-withdraw", args=[own.pk]))
+    as_user("Rosa").post(reverse("submission-withdraw", args=[own.pk]), {"word": "withdraw"})
     assert not calls().exists(), "who did it knows"
     row, admin = confirm(draft(name="copied"), toy.users["Rosa"]), as_user("Admin")
     label = "Why; Patterns reads it"
     assert label in admin.get(reverse("submission-edit", args=[row.pk])).content.decode()
     page = as_user("Rosa").get(reverse("submission-edit", args=[row.pk]))
     assert label not in page.content.decode()
-    admin.post(reverse("submission-withdraw", args=[row.pk]), {"why": "It copies the answers."})
+    said = {"why": "It copies the answers.", "word": "withdraw"}
+    admin.post(reverse("submission-withdraw", args=[row.pk]), said)
     told = calls().get().body
     assert "copied on Toy track was withdrawn by an admin" in told["text"]
     assert "It copies the answers." in told["text"] and told["submission"]["status"] == "withdrawn"

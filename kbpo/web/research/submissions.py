@@ -16,7 +16,13 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import BigIntegerField
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseRedirect,
+    StreamingHttpResponse,
+)
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils.functional import cached_property
@@ -47,6 +53,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.access import check_may_act
+from kbpo.web.armed import is_armed
 from kbpo.web.csv import csv_stream
 from kbpo.web.desk.reason import why_of
 from kbpo.web.kept import part, values
@@ -599,10 +606,13 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def take_back(request: HttpRequest, pk: int) -> HttpResponse:
-    """Withdraw a submission; what was not spent is given back."""
+    """Withdraw a submission, if the word was typed; what was not spent is given back."""
+    submission = find_to_act(request, pk)
+    if not is_armed(request, "withdraw"):
+        messages.error(request, "Nothing was withdrawn: type the word withdraw to arm the button.")
+        return HttpResponseRedirect(f"{reverse('submission-edit', args=[pk])}#withdraw")
     try:
-        user, why = cast(User, request.user), why_of(request)
-        submission = withdraw(find_to_act(request, pk), user, why)
+        submission = withdraw(submission, cast(User, request.user), why_of(request))
     except CannotChange as refusal:
         messages.error(request, str(refusal))
         return redirect("submission", pk=pk)
