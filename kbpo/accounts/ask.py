@@ -38,28 +38,26 @@ def ask(
     network: str,
     user: User | None = None,
 ) -> AccountRequest:
-    """Return the request, which waits for an admin; the one that waits already, if there is one.
+    """Return the request, which waits for an admin, beside others under its address: whoever knows
+    an address may write it. The very same one is asked once.
 
     `user`: who asks, if they are logged in; `network`: from where. Raises CannotAsk where too many
     wait.
     """
-    waiting, email = AccountRequest.objects.filter(decided_at=None), email.lower()
-    if not waiting.filter(email=email).exists() and not has_room(waiting, network, "asked_at"):
-        raise CannotAsk(FULL)
+    waiting = AccountRequest.objects.filter(decided_at=None)
     fields = {
         "name": name,
+        "email": email.lower(),
         "affiliation": affiliation,
         "team": team,
         "system": system,
         "user": user,
     }
-    request, _ = waiting.update_or_create(
-        email=email,
-        decided_at=None,
-        defaults=fields,
-        create_defaults=fields | {"network": network},
-    )
-    return request
+    if (same := waiting.filter(**fields).first()) is not None:
+        return same
+    if not has_room(waiting, network, "asked_at"):
+        raise CannotAsk(FULL)
+    return AccountRequest.objects.create(**fields, network=network)
 
 
 def link(invitation: Invitation, user: User) -> None:

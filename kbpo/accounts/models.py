@@ -284,13 +284,6 @@ class AccountRequest(Waiting):
 
     class Meta:
         db_table_comment = "Requests for accounts from outside, and what was decided"
-        constraints = [
-            models.UniqueConstraint(
-                fields=["email"],
-                condition=models.Q(decided_at=None),
-                name="one_open_request_an_address",
-            )
-        ]
 
     def __str__(self) -> str:
         return f"{self.name} for {self.team}"

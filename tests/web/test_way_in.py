@@ -121,10 +121,16 @@ def test_whoever_asks_is_told_where_the_answer_comes_from(
     assert "sends no mail" in told and "goes to nina@example.org" not in told
 
 
-def test_asking_again_replaces_what_was_asked(client: Client, toy: Toy) -> None:
-    client.post(reverse("ask"), NEW)
-    client.post(reverse("ask"), NEW | {"team": "Harbor Two", "email": "Nina@Example.org"})
-    assert AccountRequest.objects.get().team == "Harbor Two"
+def test_asking_again_under_an_address_replaces_nothing(
+    client: Client, as_user: As, toy: Toy
+) -> None:
+    first = client.post(reverse("ask"), NEW)
+    other = {"name": "Somebody else", "team": "Harbor Two", "email": "Nina@Example.org"}
+    for said in (NEW, NEW | other):
+        assert client.post(reverse("ask"), said).status_code == first.status_code
+    assert {one.team for one in AccountRequest.objects.all()} == {"Harbor", "Harbor Two"}
+    page = as_user("Admin").get(reverse("desk-people")).content.decode()
+    assert "Nina Harbor" in page and "Somebody else" in page
 
 
 def test_whoever_is_declined_reads_why(client: Client, as_user: As, toy: Toy) -> None:
