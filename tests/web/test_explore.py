@@ -432,6 +432,10 @@ def test_what_readers_found_is_told_once_the_track_closes(
     client = client_of(toy, "Rosa")
     page = client.get(address)
     assert page.status_code == 200 and not page.context["page"].object_list
+    told = page.content.decode()
+    assert "is shown when the track closes" in told and "found by nobody" not in told, "not 0"
+    file = client.get(reverse("submission-missed-jsonl", args=[row.pk]))
+    assert file.status_code == 404 and "once the track is closed" in file.content.decode()
     early = client.get(api, headers=header_of(toy, "Rosa"))
     assert early.status_code == 404 and "once the track is closed" in early.json()["detail"]
     text = reverse("track-document", args=["world", read[0].key])

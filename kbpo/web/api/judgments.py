@@ -30,10 +30,9 @@ from kbpo.web.research.explore import as_record, explored, rows_of
 from kbpo.web.research.explorer import SORTS, VERDICTS, Choice, Unreadable, read_choice
 from kbpo.web.research.judged import dispute
 from kbpo.web.research.line import line_of
-from kbpo.web.research.missed import MISSED, missed_of, missed_record
+from kbpo.web.research.missed import MISSED, NOT_READ_YET, missed_of, missed_record
 from kbpo.web.research.missed import SORTS as SORTS_OF_MISSED
 
-NOT_READ_YET = "What people found in whole documents is told once the track is closed."
 DEFAULT, MOST = 100, 500
 OF_FACETS = {
     facet.name: OpenApiParameter(

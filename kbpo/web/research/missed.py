@@ -32,6 +32,7 @@ from kbpo.web.research.explorer import (
 
 Fact: TypeAlias = "tuple[Found, list[Submission]]"
 """With who found it"""
+NOT_READ_YET = "What people found in whole documents is told once the track is closed."
 MISSED = {"missed": "Others found, missed here", "nobody": "True, found by nobody"}
 SORTS = {"text": "As in the text", "most": "Found by most first"}
 

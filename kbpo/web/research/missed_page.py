@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.urls import path
 
@@ -17,7 +17,7 @@ from kbpo.web.csv import csv_stream, json_stream
 from kbpo.web.public.documents import may_read, shows_readers
 from kbpo.web.research.explore import explored, tabs_of
 from kbpo.web.research.explorer import PAGE, Explorer, Unreadable
-from kbpo.web.research.missed import MISSED, SORTS, Missed, missed_of, missed_record
+from kbpo.web.research.missed import MISSED, NOT_READ_YET, SORTS, Missed, missed_of, missed_record
 from kbpo.web.research.submissions import is_own, name_for
 
 
@@ -80,8 +80,10 @@ def _filters(explorer: Explorer, missed: Missed) -> list[dict[str, Any]]:
 
 
 def export(request: HttpRequest, pk: int, form: str) -> HttpResponse | StreamingHttpResponse:
-    """The same as a file."""
+    """The same as a file. Raises Http404 while it may not be told."""
     explorer = explored(request, pk)
+    if not shows_readers(request.user, explorer.submission.track):
+        raise Http404(NOT_READ_YET)
     try:
         missed = missed_of(request.user, explorer, request.GET.dict())
     except Unreadable as wrong:
