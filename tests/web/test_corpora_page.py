@@ -79,8 +79,10 @@ def test_a_corpus_is_tried_then_loaded_with_its_own_schema(
     assert not Document.objects.filter(key="n1").exists()
     page = admin.get(reverse("desk-corpora")).content.decode()
     assert "documents: 2, relations: 1, entity types: 1" in page and "Load it" in page
-    for _ in range(2):  # a second click
-        admin.post(change, {"verb": "load"})
+    assert '"HW-0002"' in page and f"{reverse('help')}#corpus" in page
+    said = admin.post(change, {"verb": "load"}, follow=True).content.decode()
+    assert "is being loaded; then “Make a track on it”" in said
+    admin.post(change, {"verb": "load"})  # a second click
     assert upload.tick() == 1 and upload.tick() == 0
     corpus = Corpus.objects.get(name="News")
     assert corpus.n_documents == 2 and corpus.predicates.get().name == "per:parents"

@@ -18,6 +18,7 @@ from annotation.workers.teach import ATTEMPTS, tutorials
 from formats.annotations import read_gold, read_mentions
 from formats.corpus import read_corpus
 from formats.doors import read_claims
+from formats.inputs import read_inputs
 from formats.limits import Limits
 from formats.lookup import DocumentView, MemoryCorpus
 from formats.messages import Report
@@ -209,6 +210,14 @@ def corpus() -> MemoryCorpus:
     assert list(report) == []
     assert len(documents) == 2
     return MemoryCorpus(documents)
+
+
+def test_the_example_of_inputs_is_read_without_a_word() -> None:
+    report = Report()
+    inputs = list(
+        read_inputs(open_text(EXAMPLES / "inputs.txt", Limits(), report), Limits(), report)
+    )
+    assert list(report) == [] and len(inputs) == 2
 
 
 @pytest.mark.parametrize(("name", "relations"), [("kb", 1), ("json_lines", 5)])

@@ -129,7 +129,11 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
     else:
         action = "load corpus" if verb == "load" else "drop corpus"
         note(action, f"corpus upload:{pk}", who=admin_of(request), after=row.name)
-        done = "is loaded now; it appears below" if verb == "load" else "is dropped"
+        done = (
+            "is being loaded; then “Make a track on it” stands below"
+            if verb == "load"
+            else "is dropped"
+        )
         messages.success(request, f"{row.name} {done}.")
     return redirect("desk-corpora")
 
