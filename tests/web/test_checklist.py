@@ -5,12 +5,13 @@ which it leads.
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.questions.order import plan_documents
+from annotation.questions.order import order_documents, plan_documents
 from kbpo.corpus.models import Corpus
 from kbpo.tracks.models import Track
 from kbpo.web.components.figures import money_text
@@ -47,6 +48,23 @@ def test_nothing_comes_next_on_a_closed_track(toy: Toy, as_user: As) -> None:
     Track.objects.update(status="closed")
     page = as_user("Admin").get(reverse("desk-track", args=["toy"])).content.decode()
     assert "the track is closed" in page and "next: " not in page
+    paid = {"Reading, for recall", "Gold questions", "Pilot", "Tutorials"}
+    assert not paid & set(by_name(Track.objects.select_related("corpus").get()))
+
+
+def test_reading_that_is_ordered_does_not_come_next(toy: Toy, as_user: As) -> None:
+    lacks = toy.track.corpus.n_documents
+    order_documents(toy.track, lacks - 1, Decimal(100))
+    step = by_name(toy.track)["Reading, for recall"]
+    assert step.price == plan_documents(toy.track, 1).at_most and not step.under_way
+    order_documents(toy.track, 1, Decimal(100))
+    step = by_name(toy.track)["Reading, for recall"]
+    assert step.says == f"0 read in full, {lacks} ordered" and step.price is None
+    assert (step.under_way, step.done, step.verb) == (True, False, "Look")
+    left = next_of(steps_of(toy.track))
+    assert left is None or left.name != step.name
+    page = as_user("Admin").get(reverse("desk-track", args=["toy"])).content.decode()
+    assert "under way" in page and "next: Reading" not in page
 
 
 def test_what_reading_costs_is_what_its_page_says(toy: Toy, as_user: As) -> None:

@@ -49,10 +49,14 @@ class Step:
     """Whether a track is not ready without it"""
     another: tuple[str, str] | None = None
     """Another way to do it: address and words of a link"""
+    under_way: bool = False
+    """Whether all that it lacks is ordered"""
 
 
 def steps_of(track: Track) -> list[Step]:
-    """Return the steps of a track in their order."""
+    """Return the steps of a track in their order; of a closed one those that ask nobody for pay."""
+    if track.status == Track.Status.CLOSED:
+        return [_documents(track), _page(track), _open(track), *_checks(track)]
     return [
         _documents(track),
         _page(track),
@@ -66,8 +70,11 @@ def steps_of(track: Track) -> list[Step]:
 
 
 def next_of(steps: list[Step]) -> Step | None:
-    """Return the first step that a track needs and that is not done; None if there is none."""
-    return next((step for step in steps if step.needed and not step.done), None)
+    """Return the first step that a track needs and that nobody has done or ordered; None if there
+    is none.
+    """
+    left = (step for step in steps if step.needed and not step.done and not step.under_way)
+    return next(left, None)
 
 
 def _at(page: str, track: Track) -> str:
@@ -101,19 +108,33 @@ def _reading(track: Track) -> Iterator[Step]:
         return
     drawn = DocumentSample.objects.filter(track=track)
     n = drawn.filter(settled_at__isnull=False).count()
-    waits = drawn.count() - n
-    says = f"{n:,} read in full" + (f", {waits:,} drawn and not read yet" if waits else "")
+    ordered = drawn.filter(settled_at=None, ordered__isnull=False).count()
+    waits = drawn.count() - n - ordered
+    says = f"{n:,} read in full" + (f", {ordered:,} ordered" if ordered else "")
+    says += f", {waits:,} drawn and not ordered" if waits else ""
     wanted = min(READ_WANTED, track.corpus.n_documents)
+    under_way = n < wanted <= n + ordered
     price = None
-    if n < wanted and not waits:
+    if n + ordered < wanted and not waits:
         try:
-            price = plan_documents(track, wanted - n).at_most
+            price = plan_documents(track, wanted - n - ordered).at_most
         except CannotOrder as refusal:
             says += f". {refusal}"
     cents = f"token={PER_TOKEN * 100:.2f}&pair={PER_PAIR * 100:.2f}"
-    address = f"{_at('desk-reading', track)}?n={max(wanted - n, 1)}&{cents}"
+    address = f"{_at('desk-reading', track)}?n={max(wanted - n - ordered, 1)}&{cents}"
+    if under_way:
+        address = _at("desk-reading", track)
     uploaded = _at("desk-annotations", track), "Upload what was read elsewhere"
-    yield Step("Reading, for recall", n >= wanted, says, address, "Order", price, another=uploaded)
+    yield Step(
+        "Reading, for recall",
+        n >= wanted,
+        says,
+        address,
+        "Look" if under_way else "Order",
+        price,
+        another=uploaded,
+        under_way=under_way,
+    )
 
 
 def _tutorials(track: Track) -> Step:
