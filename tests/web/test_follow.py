@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.hits import progress
 from kbpo import clock
 from kbpo.evaluation.extent import Extent, extent_of
 from kbpo.instances.models import Label
@@ -74,6 +75,18 @@ def test_what_happened_days_ago_has_its_date(drawn: Submission) -> None:
     assert told(drawn)["Received"]["of"].startswith(f"{when.day}{NBSP}{when:%B %Y}, ")
 
 
+def test_of_a_sample_that_is_drawn_in_stages_it_is_told_that_more_may_follow(
+    drawn: Submission,
+) -> None:
+    drawn.track.design = "poisson"
+    extent = Extent(sample=1, judged=0, open=1, unanswered=0, labels=0, half_width=None)
+    note = stages(drawn, extent)[3]["note"]
+    planned = drawn.plan["options"][drawn.plan["chosen"]]["targets"]
+    assert note.startswith(f"1 relations drawn so far, of about {planned} planned")
+    drawn.status = "scored"
+    assert stages(drawn, extent)[3]["note"] == "1 relations drawn"
+
+
 def test_without_a_pace_the_work_that_is_left_is_told(drawn: Submission) -> None:
     seconds = drawn.plan["options"][drawn.plan["chosen"]]["work_seconds"]
     note = told(drawn)["Being judged"]["note"]
@@ -88,6 +101,7 @@ def test_at_the_pace_of_the_last_hour_the_end_is_near(
     drawn: Submission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(follow, "answers_per_hour", lambda track: 24.0)
+    monkeypatch.setattr(follow, "last_answer", lambda track: clock.now())
     before, note = timezone.now(), told(drawn)["Being judged"]["note"]
     ends = {
         f"{moment + timedelta(minutes=30):%H:%M}{NBSP}UTC" for moment in (before, timezone.now())
@@ -95,6 +109,21 @@ def test_at_the_pace_of_the_last_hour_the_end_is_near(
     assert note in {
         f"about 30{NBSP}min left, done near {end}" for end in ends
     }  # four relations, three people each
+
+
+def test_no_time_of_day_is_told_before_anybody_answers_since_its_sample_was_drawn(
+    drawn: Submission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "answers_per_hour", lambda track: 24.0)
+    before = drawn.sampled_at - timedelta(seconds=1)
+    monkeypatch.setattr(follow, "last_answer", lambda track: before)
+    assert "done near" not in told(drawn)["Being judged"]["note"]
+
+
+def test_who_answered_fast_is_not_at_work_after_minutes_of_silence() -> None:
+    now = clock.now()
+    assert progress.is_idle(now - timedelta(minutes=5), now - timedelta(seconds=130), 200)
+    assert not progress.is_idle(now - timedelta(minutes=5), now - timedelta(seconds=30), 200)
 
 
 def test_what_was_judged_before_its_sample_was_drawn_is_no_pace_of_it(drawn: Submission) -> None:

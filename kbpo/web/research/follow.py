@@ -17,6 +17,7 @@ from kbpo.evaluation.extent import Extent
 from kbpo.instances.models import Label
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.figures import about_text, duration_text, half_width_text, time_text
 
@@ -142,14 +143,25 @@ def _notes(submission: Submission, sample: Extent) -> list[str]:
         " lines set aside"
     )
     drawn = "nothing had to be drawn" if submission.sampled_at else "the sample is drawn next"
+    if sample.sample:
+        drawn = f"{sample.sample:,} {words.items} drawn{_of_planned(submission, sample)}"
     return [
         f"{submission.file_name}, {filesizeformat(submission.file_size)}",
         read if submission.read_at else "",
         _planned(submission),
-        f"{sample.sample:,} {words.items} drawn" if sample.sample else drawn,
+        drawn,
         "; ".join(filter(None, (_no_answer(sample), _remains(submission, sample)))),
         _where(submission),
     ]
+
+
+def _of_planned(submission: Submission, sample: Extent) -> str:
+    """How many may be drawn, while a sample is drawn in stages and less than planned is there."""
+    option = submission.plan.get("options", {}).get(submission.plan.get("chosen"), {})
+    planned, by_stages = option.get("targets", 0), submission.track.design == Track.Design.POISSON
+    if submission.status != "judging" or not by_stages or sample.sample >= planned:
+        return ""
+    return f" so far, of about {planned:,} planned: more follow if these do not suffice"
 
 
 def _where(submission: Submission) -> str:
@@ -181,20 +193,26 @@ def _remains(submission: Submission, sample: Extent) -> str:
     if not _waits(submission, sample):
         return ""
     left = time_left(submission, sample)
-    if left is None and (rate := answers_per_hour(submission.track)):
+    last = last_answer(submission.track) if left is None else None
+    if _is_begun(submission, last) and (rate := answers_per_hour(submission.track)):
         left = timedelta(hours=sample.open * submission.track.workers_per_question / rate)
     if left is not None:
         return f"{about_text(left)} left, done near {_near(clock.now() + left)}"
     option = submission.plan.get("options", {}).get(submission.plan.get("chosen"), {})
     if option.get("new") and option.get("work_seconds"):
         work = timedelta(seconds=option["work_seconds"] / option["new"] * sample.open)
-        return f"{about_text(work)} of work left; {_no_pace(submission)}"
-    return f"waits for people; {_no_pace(submission)}"
+        return f"{about_text(work)} of work left; {_no_pace(last)}"
+    return f"waits for people; {_no_pace(last)}"
 
 
-def _no_pace(submission: Submission) -> str:
-    """Why nobody can say yet when it is done."""
-    last = last_answer(submission.track)
+def _is_begun(submission: Submission, last: datetime | None) -> bool:
+    """Whether the last answer on its track came since its sample was drawn."""
+    drawn_at = submission.sampled_at
+    return last is not None and (drawn_at is None or last > drawn_at)
+
+
+def _no_pace(last: datetime | None) -> str:
+    """Why nobody can say yet when it is done, where the last answer came then."""
     if last is None:
         return "nobody judged in the last hour"
     if clock.now() - last > IDLE:
