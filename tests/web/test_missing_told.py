@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from kbpo import clock
+from kbpo.evaluation.extent import extent_of
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance, spend
@@ -67,6 +68,7 @@ def test_what_waits_and_what_was_given_up_are_told_apart(half: tuple[Replay, Sub
     gap, page = told(row)
     assert gap == {"n": drawn - 18, "waiting": drawn - 20, "dropped": 0, "unanswered": 2}
     assert f"{drawn - 20} wait for one, 2 found no answer and were given up." in page
+    assert "Of its own sample" not in page, "the two are one number here"
 
 
 def test_where_all_is_judged_nothing_is_missing(half: tuple[Replay, Submission]) -> None:
@@ -95,6 +97,19 @@ def test_what_was_drawn_for_a_run_that_was_withdrawn_waits_for_nobody(toy: Toy) 
     gap, page = told(mine)
     assert gap == {"n": n, "waiting": 0, "dropped": n, "unanswered": 0}
     assert "drawn for a run that has ended" in page
+
+
+def test_what_its_own_sample_lacks_is_told_beside_what_all_that_was_drawn_lacks(toy: Toy) -> None:
+    world = Replay.of(toy, 200, 0.5)
+    mine, other = world.upload("Patterns", range(200)), world.upload("Neural", range(180, 200))
+    for row in (mine, other):
+        confirm(row, toy.users["Admin"])
+        draw.tick()
+    world.answer(3)
+    evaluate(toy.track)
+    gap, page = told(mine)
+    own = extent_of(mine).open
+    assert own < gap["waiting"] and f"Of its own sample {own} wait." in page
 
 
 TOKENS = 'name="csrfmiddlewaretoken" value="([^"]+)"'
@@ -146,7 +161,9 @@ def test_a_page_that_somebody_has_read_is_not_made_again_until_something_changes
     assert "Called otherwise" in asked(own, page)[1]
     spend(row.track, row.purpose, Decimal("0.0123"), key="a test")
     spent = balance(row.purpose).spent
-    assert money_text(spent) in asked(own, page)[1]
+    said = asked(own, page)[1]
+    assert money_text(spent) in said and "<dt>Answers paid</dt>" in said
+    assert "1 answer more than" in said
     withdraw(row, world.toy.users["Admin"])
     assert "Withdrawn" in asked(own, page)[1]
 

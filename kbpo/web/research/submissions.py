@@ -40,6 +40,7 @@ from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.leaderboard import ranks
 from kbpo.evaluation.words import no_width_text
+from kbpo.money.models import Ledger
 from kbpo.money.spend import Balance, balance
 from kbpo.pool.visibility import is_answered
 from kbpo.prepared import Columns, Prepared
@@ -415,8 +416,12 @@ def cost(submission: Submission, sample: Extent, sums: Balance) -> dict[str, Any
     """What it cost so far and what is set aside; and who asked about its sample."""
     option = submission.plan.get("options", {}).get(submission.plan.get("chosen"), {})
     asked = share.shared(submission)
+    spent = Ledger.objects.filter(kind=Ledger.Kind.SPEND, **submission.purpose.at("purpose"))
+    answers = spent.exclude(state=Ledger.State.FAILED).count()
     return {
         "asked": asked,
+        "answers": answers,
+        "more": max(0, answers - asked.own * submission.track.workers_per_question),
         "free": sample.sample - asked.own,
         "each": Decimal(option.get("each", "0")),
         "spent": sums.spent,
