@@ -22,12 +22,17 @@ def percent(figure: Json | None) -> str:
         return "–"
     low, high = figure.get("low80"), figure.get("high80")
     decimals = 0 if figure.get("n_labels", FEW) < FEW else 1
-    value = f"{100 * figure['value']:.{decimals}f}"
+    value = _rounded(figure["value"], decimals)
     if figure.get("low95") is not None and figure["low95"] == figure.get("high95"):
         return f"{value} (all judged)"
     if low is None or high is None:
         return value
-    return f"{value} ({100 * low:.{decimals}f}–{100 * high:.{decimals}f})"
+    return f"{value} ({_rounded(low, decimals)}–{_rounded(high, decimals)})"
+
+
+def _rounded(share: float, decimals: int) -> str:
+    """A share in per cent; halves go up, as on the pages, whichever sum they are of."""
+    return f"{100 * share + 1e-7:.{decimals}f}"
 
 
 def how_far(submission: Json) -> str:

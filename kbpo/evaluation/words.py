@@ -13,6 +13,9 @@ DASH = "–"
 FEW = 50
 """Below this number of judgments an interval is drawn grey, and figures have no decimals."""
 
+HALVES_UP = 1e-7
+"""Added to per cents before they are rounded: one number prints alike, whichever sum it is of"""
+
 
 def number_text(
     value: float | None, *, n: int | None = None, decimals: int | None = None, signed: bool = False
@@ -24,7 +27,7 @@ def number_text(
         return DASH
     if decimals is None:
         decimals = 0 if n is not None and n < FEW else 1
-    text = f"{abs(value) * 100:.{decimals}f}"
+    text = f"{abs(value) * 100 + HALVES_UP:.{decimals}f}"
     if float(text) == 0:
         return text
     if value < 0:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 
 import pytest
+from kbpo_client.telling import percent
 
 from kbpo.web.components import figures
 
@@ -22,10 +23,16 @@ from kbpo.web.components import figures
         (float("nan"), None, "–"),
         (-0.0001, None, "0.0"),
         (1.0, None, "100.0"),
+        (0.875, 24, "88"),
+        (0.8749999999999998, 24, "88"),
+        (0.865, 24, "87"),
+        (0.8745, 24, "87"),
     ],
 )
 def test_a_share_has_one_decimal_and_none_below_50_judgments(value, n, written):
     assert figures.number_text(value, n=n) == written
+    if value is not None and value >= 0:
+        assert percent({"value": value, "n_labels": 99 if n is None else n}) == written
 
 
 def test_an_interval_has_an_en_dash_and_words_where_it_is_negative():
