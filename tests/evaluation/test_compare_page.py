@@ -119,6 +119,7 @@ def test_the_page_shows_scores_difference_and_overlap(
     assert "<title>Patterns wide against Neural other" in re.sub(r"\s+", " ", page)
     assert "Scores and differences" in page and "both say it" in page and "family-wise" in page
     assert f"?a={b}&amp;b={a}" in page
+    assert "every prediction counts the same here, whatever is chosen above" in page
     marked = Client().get(f"{URL}?s={a}&s={b}&criterion=relation").content.decode()
     assert "Scores and differences" in marked
     board = Client().get("/tracks/world/?criterion=relation").content.decode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +24,7 @@ from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.models import Estimate, Evaluation
 from kbpo.evaluation.run import evaluate, signs_of
 from kbpo.evaluation.study import study_of
+from kbpo.evaluation.words import MINUS
 from kbpo.evaluation.worth import _between, _correlation, _ranks
 from kbpo.instances.models import Instance, Label
 from kbpo.sampling.designs.state import State
@@ -399,7 +401,8 @@ def test_the_board_draws_both_widths_and_what_the_judge_alone_would_say(
         "two rows of three figures, and the legend, three lines each"
     )
     assert "; people alone " in page and "judge alone against people" in page
-    assert "Alone judge would put" in page and "above the reference" in page
+    assert re.search(r"Alone judge would put \S+ \S+ first by mean", page)
+    assert "above the reference" in page
     row = page[page.index('class="reference"') :]
     assert ">–</td>" in row[: row.index("</tr>")]
     mean = mean_of(studied, "unaided", "B")
@@ -419,6 +422,11 @@ def test_the_board_draws_both_widths_and_what_the_judge_alone_would_say(
     assert f"{100 * best.low80:.1f}–{100 * best.high80:.1f}" in by_one
     assert "judge alone makes unnecessary: " in by_one and 'class="iv-alone"' in by_one
     assert by_one == Client().get(f"{address}&helped=best").content.decode()
+    assert "none saved" not in by_one
+    monkeypatch.setattr("kbpo.web.public.board._saved", lambda row, view: -0.068)
+    wider = Client().get(f"{address}&helped={number}").content.decode()
+    assert "none saved" in wider and f"{MINUS}6.8" not in wider
+    monkeypatch.undo()
     assert by_one == Client().get(f"{address}&helped=0{number}").content.decode()
     monkeypatch.setattr("kbpo.web.public.board.of_view", None)  # refused before a board is made
     for wrong in ("999", "x", "-1", "1" * 10, "²"):

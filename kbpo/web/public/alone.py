@@ -64,7 +64,7 @@ def _drawn(shown: Board, scorer: dict[str, Any], rows: Sequence[Row]) -> Alone:
     alone = {row.submission.pk: scorer["alone"][str(row.submission.pk)] for row in rows}
     by_metric = sorted(rows, key=lambda row: -sign * alone[row.submission.pk])
     by_people = sorted(rows, key=lambda row: -sign * _value(row))
-    finding = _finding(scorer["label"], by_people, by_metric)
+    finding = _finding(scorer["label"], kind.quantity(kind.mean).in_text, by_people, by_metric)
     address = reverse("metrics-csv", args=[shown.track.slug, "bias"])
     return Alone(
         scorer["label"],
@@ -122,9 +122,11 @@ def against_people(
     )
 
 
-def _finding(label: str, by_people: Sequence[Row], by_metric: Sequence[Row]) -> str:
-    """What its order would do, in words."""
-    sentence = f"Alone {label} would put {by_metric[0].submission.full_name} first"
+def _finding(label: str, by: str, by_people: Sequence[Row], by_metric: Sequence[Row]) -> str:
+    """What its order by that quantity would do to people's, in words."""
+    sentence = f"Alone {label} would put {by_metric[0].submission.full_name} first by {by}"
+    if by_metric[0] is by_people[0]:
+        sentence += ", as people do"
     reference = next((row for row in by_people if row.submission.is_reference), None)
     if reference is not None:
         above = by_metric.index(reference)
