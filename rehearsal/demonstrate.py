@@ -58,6 +58,11 @@ RATER = "simulated-rater"
 MARKET = 10
 """The marketplace of `--platform mturk` listens so many ports above the site."""
 JUDGE = {"name": "Simulated judge", "version": "1"}
+ABOUT = {
+    "generation": "The same news, put shortly by systems that write.",
+    "answers": "Questions about the same news, and what systems answer.",
+}
+"""What the demo's tracks of texts are, by kind"""
 WAITING = ("received", "read", "planned", "confirmed", "judging")
 LOOKS = 1.0
 """Seconds between two looks at whether all that was started still runs"""
@@ -229,7 +234,7 @@ class Demo:
             why = "Programs need no time to read"
             track = Track.objects.get(name=texts.name)
             set_exclude_for(track, [], None, why, timed=False)
-            describe(track, "The same news, put shortly, and questions about it.")
+            describe(track, ABOUT[texts.kind])
 
     def _import(self) -> None:
         study = self.study
@@ -691,7 +696,10 @@ def people(systems: list[dict[str, str]], simulated: int = ANNOTATORS, *, raters
 def describe(track: Track, what: str) -> None:
     """Says on a track's page what it is, what its texts are and who pays."""
     track.description = what
-    track.who_pays = "Nobody: the annotators are simulated, and no money moves."
+    track.who_pays = (
+        "Nobody: the annotators are simulated,"
+        " and the dollars are play money, booked like real ones."
+    )
     track.save(update_fields=["description", "who_pays"])
     track.corpus.description = "Invented by a program, with everything that is true of them."
     track.corpus.licence = "CC0 1.0"
