@@ -38,7 +38,7 @@ from kbpo.submissions.receive import withdraw
 from kbpo.tracks.models import Track
 from kbpo.web.components.days import Day, draw_days
 from kbpo.web.components.figures import money_text
-from kbpo.web.desk import health
+from kbpo.web.desk import health, stages
 from kbpo.web.desk.quality import experts
 from tests.conftest import Toy
 from tests.web.test_desk_pages import judged
@@ -183,6 +183,14 @@ def test_the_desk_says_when_clock_workers_disk_or_backup_need_somebody(
     ]
     page = as_user("Admin").get(reverse("desk")).content.decode()
     assert "Ticked 10" in page and "None answers" in page and "nothing failed" not in page
+
+
+def test_what_people_judge_is_no_queue_of_the_workers() -> None:
+    nine = timedelta(minutes=9)
+    judged = stages.Stage(stages.SCORE[0], stages.SCORE[1], 4, nine, stages.SCORE[3])
+    reading = stages.Stage("Read uploads", "ingest", 1, nine, timedelta(minutes=10))
+    assert health._queue([judged]).says == "empty"
+    assert health._queue([judged, reading]).says == "1 waits, the oldest 9\u00a0min"
 
 
 def test_scored_work_of_days_without_a_backup_needs_somebody(

@@ -16,7 +16,7 @@ from kbpo.celery import app
 from kbpo.clock.models import Heartbeat
 from kbpo.submissions.models import Submission
 from kbpo.web.components.figures import count_text, duration_text
-from kbpo.web.desk.stages import Stage
+from kbpo.web.desk.stages import SCORE, Stage
 
 PATIENCE = 1.0
 """Seconds in which workers answer a call"""
@@ -33,7 +33,7 @@ FIRST_BACKUP = timedelta(days=3)
 BACKUP_MARK = "last-backup"
 """The file that a backup touches, where uploads are kept; its time is that of the last backup"""
 NOT_OURS = ("people", "an admin")
-"""Steps of the journey that no worker moves"""
+"""Steps of the journey that no worker moves; nor what is judged before it is scored (SCORE)"""
 
 
 @dataclass(frozen=True)
@@ -108,9 +108,8 @@ def _workers() -> Sign:
 
 
 def _queue(stages: Iterable[Stage]) -> Sign:
-    waiting = [
-        stage for stage in stages if stage.step not in NOT_OURS and stage.waiting and stage.oldest
-    ]
+    ours = [one for one in stages if one.step not in NOT_OURS and one.name != SCORE[0]]
+    waiting = [stage for stage in ours if stage.waiting and stage.oldest]
     if not waiting:
         return Sign("Queue", "empty")
     oldest = max(row.oldest for row in waiting if row.oldest is not None)
