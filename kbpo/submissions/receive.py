@@ -15,7 +15,7 @@ from kbpo.accounts.models import Team, User
 from kbpo.queue import nudge
 from kbpo.submissions.keep import BLOCK, Kept, Readable, TooLarge, digest_of, forget, keep
 from kbpo.submissions.models import Submission
-from kbpo.submissions.withdraw import CannotChange, check_link, describe, set_role, withdraw
+from kbpo.submissions.withdraw import TAKEN, CannotChange, check_link, describe, set_role, withdraw
 from kbpo.tracks.models import Track
 
 __all__ = [
@@ -56,10 +56,12 @@ def receive(
     file_name: str,
     idempotency_key: str | None = None,
     refuse_same: bool = False,
+    refuse_taken: bool = False,
     **said: str | bool,
 ) -> Submission:
     """The new submission; the earlier one if this user has sent the same file under the same
-    idempotency key before. Where another run of the team has its name, it gets a number after it.
+    idempotency key before. Where another run of the team has its name, it gets a number after it,
+    or with `refuse_taken`, for a name that somebody chose, it is refused with code `name_taken`.
     `said`: links to paper and code, and who sees it, as `describe` takes them.
 
     With `refuse_same`, a file that the team has on the track already is refused with code
@@ -92,9 +94,15 @@ def receive(
                 "same_file",
                 same.pk,
             )
-        return _create(
-            track, team, user, kept, title, plain(description), file_name, idempotency_key, said
-        )
+        with transaction.atomic():
+            # names are given one by one
+            Team.objects.select_for_update(of=("self",), no_key=True).get(pk=team.pk)
+            free = free_name(team, title)
+            if refuse_taken and free != title:
+                raise CannotReceive(TAKEN.format(name=title), "name_taken")
+            return _create(
+                track, team, user, kept, free, plain(description), file_name, idempotency_key, said
+            )
     except (IntegrityError, CannotReceive):  # perhaps another request with this key was first
         forget(kept)
         if (earlier := _earlier(user, idempotency_key, track, team)) is not None:
@@ -164,7 +172,6 @@ def plain(text: str) -> str:
     return _CONTROL.sub("", text).strip()
 
 
-@transaction.atomic
 def _create(
     track: Track,
     team: Team,
@@ -176,14 +183,13 @@ def _create(
     key: str | None,
     fields: dict[str, str | bool],
 ) -> Submission:
-    Team.objects.select_for_update(of=("self",), no_key=True).get(pk=team.pk)  # names one by one
     _check_quota(team, kept.size)  # others may have come while the file was stored
     submission = Submission.objects.create(
         status="received",
         track=track,
         team=team,
         user=user,
-        name=free_name(team, name),
+        name=name,
         description=description[:2000],
         file=kept.name,
         file_name=plain(PurePath(file_name.replace("\\", "/")).name)[:255] or "upload",

@@ -15,6 +15,9 @@ ENDED = ("withdrawn", "refused", "expired")
 _is_link = URLValidator(schemes=["http", "https"])
 
 
+TAKEN = "Your team has a run called {name} already."
+
+
 class CannotChange(Exception):
     """A change that cannot be made now; the text is a sentence for the team."""
 
@@ -61,7 +64,7 @@ def describe(submission: Submission, who: User | None = None, **said: str | bool
         with transaction.atomic():
             row.save(update_fields=list(said))
     except IntegrityError as taken:
-        raise CannotChange(f"Your team has a run called {row.name} already.") from taken
+        raise CannotChange(TAKEN.format(name=row.name)) from taken
     if before != (now := (row.is_private, row.is_anonymous)):
         shown = [_in_words(*flags) for flags in (before, now)]
         note("show", row.purpose, who=who, before=shown[0], after=shown[1], track=row.track.slug)

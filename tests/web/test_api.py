@@ -133,11 +133,24 @@ def test_a_wrong_upload_says_which_field(
     assert not Submission.objects.exists()
 
 
+def test_a_name_that_another_run_has_is_refused_and_not_changed(
+    call: Call, toy: Toy, draft: Draft
+) -> None:
+    draft(OTHERS, name="Run")
+    refused = call("Rosa", "post", "submissions/", form(toy))
+    assert refused.status_code == 409 and refused.json()["error"] == "name_taken"
+    assert refused.json()["detail"] == "Your team has a run called run already."
+    assert Submission.objects.get().name == "Run"
+
+
 def test_the_same_file_is_refused_until_one_means_it(call: Call, toy: Toy) -> None:
     first = call("Rosa", "post", "submissions/", form(toy)).json()["id"]
     refused = call("Rosa", "post", "submissions/", form(toy))
     assert refused.status_code == 409 and refused.json()["same_as"] == first
-    assert call("Rosa", "post", "submissions/", form(toy, again="true")).status_code == 201
+    assert (
+        call("Rosa", "post", "submissions/", form(toy, again="true", name="run 2")).status_code
+        == 201
+    )
 
 
 def test_a_submission_is_renamed_and_described_by_its_team_alone(toy: Toy, draft: Draft) -> None:

@@ -303,9 +303,9 @@ class SubmissionList(APIView):
         ],
     )
     def post(self, request: Request) -> Response:
-        """Upload what a system says. The answer comes at once; the file is read after it. Where
-        your team has a run of this name, a number is put after it. Said to be private or anonymous
-        here, it is so from its first moment.
+        """Upload what a system says. The answer comes at once; the file is read after it. A name
+        that another run of your team has is refused. Said to be private or anonymous here, it is so
+        from its first moment.
         """
         user = request.user
         assert isinstance(user, User)
@@ -332,6 +332,7 @@ class SubmissionList(APIView):
                 file_name=file.name,
                 idempotency_key=key,
                 refuse_same=not allows_same,
+                refuse_taken=True,
                 **cleaned,
             )
         except CannotReceive as refusal:

@@ -57,6 +57,7 @@ class Command(BaseCommand):
                     description=options["description"],
                     file_name=path.name,
                     refuse_same=not options["again"],
+                    refuse_taken=bool(options["name"]),
                 )
             set_role(submission, options["role"])
         except (OSError, CannotReceive, CannotChange) as problem:
