@@ -182,6 +182,13 @@ def test_a_baseline_on_the_board_has_its_score_beside_its_output(client: Client,
     assert "45.0" in said and "43.0–47.0" in said
 
 
+def test_the_reference_takes_no_rank_among_the_best(client: Client, toy: Toy) -> None:
+    make_board(toy, 3)
+    assert "<td>–</td>" not in page(client)
+    Submission.objects.filter(name="run 2").update(role="reference")
+    assert page(client).count("<td>–</td>") == 1
+
+
 def test_a_closed_track_says_so_and_asks_for_no_upload(client: Client, toy: Toy) -> None:
     asks = ("see the price", "Take part", "A team may confirm", "Best so far")
     assert all(words in page(client) for words in asks)

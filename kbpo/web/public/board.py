@@ -576,7 +576,7 @@ def _row(
     return {
         "submission": row.submission,
         "mine": row.submission.team_id in mine,
-        "rank": _rank(row.rank),
+        "rank": rank_text(row),
         "judged": row.n_labels,
         "saved": _saved(row, view),
         "figures": {column.name: interval(row.figure(column.name)) for column in kind.columns},
@@ -692,9 +692,11 @@ def _has_few(rows: list[dict[str, Any]]) -> bool:
     )
 
 
-def _rank(rank: tuple[int, int] | None) -> str:
-    """“3”, or the range “1–4”."""
-    if rank is None:
+def rank_text(row: Row) -> str:
+    """“3”, or the range “1–4”; “–” of the reference, which takes no place among systems."""
+    if row.submission.is_reference:
+        return "–"
+    if (rank := row.rank) is None:
         return ""
     return str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}–{rank[1]}"
 

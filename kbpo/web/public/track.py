@@ -28,7 +28,7 @@ from kbpo.web.api.downloads import MENTIONS, texts_name
 from kbpo.web.api.tracks import public_track
 from kbpo.web.components import drawing
 from kbpo.web.moment import at_one_moment
-from kbpo.web.public.board import interval, kind_of_bars
+from kbpo.web.public.board import interval, kind_of_bars, rank_text
 from kbpo.web.public.client import install_command
 from kbpo.web.public.documents import may_read
 
@@ -67,7 +67,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     figures = [row.figure(headline) for row in shown.rows[:BEST]]
     best: list[dict[str, Any]] = [
         {
-            "rank": _rank(row.rank),
+            "rank": rank_text(row),
             "name": row.submission.full_name,
             "description": row.submission.public_description,
             "url": reverse("submission", args=[row.submission.pk]),
@@ -263,12 +263,6 @@ def _mine(request: HttpRequest, track: Track) -> dict[str, Any] | None:
     if team is None:
         return None
     return {"team": team, "left": runs_left(track, team)}
-
-
-def _rank(rank: tuple[int, int] | None) -> str:
-    if rank is None:
-        return ""
-    return str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}–{rank[1]}"
 
 
 def baseline(request: HttpRequest, slug: str) -> FileResponse:
