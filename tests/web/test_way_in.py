@@ -131,6 +131,8 @@ def test_asking_again_under_an_address_replaces_nothing(
     assert {one.team for one in AccountRequest.objects.all()} == {"Harbor", "Harbor Two"}
     page = as_user("Admin").get(reverse("desk-people")).content.decode()
     assert "Nina Harbor" in page and "Somebody else" in page
+    waits = as_user("Admin").get(reverse("desk-requests")).content.decode()
+    assert "2 requests for an account" in waits and "Nobody waits" not in waits
 
 
 def test_whoever_is_declined_reads_why(client: Client, as_user: As, toy: Toy) -> None:

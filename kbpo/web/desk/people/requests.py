@@ -29,6 +29,7 @@ from annotation.workers.models import (
     TutorialRun,
 )
 from kbpo.accounts.audit import note
+from kbpo.accounts.models import AccountRequest
 from kbpo.tracks.models import Track
 from kbpo.web.access import admin_of, for_admins
 from kbpo.web.armed import is_armed
@@ -61,6 +62,7 @@ def overview(request: HttpRequest) -> HttpResponse:
             .order_by("made_at")
         ],
         "volunteers": (volunteer.waiting().select_related("user").order_by("made_at")[:MOST_SHOWN]),
+        "n_requests": AccountRequest.objects.filter(decided_at=None).count(),
         "told": counts,
         "feedback": [
             {"row": row, "title": interface_of(row.interface).title if row.interface else ""}
