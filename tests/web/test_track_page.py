@@ -189,6 +189,21 @@ def test_the_reference_takes_no_rank_among_the_best(client: Client, toy: Toy) ->
     assert page(client).count("<td>–</td>") == 1
 
 
+def test_admins_see_how_everybody_will_see_a_draft(as_user: AsUser, toy: Toy) -> None:
+    Track.objects.update(status="draft")
+    toy.track.refresh_from_db()
+    admin, seen = as_user("Admin"), reverse("track", args=["toy"])
+    for client in (as_user("Rosa"), Client()):
+        assert client.get(seen).status_code == 404
+    assert (
+        f'href="{seen}">Preview' in admin.get(reverse("desk-track", args=["toy"])).content.decode()
+    )
+    edit = reverse("desk-track-describe", args=["toy"])
+    told = admin.post(edit, terms_of(toy.track) | {"track-name": "Toy"}, follow=True)
+    assert told.redirect_chain == [(seen, 302)] and "until it is open" in told.content.decode()
+    assert "Admins alone see this page." in told.content.decode()
+
+
 def test_a_closed_track_says_so_and_asks_for_no_upload(client: Client, toy: Toy) -> None:
     asks = ("see the price", "Take part", "A team may confirm", "Best so far")
     assert all(words in page(client) for words in asks)

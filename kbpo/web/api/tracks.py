@@ -65,13 +65,13 @@ def _without(row: dict[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in row.items() if key != name}
 
 
-def public_track(slug: str) -> Track:
-    """The track with its corpus. Raises Http404 for drafts and for what does not exist."""
-    tracks = (
-        Track.objects.exclude(status="draft").select_related("corpus").defer("corpus__hash_key")
-    )
+def public_track(slug: str, *, drafts: bool = False) -> Track:
+    """The track with its corpus. Raises Http404 for what does not exist, and for drafts where they
+    are not asked for.
+    """
+    tracks = Track.objects.select_related("corpus").defer("corpus__hash_key")
     track = tracks.filter(slug=slug).first()
-    if track is None:
+    if track is None or (track.status == Track.Status.DRAFT and not drafts):
         raise Http404(f"There is no track “{slug[:60]}”.")
     return track
 

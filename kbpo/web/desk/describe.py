@@ -312,10 +312,13 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     valid = [form.is_valid() for form in forms_]  # all, so that all show their errors
     if request.method == "POST" and all(valid):
         _save(forms_, track, cast(User, request.user))
-        messages.success(request, "Saved. This is how everybody sees it.")
+        seen = "This is how everybody sees it."
+        if track.status == Track.Status.DRAFT:
+            seen = "This is how everybody will see it; until it is open, admins alone do."
+        messages.success(request, f"Saved. {seen}")
         if "closes_on" in forms_[0].changed_data and (past := _past_last_day(track)):
             messages.warning(request, past)
-        return redirect("track" if track.status != "draft" else "desk-track", slug=slug)
+        return redirect("track", slug=slug)
     status = 422 if request.method == "POST" else 200
     has_schema = bool(class_of(track.kind).words.schema)
     context = {"track": track, "forms": forms_, "status": status, "has_schema": has_schema}
