@@ -104,6 +104,11 @@ def test_a_token_is_shown_once_works_and_can_be_revoked(toy: Toy, as_user: As) -
     assert refused.status_code == 401 and "revoked" in refused.json()["detail"]
 
 
+def test_a_new_token_may_do_the_least_unless_more_is_chosen(as_user: As) -> None:
+    page = as_user("Rosa").get(reverse("account")).content.decode()
+    assert '<option value="read" selected>' in page
+
+
 def test_a_token_needs_a_name(as_user: As) -> None:
     page = as_user("Rosa").post(reverse("tokens"), {"name": " "})
     assert page.status_code == 422 and "Give the token a name" in page.content.decode()
