@@ -22,9 +22,9 @@ from estimators.joint import f1, pool_recall
 from estimators.pool import recall_by_inclusion
 from scoring.arrays import Floats
 from scoring.data import Data
-from scoring.default import Centred, effective, worth_of_all
+from scoring.default import Centred, effective, where_known, worth_of_all
 from scoring.inclusion import Inclusion
-from scoring.published import read_uniformly
+from scoring.published import has_entered, read_uniformly
 
 NOBODY_KNOWS = 0.5
 """A guess that says nothing: with it the centred difference is Hájek's estimator"""
@@ -109,7 +109,7 @@ class ByThresholds:
     def recall(self, criterion: str) -> Estimate | None:
         """The recall of every system: what share of the facts of the annotated documents anybody
         found, times each system's share of the true facts that were judged, each over its chance.
-        None without two annotated documents.
+        None without two annotated documents. NaN of systems that have not entered.
         """
         read = read_uniformly(self.data)
         if read is None:
@@ -140,7 +140,7 @@ class ByThresholds:
             recall_by_inclusion(theta, recall_of_drawn.totals, pi),
             degrees_of_freedom=np.full(m, float(n_annotated - 1)),
         )
-        return recall_floored(recall, theta, worth)
+        return where_known(recall_floored(recall, theta, worth), has_entered(self.data))
 
     def f1(self, precision: Estimate, recall: Estimate) -> Estimate:
         """F1 of the joint precision and recall, with the floors of both."""

@@ -23,7 +23,7 @@ from estimators.intervals import few_left, half_step
 from estimators.ratings import anticipated_rating_variance
 from estimators.seen import on_common_design
 from estimators.sums import by_code
-from scoring.arrays import Floats, Ids
+from scoring.arrays import Bools, Floats, Ids
 from scoring.combine import Response, combine
 from scoring.data import Data, FollowedUp
 from scoring.documents import NEVER, NO_MARK, Facts
@@ -532,7 +532,8 @@ class Centred:
         )
         # What predicts nothing in the scope finds nothing, without a guess and without a judgment.
         has_recall = (np.asarray(estimated.totals.systems.n) > 0) | (total == 0)
-        return replace(estimated, recall=where_known(estimated.recall, has_recall))
+        known = where_known(estimated.recall, has_recall)
+        return replace(estimated, recall=at_most_all(known, share.uncounted))
 
     def pool_weight(self, unit: str) -> Floats:
         """(n,) the share of a fact of the pool that each row stands for, with π of this
@@ -632,6 +633,14 @@ def worth_of(total: float, spread_of: float) -> float:
     if not total or np.isinf(spread_of):
         return 0.0
     return total**2 / spread_of if spread_of > 0 else float("inf")
+
+
+def at_most_all(recall: Estimate, uncounted: Bools) -> Estimate:
+    """The recall, at most 1 where a system's own facts are not among those that are counted: as
+    long as few of them are judged, the model may take more for true than there are.
+    """
+    value = np.asarray(recall.value)
+    return replace(recall, value=np.where(uncounted, np.minimum(value, 1.0), value))
 
 
 def where_known(estimate: Estimate, known: NDArray[np.bool_]) -> Estimate:

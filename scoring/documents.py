@@ -130,7 +130,10 @@ class Facts:
     in_scope: NDArray[np.bool_]
     """(u,) both mentions lie within the track's scope"""
     pool_weight: NDArray[np.float64]
-    """(u,) 1 / number of instances of the pool that predict the same fact"""
+    """(u,) 1 / number of instances that are counted and predict the same fact; 0 where it is not
+    counted: out of the scope, or only submissions predict it that have not entered yet. A
+    submission enters the pool whose true facts are counted when a batch of it has settled, so that
+    nothing that nobody was asked about moves the recall of others"""
     predicted: NDArray[np.bool_]
     """(u, m) the submission predicts the fact"""
     document: NDArray[np.int64]
@@ -138,7 +141,7 @@ class Facts:
     stratum: NDArray[np.int64]
     """(t,) number of its stratum"""
     found: NDArray[np.bool_]
-    """(t,) some submission predicts that fact"""
+    """(t,) some submission that has entered predicts that fact"""
     n_annotated: int
     n_documents: int
     inside: NDArray[np.int64]
@@ -151,7 +154,15 @@ class Facts:
     """(t, 2) what people linked its ends to; empty where they did not"""
     missed: NDArray[np.int64]
     """(n_annotated,) true instances of each annotated document that annotation found and no
-    submission predicts: a fact that is marked at three pairs of mentions is three instances"""
+    submission that has entered predicts: a fact that is marked at three pairs of mentions is three
+    instances"""
+
+    @property
+    def counted(self) -> Bools:
+        """(u,) whether the instance is among what recall counts true facts of: in the scope, and
+        predicted by a submission that has entered.
+        """
+        return self.pool_weight > 0
 
     @cached_property
     def shares(self) -> dict[bool, Any]:

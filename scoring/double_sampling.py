@@ -298,7 +298,7 @@ class Corrected:
         facts, pool = self.data.facts, self.data.pool
         if facts is None:
             return False
-        inside = facts.in_scope
+        inside = facts.counted
         judged = (
             np.asarray(pool.member[:, np.flatnonzero(self.checks.since)].sum(axis=1)).ravel() > 0
         )

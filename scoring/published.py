@@ -24,6 +24,7 @@ from scoring.arrays import Bools, Floats
 from scoring.data import Data, Draws
 from scoring.default import where_known
 from scoring.documents import Facts
+from scoring.shares import Shares
 
 ROUNDING = 1e-12
 """A variance below this is none: sums of equal labels differ in their last digits."""
@@ -97,7 +98,7 @@ def recall(data: Data, criterion: str) -> Estimate | None:
     documents.
 
     All draws of all distributions count, each with its own probability: every (distribution,
-    system) is a source.
+    system) is a source. NaN of systems that have not entered.
     """
     read = read_uniformly(data)
     if read is None or not data.draws:
@@ -126,7 +127,7 @@ def recall(data: Data, criterion: str) -> Estimate | None:
         n_documents=facts.n_documents,
         ddof=1,
     )
-    return Estimate(
+    of_columns = Estimate(
         value=np.asarray(estimate.value)[:m],
         variance=np.asarray(estimate.variance)[:m],
         n=np.asarray(estimate.n)[:m],
@@ -134,6 +135,15 @@ def recall(data: Data, criterion: str) -> Estimate | None:
         degrees_of_freedom=np.full(m, float(n_annotated - 1)),
         anticipated=np.asarray(estimate.anticipated)[:m],
     )
+    return where_known(of_columns, has_entered(data))
+
+
+def has_entered(data: Data) -> Bools:
+    """(m,) systems whose facts are all among those that are counted, of which joint recall tells
+    their share.
+    """
+    assert data.facts is not None
+    return ~Shares.of_facts(data.pool, data.facts, once=True).uncounted
 
 
 def read_uniformly(data: Data) -> tuple[Facts, Bools, int] | None:

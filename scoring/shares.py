@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from scoring.arrays import Floats, Ids
+from scoring.arrays import Bools, Floats, Ids
 from scoring.documents import Facts
 from scoring.pool import Pool, spread
 
@@ -36,16 +36,28 @@ class Shares:
 
     @cached_property
     def pool(self) -> Floats:
-        """(u,) the share of a fact of the pool."""
+        """(u,) the share of a fact of the pool; 0 where only systems that have not entered say
+        it.
+        """
+        counted = self.facts.counted
         if not self.once:
-            return self.facts.in_scope.astype(np.float64)
-        return np.where(self.facts.in_scope, 1 / np.maximum(self._size, 1), 0.0)
+            return counted.astype(np.float64)
+        return np.where(counted, 1 / np.maximum(self._size(counted), 1), 0.0)
 
     @cached_property
-    def _size(self) -> Ids:
-        """(u,) how many instances in the scope say the fact of each."""
-        fact, inside = self.facts.fact, self.facts.in_scope
-        return np.bincount(fact[inside], minlength=int(fact.max(initial=-1)) + 1)[fact]
+    def uncounted(self) -> Bools:
+        """(m,) systems that have not entered, and say what the pool's share leaves out."""
+        left_out = self.facts.in_scope & ~self.facts.counted
+        columns = range(len(self.predictions.systems))
+        return np.array(
+            [left_out.any() and left_out[self.predictions.support(j).row].any() for j in columns],
+            dtype=np.bool_,
+        )
+
+    def _size(self, counted: Bools) -> Ids:
+        """(u,) how many instances of those that are counted say the fact of each."""
+        fact = self.facts.fact
+        return np.bincount(fact[counted], minlength=int(fact.max(initial=-1)) + 1)[fact]
 
     def of(self, column: int) -> Floats:
         """(n,) the share of a fact of its system, at the rows of a submission's support."""
@@ -91,7 +103,8 @@ class Shares:
     @cached_property
     def _repeated(self) -> NDArray[np.bool_]:
         """(u,) in the scope, and others there say the same."""
-        return (self._size > 1) & self.facts.in_scope
+        inside = self.facts.in_scope
+        return (self._size(inside) > 1) & inside
 
     @cached_property
     def _counts(self) -> dict[int, NDArray[np.unsignedinteger]]:

@@ -22,7 +22,7 @@ from kbpo.inclusion.read import read as read_routes
 from kbpo.pool.overlap import overlaps
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.guess import Lesson, guess_of, one_verdict
-from kbpo.sampling.models import Sample
+from kbpo.sampling.models import Sample, SampleBatch
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
@@ -48,7 +48,9 @@ def read(track: Track) -> Data:
     drawn = _drawn(track)
     waiting = kind.unanswered(drawn)
     recall = recall_of(track)
-    facts = recall.facts(pool.instance, systems, documents.documents) if recall else None
+    facts = None
+    if recall:
+        facts = recall.facts(pool.instance, systems, documents.documents, _entered(systems))
     routes = read_routes(track, pool, documents, facts, waiting)
     drawn_targets, fold, chance = routes.disclosed, routes.known, routes.everybody
     never_asked = unasked.never_asked(track, pool, chance.counts, drawn)
@@ -138,6 +140,18 @@ def _pending(
         if system in taking_part:
             needed |= np.isin(judged, rows[~lacking])
     return np.asarray(pending & ~needed)
+
+
+def _entered(systems: list[int]) -> list[int]:
+    """Those of the sampled submissions of a track whose facts recall counts: of which a batch has
+    settled, whether or not they were withdrawn since; all of them, as long as there is none.
+
+    Before that nobody has been asked, and how many of its facts are true would be the model's
+    guess: it would move everybody's recall, for good if the submission is then withdrawn.
+    """
+    settled = SampleBatch.objects.filter(submission__in=systems, settled_at__isnull=False)
+    entered = set(settled.values_list("submission_id", flat=True))
+    return [system for system in systems if system in entered or not entered]
 
 
 def _drawn(track: Track) -> dict[int, list[int]]:

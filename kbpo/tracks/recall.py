@@ -114,9 +114,15 @@ class TrackWithRecall(Track):
 
     @abstractmethod
     def facts(
-        self, instances: NDArray[np.int64], submissions: list[int], annotated: list[int]
+        self,
+        instances: NDArray[np.int64],
+        submissions: list[int],
+        annotated: list[int],
+        entered: list[int] | None = None,
     ) -> Facts:
-        """What recall needs besides the draws."""
+        """What recall needs besides the draws; counted are the facts of the submissions that have
+        `entered`, or of all.
+        """
 
     @abstractmethod
     def in_scope(self, target_ids: Sequence[int]) -> set[int]:

@@ -276,9 +276,9 @@ def test_who_deletes_what_was_right_moves_nobody_either(toy: Toy) -> None:
     assert abs(world.number(first).value - before) < 0.02
 
 
-def read_some(world: Replay, size: int) -> set[int]:
+def read_some(world: Replay, size: int, seed: int = 4) -> set[int]:
     """What does not hold in documents that were drawn and are now read whole."""
-    batch = order_documents(world.toy.track, size, seed=4, user=world.toy.users["Admin"])
+    batch = order_documents(world.toy.track, size, seed=seed, user=world.toy.users["Admin"])
     chosen = list(batch.samples.values_list("document_id", flat=True))
     of = [at for at in EVERYTHING if world.documents[at % len(world.documents)].pk in chosen]
     record(

@@ -14,6 +14,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet
 import pytest
 import yaml
@@ -29,7 +30,8 @@ from kbpo.releases.parquet import WITHOUT
 from kbpo.releases.write import CannotRelease, _Linked, write_release
 from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
-from scoring.release import BadRelease, Release, checked, tables
+from kbpo.submissions.withdraw import withdraw
+from scoring.release import BadRelease, Release, checked, read_data, tables
 from scoring.rescore import Rescored, rescore
 from tests.golden.fixed_world import FixedWorld
 from tests.golden.worlds import by_draws, by_thresholds, predicts, second_runs_followed_up
@@ -89,13 +91,18 @@ def flip(row: dict[str, Any]) -> bool:
 
 
 def two_systems(files: Path) -> FixedWorld:
-    """Two systems by draws, and three documents in which what is not marked is false."""
+    """Two systems by draws, and three documents in which what is not marked is false; a third was
+    withdrawn before anybody answered.
+    """
     world = FixedWorld("Two systems", files, "iid", n_documents=8, half_width="0.120")
     world.upload("patterns", "Patterns", predicts("patterns", 0.55, 0.15))
     world.judge("patterns", "Patterns")
     world.read_in_full([1, 4, 6], closed=True)
     world.upload("neural", "Neural", predicts("neural", 0.8, 0.45))
     world.judge("neural", "Neural")
+    world.upload("third", "Third", predicts("third", 0.6, 0.3))
+    world.confirm("third", "Third")
+    withdraw(world.runs["third"])
     return world
 
 
@@ -113,6 +120,8 @@ def test_a_board_is_recomputed_from_its_release(
     found = rescore(release)
     assert found.agrees, [*found.altered, *map(str, found.differences)][:5]
     assert found.numbers > 60
+    if make is two_systems:
+        _leaves_out_what_has_not_entered(release)
     _misses_what_is_left_out(release)
     line = altered(release, "labels", flip, check=False)
     found = rescore(Release(release.path))
@@ -158,6 +167,17 @@ def _says_how_it_is_cited(release: Release, world: FixedWorld) -> None:
     address = reverse("evaluation", args=[world.track.slug, number])
     assert said["url"] == settings.SITE_URL + address
     assert "  CITATION.cff\n" in (release.path / "SHA256SUMS").read_text()
+
+
+def _leaves_out_what_has_not_entered(release: Release) -> None:
+    """Nothing; what only the withdrawn run states is no fact of the pool, and is read so."""
+    data = read_data(release)
+    assert data.facts is not None and data.shown.tolist() == [True, True, False]
+    left_out = data.facts.in_scope & ~data.facts.counted
+    assert left_out.any()
+    assert np.array_equal(
+        left_out, data.facts.in_scope & (data.pool.member[:, :2].sum(axis=1) == 0)
+    )
 
 
 def _misses_what_is_left_out(release: Release) -> None:

@@ -102,9 +102,12 @@ def annotate(
         )
 
 
-def facts_of(toy: Any, *runs: tuple[Submission, list[int]]) -> Any:
+def facts_of(
+    toy: Any, *runs: tuple[Submission, list[int]], entered: list[int] | None = None
+) -> Any:
     instances = np.unique(np.concatenate([np.array(some, dtype=np.int64) for _, some in runs]))
-    return read_facts(toy.track, instances, [row.pk for row, _ in runs], [toy.documents["d1"].pk])
+    systems, read = [row.pk for row, _ in runs], [toy.documents["d1"].pk]
+    return read_facts(toy.track, instances, systems, read, entered)
 
 
 def test_mentions_that_overlap_settled_ones_state_the_annotated_fact(toy: Any) -> None:
@@ -158,3 +161,30 @@ def test_what_an_expert_says_of_one_target_is_no_find_of_the_annotation(toy: Any
     )
     found = facts_of(toy, run)  # and an expert who says that a mark is wrong takes it away
     assert not found.marked.any() and found.document.size == 0
+
+
+def test_what_only_runs_state_that_have_not_entered_is_found_by_nobody(toy: Any) -> None:
+    mara, firm = toy.span("d1", "Mara Lindt"), toy.span("d1", "Nordwerk")
+    lindt, halden = toy.span("d1", "Lindt", 1), toy.span("d1", "Halden")
+    annotate(toy, (mara, FOUNDED, firm), (lindt, WORKS, halden))
+    first = state(toy, "a", (mara, FOUNDED, firm))
+    waits = state(toy, "b", (mara, FOUNDED, firm), (lindt, WORKS, halden))
+    assert facts_of(toy, first, waits).found.tolist() == [True, True]
+    found = facts_of(toy, first, waits, entered=[first[0].pk])
+    assert found.pool_weight.tolist() == [1, 0] and found.counted.tolist() == [True, False]
+    assert found.in_scope.all() and found.predicted.tolist() == [[True, True], [False, True]]
+    assert found.missed.tolist() == [1] and sorted(found.found.tolist()) == [False, True]
+    assert (found.code >= 0).all(), "recall by itself still knows who states it"
+
+
+def test_runs_that_have_not_entered_do_not_say_which_names_are_one(toy: Any) -> None:
+    mara, lindt = toy.span("d1", "Mara Lindt"), toy.span("d1", "Lindt", 1)
+    firm = toy.span("d1", "Nordwerk")
+    both = (mara, FOUNDED, firm), (lindt, FOUNDED, firm)
+    first, *waiting = (state(toy, name, *both) for name in "abc")
+    claimed = {"subject_canonical_begin": mara[0], "subject_canonical_end": mara[1]}
+    for row, _ in waiting:
+        row.predictions.update(**claimed)
+    assert len(set(facts_of(toy, first, *waiting).fact.tolist())) == 1
+    found = facts_of(toy, first, *waiting, entered=[first[0].pk])
+    assert len(set(found.fact.tolist())) == 2, "the claims of two are not heard"

@@ -31,7 +31,7 @@ from kbpo.tracks.kbp.judge import Clusters, Span
 from kbpo.tracks.kbp.judgments import clusters_of
 from kbpo.tracks.kbp.merge import together
 from kbpo.tracks.models import Track
-from scoring.arrays import Ids
+from scoring.arrays import Bools, Ids
 from scoring.documents import Facts
 
 Fact = tuple[int, str, Span, Span]
@@ -103,12 +103,20 @@ class _Mentioned:
     object_claimed: Ids
 
     @classmethod
-    def by(cls, predicted: _Predicted) -> _Mentioned:
-        """The rows of what is predicted."""
+    def by(cls, predicted: _Predicted, heard: Bools | None = None) -> _Mentioned:
+        """The rows of what is predicted. What other rows than those `heard` (n,) claim of a mention
+        counts only where none of these claims anything of it.
+        """
         spans = np.append(predicted.subject, predicted.object)
         claims = np.append(predicted.subject_canonical, predicted.object_canonical)
         mention = code_pairs(np.tile(predicted.document, 2), spans)
-        claimed, n = _most_claimed(mention, claims)[mention], predicted.document.size
+        if heard is not None and not heard.all():
+            counts = np.tile(heard, 2)
+            counts |= ~np.isin(mention, mention[counts])
+            said_of, claims = mention[counts], claims[counts]
+        else:
+            said_of = mention
+        claimed, n = _most_claimed(said_of, claims)[mention], predicted.document.size
         return cls(
             predicted.document,
             predicted.predicate,
@@ -139,18 +147,26 @@ def _number(span: Span) -> int:
     return span[0] << 32 | span[1]
 
 
-def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list[int]) -> Facts:
+def read_facts(
+    track: Track,
+    instances: Ids,
+    systems: list[int],
+    annotated: list[int],
+    entered: list[int] | None = None,
+) -> Facts:
     """The facts of instances that the systems predict and of documents that were annotated whole,
-    and who predicts them.
+    and who predicts them; counted are those of the systems that have `entered`, or of all.
     """
     state = state_of(systems)
+    has_entered = np.isin(systems, systems if entered is None else entered)
     predicted = kept(
         f"facts-{track.pk}",
-        None if state is None else (*state, *COLUMNS.items(), track.scope),
-        lambda: _of_each_instance(systems, REACH[track.scope]),
+        None if state is None else (*state, *COLUMNS.items(), track.scope, *has_entered.tolist()),
+        lambda: _of_each_instance(systems, REACH[track.scope], has_entered),
     )
     each = _Mentioned(**{field.name: predicted[field.name] for field in fields(_Mentioned)})
     document, in_scope, read = each.document, predicted["near"], np.array(annotated, dtype=np.int64)
+    counted = predicted["counted"]
     sentences = _Sentences(annotated, REACH[track.scope])
     names = _Names(
         _labelled(corpus=track.corpus_id) & {*annotated, *predicted["documents"].tolist()}
@@ -164,7 +180,7 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
         fact, size, predicting = np.array(fact), np.array(size), np.array(predicting)
         settled = names.facts(each.of(touched))
         fact[touched] = untouched + settled
-        size_of = np.bincount(settled[in_scope[touched]], minlength=int(settled.max()) + 1)
+        size_of = np.bincount(settled[counted[touched]], minlength=int(settled.max()) + 1)
         size[touched] = size_of[settled]
         shape = (document.size, len(systems))
         entries = (
@@ -178,7 +194,7 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
     marks = set(_true_marks(annotated, sentences))
     true = sorted({names.fact(*mark) for mark in marks})
     rows_inside = np.flatnonzero(np.isin(document, read))
-    inside = each.of(rows_inside)
+    inside, entered_inside = each.of(rows_inside), np.flatnonzero(predicted["entered"][rows_inside])
     code_of = _codes(inside, fact[rows_inside], names, number)
     code = np.array([code_of.get(one, -1) for one in true], dtype=np.int64)
     last = int(max(document.max(initial=0), read.max(initial=0)))
@@ -190,11 +206,11 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
             "an instance that nobody predicts"
         )
         fact, size, predicting = fact[row], size[row], predicting[row]
-        in_scope, document = in_scope[row], document[row]
+        in_scope, counted, document = in_scope[row], counted[row], document[row]
     return Facts(
         fact=fact,
         in_scope=in_scope,
-        pool_weight=np.where(in_scope, 1 / np.maximum(size, 1), 0.0),
+        pool_weight=np.where(counted, 1 / np.maximum(size, 1), 0.0),
         predicted=predicting,
         document=place[[one[0] for one in true]] if true else np.zeros(0, dtype=np.int64),
         stratum=np.array([number.get(one[1], 0) for one in true], dtype=np.int64),
@@ -205,22 +221,27 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
         marked=np.isin(fact, code[code >= 0]),
         code=code,
         links=_links(true, names, annotated),
-        missed=_missed(marks, inside, number, place, len(annotated)),
+        missed=_missed(marks, inside.of(entered_inside), number, place, len(annotated)),
     )
 
 
-def _of_each_instance(systems: list[int], reach: int) -> Arrays:
-    """What follows from what systems predict alone: a row an instance, with what most submissions
-    claim its subject and its object to be, and a code of the fact that this makes; by `begin` and
-    `column` which systems predict it. `size` is how many instances in the scope say its fact, and
-    `predicting` (u, m) which systems do.
+def _of_each_instance(systems: list[int], reach: int, has_entered: Bools) -> Arrays:
+    """What follows from what systems predict alone, and from which of them have entered: a row an
+    instance, with what most submissions claim its subject and its object to be, and a code of the
+    fact that this makes; by `begin` and `column` which systems predict it. `entered` says whether
+    one that has entered does, `counted` whether that is in the scope, `size` how many instances
+    that are counted say its fact, and `predicting` (u, m) which systems do.
     """
     predicted = _Predicted.by(systems)
     instance, first, row = np.unique(predicted.instance, return_index=True, return_inverse=True)
     order = np.lexsort((predicted.column, row))
-    each = _Mentioned.by(predicted).of(first)
+    heard = has_entered[predicted.column]
+    each = _Mentioned.by(predicted, heard).of(first)
+    entered = np.zeros(instance.size, dtype=np.bool_)
+    entered[row[heard]] = True
     documents, fact = np.unique(each.document), each.facts()
     near = _Sentences(documents.tolist(), reach).all_near(each)
+    counted = near & entered
     begin = np.searchsorted(row[order], np.arange(instance.size + 1)).astype(np.int32)
     column = predicted.column[order].astype(np.int32)
     entries = sparse.csr_array(
@@ -232,7 +253,9 @@ def _of_each_instance(systems: list[int], reach: int) -> Arrays:
         "documents": documents,
         "near": near,
         "fact": fact,
-        "size": np.bincount(fact[near], minlength=int(fact.max(initial=-1)) + 1)[fact],
+        "entered": entered,
+        "counted": counted,
+        "size": np.bincount(fact[counted], minlength=int(fact.max(initial=-1)) + 1)[fact],
         "predicting": _predicting(fact, near, entries),
         "begin": begin,
         "column": column,
@@ -313,8 +336,9 @@ def targets_in_scope(track: Track, targets: Sequence[int]) -> set[int]:
 def _missed(
     marks: set[Mark], inside: _Mentioned, number: dict[str, int], place: Ids, n: int
 ) -> Ids:
-    """How many marks of each annotated document no submission predicts at the very same
-    mentions."""
+    """How many marks of each annotated document none of the rows predicts at the very same
+    mentions.
+    """
     columns = (inside.document, inside.predicate, inside.subject, inside.object)
     predicted = set(zip(*(column.tolist() for column in columns), strict=True))
     left = [

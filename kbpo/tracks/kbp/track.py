@@ -210,8 +210,14 @@ class KbpTrack(TrackWithRecall):
     def about(self, submission_id: int, name: str, most: int, key: str) -> tuple[list[int], bool]:
         return explore.about(self.corpus, submission_id, name, most, key)
 
-    def facts(self, instances: Ids, submissions: list[int], annotated: list[int]) -> Facts:
-        return read_facts(self.track, instances, submissions, annotated)
+    def facts(
+        self,
+        instances: Ids,
+        submissions: list[int],
+        annotated: list[int],
+        entered: list[int] | None = None,
+    ) -> Facts:
+        return read_facts(self.track, instances, submissions, annotated, entered)
 
     def read_marks(self, gold: Path, mentions: Path, documents: Collection[int]) -> Marks:
         return read_marks(self.corpus, gold, mentions, documents)
