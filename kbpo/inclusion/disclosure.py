@@ -14,7 +14,9 @@ alone, and other targets come in with documents that were read since, or not wit
 
 Accounts are not people: a run that was tested and predicts of an earlier sample what only somebody
 who read its judgments would predict (`LeakTest`, made by `kbpo.sampling.leaks`) is treated as if
-its team had submitted that earlier run itself.
+its team had submitted that earlier run itself. So is a run of texts some of which an earlier one
+wrote word for word: of two texts for one input it could take the one that was judged better, and
+any where neither was, which no test tells from chance.
 
 Who judges learns what was drawn, and of it what is right. So what any of a team's people were asked
 about counts for the run that they decide on after that as drawn for sure; and since what they were
@@ -134,7 +136,7 @@ class Decision:
     def is_leaked(self) -> bool:
         """Whether the run seems to be made from others' answers."""
         counted = LeakTest.objects.filter(submission=self.submission, seen=True, lifted=False)
-        return counted.exists()
+        return counted.exclude(channel=LeakTest.Channel.SAME).exists()
 
     def earlier(self) -> list[int]:
         """See `earlier`."""

@@ -9,22 +9,27 @@ that. Of such a run only draws count that were still to come when its team decid
 once, and kept; what follows from it is up to `kbpo.inclusion.disclosure` and the model.
 
 A run says more than what it predicts of an earlier sample: how sure it is, and what else it claims
-of the same pairs, subjects and objects. From all of that the model learns, so that answers could be
-written into each (`LeakTest.Channel`), and each is tested in the same way.
+of the same pairs, subjects and objects, what it gives weight, and what names it links to. From that
+the model learns, or a score is made, so that answers could be written into each
+(`LeakTest.Channel`). Each is cut at several places; the split that speaks most clearly is tested in
+the same way, and its p-value taken as often as there are splits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from estimators.leaks import (
+    Channel,
     ShareTest,
+    clearest_splits,
     contrast_test,
     document_test,
     either,
@@ -35,17 +40,25 @@ from estimators.leaks import (
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
+from kbpo.corpus.fetch import fetch
 from kbpo.inclusion.disclosure import decided, disclosed, earlier, private, shown_to
 from kbpo.inclusion.route import Private
 from kbpo.inclusion.thresholds import thresholds
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.models import DocumentSample, LeakTest, Sample, SampleBatch
+from kbpo.submissions.linked import linked_otherwise
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from scoring.arrays import Bools, Floats, Ids
+from kbpo.tracks.recall import recall_of
+from kbpo.tracks.registry import kind_of
+from scoring.arrays import Bools, Floats, Ids, Matrix
+from scoring.channels import Said
 from scoring.inclusion import Disclosed
 from scoring.pool import Pool
 
+FEW, FEW_OF_100 = 5, 1.0
+"""So many texts, or per cent of a run's, that are the same word for word as another run's, change
+nothing: what it could choose among them moves its mean by less"""
 LEVEL = 0.001
 """A run that nobody made from answers is taken for one of those with at most this probability."""
 
@@ -55,6 +68,7 @@ def look_for_leaks(submission: Submission) -> list[LeakTest]:
     team could not see; they are kept.
     """
     track = submission.track
+    _note_same_words(submission)
     beside = Track.objects.filter(corpus=track.corpus_id, kind=track.kind).order_by("pk")
     test_of = {
         other: test for beside_track in beside for other, test in _against(beside_track, submission)
@@ -90,8 +104,53 @@ def look_for_leaks(submission: Submission) -> list[LeakTest]:
     return leak_tests
 
 
+def _note_same_words(submission: Submission) -> None:
+    """Nothing; the earlier runs of others are kept of which a run of texts repeats more than a few
+    word for word.
+
+    Who leaves out right claims, to hide among them the wrong ones that it leaves out, loses recall;
+    who takes one text for another loses nothing, and no draw tells why it took it.
+    """
+    kind = kind_of(submission.track)
+    if recall_of(submission.track) is not None or kind.opposes:
+        return
+    n = submission.predictions.count()
+    for other, same in _same_words(submission).items():
+        if same > max(FEW, FEW_OF_100 * n / 100):
+            LeakTest.objects.create(
+                submission=submission,
+                earlier_id=other,
+                size=n,
+                predicted=same,
+                expected=same,
+                channel=LeakTest.Channel.SAME,
+                p_value=1.0,
+                adjusted=1.0,
+                seen=True,
+                decided_at=clock.now(),
+            )
+
+
+def _same_words(submission: Submission) -> dict[int, int]:
+    """Earlier run, whose judgments the team could not see -> how many texts both wrote."""
+    corpus = Submission.objects.filter(track__corpus=submission.track.corpus_id)
+    sampled = corpus.filter(sampled_at__lte=decided(submission)).exclude(pk=submission.pk)
+    others = sampled.exclude(pk__in=earlier(submission)).values_list("pk", flat=True)
+    return dict(
+        fetch(
+            "SELECT q.submission_id, count(*) FROM submissions_prediction p"
+            " JOIN submissions_prediction q ON q.instance_id = p.instance_id"
+            " WHERE p.submission_id = %s AND q.submission_id = ANY(%s) GROUP BY q.submission_id"
+            " ORDER BY q.submission_id",
+            [submission.pk, list(others)],
+        )
+    )
+
+
 def in_words(row: LeakTest) -> str:
     """What was found, in a sentence."""
+    if row.channel == LeakTest.Channel.SAME:
+        return f"{row.predicted} of its {row.size} texts are that run's, word for word."
     which = " to what few other runs predict" if row.of_unlikely else ""
     return (
         f"Of {row.size} judged answers{which} {row.get_channel_display()} {row.predicted}, where"
@@ -128,7 +187,7 @@ def _against(track: Track, submission: Submission) -> Iterator[tuple[int, Channe
     when = decided(submission)
     sampled = Submission.objects.filter(track=track, sampled_at__lte=when).exclude(pk=submission.pk)
     systems = list(sampled.order_by("pk").values_list("pk", flat=True))
-    own = set(earlier(submission))
+    own = set(earlier(submission))  # with those whose words it repeats
     if not set(systems) - own:
         return
     judged = _Judged.of(track, read_pool(track, [*systems, submission.pk]), submission)
@@ -188,99 +247,55 @@ class _Judged:
             draw_predicted=by_level.hit,
             draw_level=by_level.level,
         )
+        drawn = _Drawn(domain, predicts, chance, self.pool.u < pi, batches)
         document, read, known_documents = self._documents(column)
-        tests: list[ChannelTest] = [(LeakTest.Channel.PREDICTED, of_verdicts)]
-        for channel, among, says in self._channels(predicting, predicts, predicted):
-            inside, in_documents = domain & among, predicts & among & ~known_documents
-            draws = _draws(batches, predicts & among, says, np.zeros_like(level))
-            of_samples = share_test(
-                chance[inside],
-                (self.pool.u < pi)[inside],
-                says[inside],
-                draw_probability=draws.chance,
-                draw_predicted=draws.hit,
-                stratum=stratum[inside],
-            )
-            tests.append((channel, of_samples))
-            if channel and not self.open.all():
-                continue  # what it says elsewhere may follow from documents that its team saw read
-            of_documents = document_test(
-                document[in_documents],
-                read[in_documents],
-                says[in_documents],
-                stratum=stratum[in_documents],
-            )
-            tests.append((channel, of_documents))
-        clearest = either(*(test for _, test in tests))
-        channel, _ = min(tests, key=lambda tested: (tested[1].size == 0, tested[1].p_value))
-        return channel, clearest
-
-    def _channels(
-        self, predicting: Bools, predicts: Bools, predicted: Bools
-    ) -> Iterator[tuple[str, Bools, Bools]]:
-        """Yields by what the run may tell which answers were read: what of it, the targets (t,) of
-        which it could tell something so, and of which it does. What is the same for all of them
-        tells nothing, and is left out but for what it predicts.
-
-        Made of what the two runs say alone, never of who was drawn.
-        """
-        everywhere = np.ones_like(predicts)
-        yield LeakTest.Channel.PREDICTED, everywhere, predicted
-        both = predicting & self._predicted(-1)
-        on_target = self._count(self._predicted(-1) & ~predicting) > 0
-        others = [
-            (LeakTest.Channel.SURE, self._count(both) > 0, self._is_sure(both, predicts)),
-            (
-                LeakTest.Channel.SUBJECT,
-                everywhere,
-                self._count(predicting & self._said_of_subject) > 0,
-            ),
-            (
-                LeakTest.Channel.OBJECT,
-                everywhere,
-                self._count(predicting & self._said_of_object) > 0,
-            ),
-            (LeakTest.Channel.TARGET, everywhere, on_target),
+        in_documents = predicts & ~known_documents
+        of_documents = document_test(
+            document[in_documents],
+            read[in_documents],
+            predicted[in_documents],
+            stratum=stratum[in_documents],
+        )
+        what_it_predicts = either(
+            of_verdicts, drawn.test(predicts, predicted, stratum=stratum), of_documents
+        )
+        channels = [
+            Channel(name, among & predicts & (stratum == one), value)
+            for name, among, value in self._channels(column)
+            for one in (0, 1)
         ]
-        for channel, among, says in others:
-            may_differ = says[predicts & among]
-            if may_differ.any() and not may_differ.all():
-                yield channel, among, says
+        others = [drawn.clearest(channels)]
+        if self.open.all():  # else it may follow from documents that its team saw read
+            others.append(_clearest_of_documents(channels, document, read, in_documents))
+        channel, _ = min(others, key=lambda tested: (tested[1].size == 0, tested[1].p_value))
+        what_else = either(*(test for _, test in others))
+        best = either(what_it_predicts, what_else)
+        is_other = what_else.size > 0 and what_else.p_value < what_it_predicts.p_value
+        return (channel if is_other else LeakTest.Channel.PREDICTED.value), best
 
-    def _is_sure(self, both: Bools, predicts: Bools) -> Bools:
-        """(t,) whether the run is surer of it than of most that it shares with an earlier one."""
-        rows, shared = np.flatnonzero(both), predicts & (self._count(both) > 0)
-        if not shared.any():
-            return shared
-        sure = np.zeros(self.pool.target_id.size)
-        np.maximum.at(sure, self.pool.target[rows], self._confidence[rows])
-        middle = np.median(sure[shared])
-        above = shared & (sure > middle)
-        return above if above.any() else shared & (sure >= middle)
+    def _channels(self, column: int) -> Iterator[Channel]:
+        """Yields by what else the run may tell which answers were read (`scoring.channels`)."""
+        pool, kinds = self.pool, sorted(self.pool.p)
+        mine, theirs = (
+            {kind: _column(pool.p[kind], which) for kind in kinds} for which in (-1, column)
+        )
+        said = Said(
+            target=pool.target,
+            n_targets=pool.target_id.size,
+            subject=pool.subject,
+            object=pool.object,
+            relation=pool.stratum,
+            predicted=self._predicted(-1),
+            confidence=self._confidence,
+            weight=mine,
+        )
+        linked = linked_otherwise(pool.systems[-1], pool.systems[column])
+        yield from said.beside(self._predicted(column), theirs, np.isin(pool.instance, linked))
 
     @cached_property
     def _confidence(self) -> Floats:
         """(u,) how sure the run is of each instance; 0 of what it does not predict."""
-        last = len(self.pool.systems) - 1
-        return np.asarray(self.pool.confidence[:, [last]].toarray().ravel())
-
-    @cached_property
-    def _said_of_subject(self) -> Bools:
-        return self._says_besides(self.pool.subject)
-
-    @cached_property
-    def _said_of_object(self) -> Bools:
-        return self._says_besides(self.pool.object)
-
-    def _says_besides(self, entity: Ids) -> Bools:
-        """(u,) whether the run claims an instance's relation of the same entity on another
-        target, too.
-        """
-        mine = self._predicted(-1)
-        slot = _codes_of(entity, self.pool.stratum)
-        place = _codes_of(slot, self.pool.target)
-        of_slot, of_place = (np.bincount(code[mine], minlength=code.size) for code in (slot, place))
-        return np.asarray(of_slot[slot] > of_place[place])
+        return _column(self.pool.confidence, -1)
 
     def _exposed(self, column: int) -> Bools:
         """(t,) the targets on which what an earlier run predicts may depend on who had been drawn:
@@ -413,11 +428,77 @@ class _Judged:
         return batches
 
 
-def _codes_of(first: Ids, second: Ids) -> Ids:
-    """(n,) the same code, below n, for rows that are alike in both columns."""
-    codes = np.unique(second, return_inverse=True)[1].astype(np.int64)
-    both = np.unique(first, return_inverse=True)[1] * (int(codes.max(initial=0)) + 1) + codes
-    return np.asarray(np.unique(both, return_inverse=True)[1], dtype=np.int64)
+def _column(matrix: Matrix, column: int) -> Floats:
+    """(u,) one column of a table."""
+    return np.asarray(matrix[:, [column % matrix.shape[1]]].toarray().ravel(), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """What was drawn for earlier runs of what one of them predicts, by either design."""
+
+    domain: Bools
+    """(t,) it could be drawn by its random number"""
+    predicts: Bools
+    """(t,) the earlier run predicts it"""
+    chance: Floats
+    """(t,) with this probability"""
+    drawn: Bools
+    """(t,) it was"""
+    batches: list[_Batch]
+
+    def test(self, among: Bools, says: Bools, *, stratum: Ids | None = None) -> ShareTest:
+        """Return the exact test of what a run says of some targets (t,)."""
+        inside, none = self.domain & among, np.zeros(among.size, dtype=np.int64)
+        draws = _draws(self.batches, self.predicts & among, says, none)
+        return share_test(
+            self.chance[inside],
+            self.drawn[inside],
+            says[inside],
+            draw_probability=draws.chance,
+            draw_predicted=draws.hit,
+            stratum=None if stratum is None else stratum[inside],
+        )
+
+    def clearest(self, channels: list[Channel]) -> tuple[str, ShareTest]:
+        """Return the test of the split of some channels that speaks most clearly, and its
+        channel.
+        """
+        can = self.domain & (self.chance > 0) & (self.chance < 1)
+        counts: list[tuple[NDArray[Any], Floats]] = [
+            (can & self.drawn, can * self.chance),
+            (can & ~self.drawn, can * (1 - self.chance)),
+            *((self.predicts * batch.drawn, self.predicts * batch.p) for batch in self.batches),
+        ]
+        splits, number = clearest_splits(channels, counts)
+        tests = [(split.name, self.test(split.among, split.above)) for split in splits]
+        return _best(tests, number)
+
+
+def _clearest_of_documents(
+    channels: list[Channel], document: Ids, read: Bools, inside: Bools
+) -> tuple[str, ShareTest]:
+    """The same of documents that were read whole: (t,) the document of each target, whether it was
+    read, and whether what was read there could be chance.
+    """
+    within = [Channel(name, among & inside, value) for name, among, value in channels]
+    ones = inside.astype(np.float64)
+    splits, number = clearest_splits(within, [(inside & read, ones), (inside & ~read, ones)])
+    tests = [
+        (
+            split.name,
+            document_test(document[split.among], read[split.among], split.above[split.among]),
+        )
+        for split in splits
+    ]
+    return _best(tests, number)
+
+
+def _best(tests: list[tuple[str, ShareTest]], number: int) -> tuple[str, ShareTest]:
+    """The test with the least p-value, which is taken as often as there are splits."""
+    nothing = "", ShareTest(0, 0, 0.0, 1.0)
+    name, test = min(tests, key=lambda one: (one[1].size == 0, one[1].p_value), default=nothing)
+    return name, replace(test, p_value=min(1.0, max(number, 1) * test.p_value))
 
 
 class _Batch(NamedTuple):

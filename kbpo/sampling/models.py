@@ -213,19 +213,23 @@ class LeakTest(models.Model):
 
     Made once, before the run's own sample is drawn. `seen`: it is scored as one that saw them, for
     good, since its sample is drawn accordingly; lifted, what it predicts is believed again by the
-    model, and later runs of its team are free of it.
+    model, and later runs of its team are free of it. Texts that are the same word for word are no
+    sign of that, but count alike (`Channel.SAME`); the model believes them.
     """
 
     class Channel(models.TextChoices):
         """By what of a run somebody may say which answers were read: all that the model learns
-        from.
+        from, or that a score is made of.
         """
 
         PREDICTED = "", "it predicts"
         SURE = "sure", "it is sure of"
-        SUBJECT = "subject", "it says the same with another object for"
-        OBJECT = "object", "it says the same with another subject for"
-        TARGET = "target", "it says something else of the same target for"
+        SUBJECT = "subject", "it says the same with more objects for"
+        OBJECT = "object", "it says the same with more subjects for"
+        TARGET = "target", "it says more else of the same target for"
+        WEIGHED = "weighed", "it gives more weight to"
+        LINKED = "linked", "it links otherwise in"
+        SAME = "same", "it repeats word for word"
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="leak_tests")
     earlier = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")

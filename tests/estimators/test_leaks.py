@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from estimators.leaks import (
+    Channel,
+    clearest_splits,
     contrast_test,
     document_test,
     either,
@@ -209,3 +211,42 @@ def test_two_ways_to_have_read_are_two_tests() -> None:
     assert either(nothing, clear) == clear
     weak = document_test(np.arange(4), [True, False, False, False], [True, True, True, False])
     assert either(weak, clear).p_value == pytest.approx(2 * clear.p_value)
+
+
+def test_over_all_samples_no_p_value_of_the_clearest_split_is_too_small() -> None:
+    """However the split is chosen that is tested, its p-value counts as often as there are some."""
+    values = np.array([3.0, 1, 4, 1, 5, 9, 2, 6]), np.array([2.0, 7, 1, 8, 2, 8, 1, 8])
+    channels = [
+        Channel("a", np.ones(8, dtype=bool), values[0]),
+        Channel("b", np.arange(8) != 2, values[1]),
+    ]
+    pi = np.array([0.2, 0.8, 0.5, 0.5, 0.3, 0.6, 0.7, 0.4])
+    outcomes = []
+    for outcome in product([False, True], repeat=8):
+        drawn = np.array(outcome)
+        splits, number = clearest_splits(channels, [(drawn, pi), (~drawn, 1 - pi)])
+        tests = [
+            share_test(pi[split.among], drawn[split.among], split.above[split.among])
+            for split in splits
+        ]
+        p = min(1.0, number * min(test.p_value for test in tests))
+        outcomes.append((float(np.where(drawn, pi, 1 - pi).prod()), p))
+    never_more_often(outcomes)
+    assert min(p for _, p in outcomes) < 0.5, "it can tell something"
+
+
+def test_the_clearest_split_is_where_what_was_drawn_lies_apart() -> None:
+    rng = np.random.default_rng(3)
+    n = 400
+    pi, value = np.full(n, 0.4), rng.random(n)
+    drawn = rng.random(n) < np.where(value > 0.9, 0.95, 0.35)
+    noise = Channel("noise", np.ones(n, dtype=bool), rng.random(n))
+    told = Channel("told", np.ones(n, dtype=bool), value)
+    [best, *rest], number = clearest_splits([noise, told], [(drawn, pi), (~drawn, 1 - pi)])
+    assert (best.name, number, len(rest)) == ("told", 18, 2)
+    assert value[best.above].min() == pytest.approx(0.9, abs=0.03)
+    same = Channel("same", np.ones(n, dtype=bool), np.ones(n))
+    nobody = Channel("nobody", np.zeros(n, dtype=bool), value)
+    assert clearest_splits([same, nobody], [(drawn, pi)]) == ([], 0)
+    with pytest.raises(ValueError, match="as many targets"):
+        clearest_splits([told], [(drawn[1:], pi[1:])])

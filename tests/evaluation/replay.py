@@ -144,6 +144,11 @@ class Replay:
 
     def store(self, team: str, which: Iterable[int], **fields: Any) -> Submission:
         """A submission of a team that predicts these relations."""
+        instances = Instance.objects.in_bulk([self.instance[at] for at in which])
+        return self.store_instances(team, list(instances.values()), **fields)
+
+    def store_instances(self, team: str, stated: list[Instance], **fields: Any) -> Submission:
+        """A submission of a team that predicts these instances."""
         row = Submission.objects.create(
             track=self.toy.track,
             team=self.toy.teams[team],
@@ -152,11 +157,10 @@ class Replay:
             file_name="x",
             file_size=1,
             target_half_width="0.050",
-            counts={"relations": len(list(which))},
+            counts={"relations": len(stated)},
             user=self.toy.users["Rosa" if team == "Patterns" else "Tim"],
             **fields,
         )
-        instances = Instance.objects.in_bulk([self.instance[at] for at in which])
         Prediction.objects.bulk_create(
             Prediction(
                 submission=row,
@@ -174,7 +178,7 @@ class Replay:
                 same_subject=1,
                 subject_facts=1,
             )
-            for one in instances.values()
+            for one in stated
         )
         return row
 

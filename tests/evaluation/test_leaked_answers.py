@@ -107,6 +107,78 @@ def test_answers_that_are_written_into_confidences_are_found(toy: Toy, design: s
     assert abs(world.number(first).value - before) < 0.02, "whom it read from is not moved"
 
 
+@pytest.mark.parametrize("design", ["poisson", pytest.param("iid", marks=pytest.mark.soak)])
+def test_answers_in_confidences_are_found_however_few_stand_above_the_rest(
+    toy: Toy, design: str
+) -> None:
+    """Twelve at random are surest, so that half of all are no surer than the middle."""
+    world, first = Replay.judged(toy, N, SHARE, design=design)
+    before, wrong = world.number(first).value, world.known_wrong()
+    top = set(np.random.default_rng(5).choice(EVERYTHING, 12, replace=False).tolist())
+    copy = surely(
+        world,
+        world.upload("Neural", EVERYTHING),
+        lambda at: 0.97 if at in top else 0.05 if at in wrong else 0.95,
+    )
+    row = world.judge(copy)
+    assert row.leak_tests.get().channel == LeakTest.Channel.SURE
+    assert abs(world.number(first).value - before) < 0.02
+
+
+@pytest.mark.parametrize(
+    ("channel", "says"),
+    [
+        ("linked", lambda wrong: {"subject_canonical_begin": 0} if wrong else {}),
+        ("weighed", lambda wrong: {"subject_entity": 5, "same_subject": 80} if wrong else {}),
+    ],
+)
+@pytest.mark.parametrize("design", ["poisson", pytest.param("iid", marks=pytest.mark.soak)])
+def test_answers_that_are_written_into_links_and_so_into_weights_are_found(
+    toy: Toy, channel: str, says: Callable[[bool], dict[str, int]], design: str
+) -> None:
+    """A copy that links otherwise what was judged wrong, or counts it as one subject's."""
+    world = Replay.of(toy, N, SHARE, design=design)
+    kind = "entity" if channel == "weighed" else "instance"
+    toy.track.distribution, toy.track.distributions = kind, [kind]
+    toy.track.save()
+
+    def upload(team: str, wrong: set[int]) -> Submission:
+        row, at_of = world.store(team, EVERYTHING, status="read"), world.instance.index
+        for one in row.predictions.all():
+            changes = says(at_of(one.instance_id) in wrong)
+            if changes:
+                row.predictions.filter(pk=one.pk).update(**changes)
+        distribution.tick()
+        row.refresh_from_db()
+        return row
+
+    world.judge(upload("Patterns", set()))
+    row = upload("Neural", world.known_wrong())
+    confirm(row, toy.users["Tim"])
+    draw.tick()
+    found = row.leak_tests.get()
+    assert found.seen and found.channel == channel
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("marked", ["wrong", "right"])
+def test_answers_that_are_written_into_how_much_is_said_of_a_name_are_found(
+    toy: Toy, marked: str
+) -> None:
+    """It says something of every subject, and more of those that were judged so."""
+    world, first = Replay.judged(toy, N, SHARE)
+    before = world.number(first).value
+    often = world.known_wrong() if marked == "wrong" else known_right(world)
+    said = [(at, at + 8 * k) for at in EVERYTHING for k in range(1, 8 if at in often else 2)]
+    row = beside(world, range(len(said)), lambda at: (said[at][0], said[at][1] % N))
+    confirm(row, toy.users["Tim"])
+    draw.tick()
+    found = row.leak_tests.get()
+    assert found.seen and found.channel == LeakTest.Channel.SUBJECT
+    evaluate(toy.track, [])
+    assert abs(world.number(first).value - before) < 0.02
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_who_is_surer_of_what_holds_and_read_nothing_is_believed(toy: Toy, seed: int) -> None:
     world, _ = Replay.judged(toy, N, SHARE)
@@ -124,7 +196,7 @@ def beside(world: Replay, which: Iterable[int], pair: Callable[[int], tuple[int,
     base = Instance.objects.in_bulk(world.instance)
     ends = {at: pair(at) for at in which}
     spans = {at: ((6 * a, 6 * a + 2), (6 * b + 3, 6 * b + 5)) for at, (a, b) in ends.items()}
-    document = {at: base[world.instance[at]].document_id for at in ends}
+    document = {at: base[world.instance[ends[at][0]]].document_id for at in ends}
     places = {at: Place.pair(document[at], *spans[at]) for at in ends}
     targets = targets_at(world.toy.corpus, list(places.values()))
     stated = [
@@ -135,18 +207,11 @@ def beside(world: Replay, which: Iterable[int], pair: Callable[[int], tuple[int,
             subject_end=subject[1],
             object_begin=object_[0],
             object_end=object_[1],
-            predicate=base[world.instance[at]].predicate,
+            predicate=base[world.instance[ends[at][0]]].predicate,
         )[0]
         for at, (subject, object_) in spans.items()
     ]
-    row = world.store("Neural", range(len(stated)), status="read")
-    for one, instance in zip(row.predictions.order_by("pk"), stated, strict=True):
-        ends_of = {"subject_canonical": "subject", "object_canonical": "object"}
-        for canonical, end in ends_of.items():
-            setattr(one, f"{canonical}_begin", getattr(instance, f"{end}_begin"))
-            setattr(one, f"{canonical}_end", getattr(instance, f"{end}_end"))
-        one.instance = instance
-        one.save()
+    row = world.store_instances("Neural", stated, status="read")
     distribution.tick()
     row.refresh_from_db()
     return row

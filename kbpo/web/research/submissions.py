@@ -46,7 +46,7 @@ from kbpo.pool.visibility import is_answered
 from kbpo.prepared import Columns, Prepared
 from kbpo.queue import nudge
 from kbpo.sampling.leaks import in_words
-from kbpo.sampling.models import Further
+from kbpo.sampling.models import Further, LeakTest
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, set_role, withdraw
 from kbpo.submissions.receive import describe as say_of_run
@@ -378,6 +378,7 @@ def samples_seen(submission: Submission) -> list[dict[str, Any]]:
             "name": "a private run" if row.earlier.is_private else row.earlier.full_name,
             "on_board": row.earlier.is_on_board,
             "says": in_words(row),
+            "repeats": row.channel == LeakTest.Channel.SAME,
             "lifted": row.lifted,
         }
         for row in tests.order_by("pk")
