@@ -2,7 +2,7 @@
 often an honest run is taken for one, and how often such a run is found.
 
 usage: python benchmarks/leaked_answers.py [REPEATS] [PART …]        (default: 12, all parts)
-parts: honest power second documents errors
+parts: honest channels power second documents errors
 
 The real runs on Re-DocRED, weighted by instance. One run is read from: thresholds to a half-width
 at 80 %, all that is drawn is judged. Then another run comes:
@@ -22,6 +22,10 @@ second      of the same team: the first one without what was judged wrong, and w
             predicts beside it. Its sample is drawn and judged, and the others are tested against
             it: against all that it predicts, and, as the service does, against what was still to be
             drawn when its team decided on it
+
+sure        a copy that is least sure of what was judged wrong, and surest of some at random; the
+            numbers of `channels` are those of a run's other channels (`scoring.channels`: how sure
+            it is, what it gives weight, what else it says), of honest runs and of this one
 
 An honest run is the same whoever is drawn: so each sample is drawn anew 100 times, all at once on
 arrays, and each time the run has a p-value. `at most` is the upper end of Clopper and Pearson's
@@ -49,6 +53,7 @@ from benchmarks import redocred, tables
 from benchmarks.arrivals import LEVEL, World, Z, worlds
 from benchmarks.our_rule import Board, Run, arrive, measure
 from estimators import horvitz_thompson, leaks, model, poisson, seen
+from scoring.channels import Said
 
 ALPHA, EARLIER, FOLDS = 0.001, 27, 5
 N_DOCUMENTS = 500
@@ -245,7 +250,7 @@ def made_from(world: World, i: int, drawn: np.ndarray, used: float, how: str, rn
     """Return a run that is made from a share of the answers to run i's sample; of the honest ones,
     which use none, a copy or what two of it and two others predict.
     """
-    if how == "copy":
+    if how in ("copy", "sure"):
         return world.member[:, i] > 0
     if how == "ensemble":
         others = rng.choice(np.delete(np.arange(world.member.shape[1]), i), 2, replace=False)
@@ -395,14 +400,130 @@ def tested_by_documents(
     ).p_value
 
 
-def with_run(world: World, run: np.ndarray) -> World:
-    """Return the board with one more run, of a team of its own."""
+def channels_of(
+    world: World, i: int, run: np.ndarray, sure: np.ndarray, weight: dict[str, np.ndarray]
+) -> list[leaks.Channel]:
+    """Return the channels of a run beside run i, which says how sure it is, (n,), and whose claims
+    weigh that much, by whether the run that it is most like predicts what i does.
+    """
+    predicts = world.member[:, i] > 0
+    said = Said(
+        target=world.target,
+        n_targets=world.n_targets,
+        subject=world.subject,
+        object=world.object,
+        relation=world.predicate,
+        predicted=run,
+        confidence=np.where(run, np.nan_to_num(sure), 0.0),
+        weight=weight,
+    )
+    theirs = {kind: predicts / max(predicts.sum(), 1) for kind in weight}
+    inside = np.bincount(world.target[predicts], minlength=world.n_targets) > 0
+    base = nearest(world, run) & predicts
+    near = np.bincount(world.target[base], minlength=world.n_targets) > 0
+    return [
+        leaks.Channel(name, among & inside & (near == one), value)
+        for name, among, value in said.beside(predicts, theirs, np.zeros(run.size, dtype=bool))
+        for one in (False, True)
+    ]
+
+
+def tested_else(channels: list[leaks.Channel], pi: np.ndarray, drawn: np.ndarray) -> float:
+    """Return the p-value of what a run says besides against a sample, (t,)."""
+    can = (pi > 0) & (pi < 1)
+    counts = [(can & drawn, can * pi), (can & ~drawn, can * (1 - pi))]
+    splits, number = leaks.clearest_splits(channels, counts)
+    tests = [
+        leaks.share_test(pi[split.among], drawn[split.among], split.above[split.among]).p_value
+        for split in splits
+    ]
+    return min(1.0, number * min(tests, default=1.0))
+
+
+def sureness(
+    world: World, i: int, drawn: np.ndarray, used: float, rng: np.random.Generator
+) -> np.ndarray:
+    """Return the confidences, (n,), of a copy of run i into which a share of the answers is
+    written.
+    """
+    mine = world.member[:, i] > 0
+    told = drawn[world.target] & mine & (world.true == 0) & (rng.random(mine.size) < used)
+    return np.where(told, 0.05, np.where(rng.random(mine.size) < 0.03, 0.97, 0.95))
+
+
+def false_alarms_of_channels(
+    worlds_: dict[str, World], repeats: int, rng: np.random.Generator
+) -> list[list[object]]:
+    """Return how often an honest run is flagged by what it says besides what it predicts."""
+    world, weighed = worlds_["instance"], worlds_["entity_relation"]
+    m, found = world.member.shape[1], dict[str, list[float]]()
+    for _ in range(repeats):
+        i = int(rng.integers(m))
+        pi, _ = sampled(world, i, float(rng.choice(HALF_WIDTHS)), rng)
+        drawn = rng.random((REDRAWN // 4, pi.size)) < pi
+        others = [k for k in range(m) if k != i]
+        for k in others:
+            channels = channels_of(
+                world,
+                i,
+                world.member[:, k] > 0,
+                world.confidence[:, k],
+                {"entity_relation": weighed.P[:, k]},
+            )
+            p = [tested_else(channels, pi, one) for one in drawn]
+            found.setdefault("real runs of others", []).extend(p)
+        for with_it in (False, True):
+            some = [*rng.choice(others, 3 - with_it, replace=False), *([i] * with_it)]
+            votes = (world.member[:, some] > 0).sum(axis=1)
+            mean = np.nan_to_num(world.confidence[:, some]).sum(axis=1) / np.maximum(votes, 1)
+            for least in (1, 2):
+                channels = channels_of(world, i, votes >= least, mean, {})
+                name = f"ensembles {'with the one read from' if with_it else 'without'}"
+                found.setdefault(name, []).extend(tested_else(channels, pi, one) for one in drawn)
+        anew = np.clip(0.3 + 0.4 * world.true + 0.3 * rng.random(world.true.size), 0, 1)
+        channels = channels_of(world, i, world.member[:, i] > 0, anew, {})
+        found.setdefault("a copy that is surer of what holds", []).extend(
+            tested_else(channels, pi, one) for one in drawn
+        )
+    found["all"] = [p for some in found.values() for p in some]
+    return [
+        [
+            name,
+            len(p),
+            *(float(np.mean(np.array(p) <= level)) for level in (0.1, 0.01)),
+            *alarms(np.array(p)),
+        ]
+        for name, p in found.items()
+    ]
+
+
+def power_of_channels(world: World, repeats: int, rng: np.random.Generator) -> list[list[object]]:
+    """Return how often a copy is flagged into whose confidences answers are written."""
+    table: list[list[object]] = []
+    for half_width in HALF_WIDTHS:
+        size, hits = [], {used: [] for used in USED}
+        for _ in range(repeats):
+            i = int(rng.integers(world.member.shape[1]))
+            pi, drawn = sampled(world, i, half_width, rng)
+            size.append(int(drawn.sum()))
+            for used in USED:
+                sure = sureness(world, i, drawn, used, rng)
+                channels = channels_of(world, i, world.member[:, i] > 0, sure, {})
+                hits[used].append(2 * EARLIER * tested_else(channels, pi, drawn) <= ALPHA)
+        row = [half_width, float(np.mean(size)), *(float(np.mean(hits[u])) for u in USED)]
+        table.append(["sure", *row])
+    return table
+
+
+def with_run(world: World, run: np.ndarray, sure: np.ndarray | None = None) -> World:
+    """Return the board with one more run, of a team of its own, that is so sure of its claims."""
     p = run / max(run.sum(), 1)
+    told = run.astype(float) if sure is None else np.where(run, sure, np.nan)
     return replace(
         world,
         P=np.column_stack([world.P, p]),
         member=np.column_stack([world.member, run.astype(world.member.dtype)]),
-        confidence=np.column_stack([world.confidence, run.astype(float)]),
+        confidence=np.column_stack([world.confidence, told]),
         team=np.append(world.team, world.team.max() + 1),
     )
 
@@ -482,7 +603,10 @@ def board_of_three(
     if not run.any():  # of a small run that was all judged nothing is left: nobody uploads that
         return board_of_three(world, how, half_width, used, rng)
     p = tested(world, world.member[:, i], run, board.pi, board.asked)
-    full = with_run(world, run)
+    sure = sureness(world, i, board.asked, used, rng) if how == "sure" else None
+    if sure is not None:
+        p = 2 * min(p, tested_else(channels_of(world, i, run, sure, {}), board.pi, board.asked))
+    full = with_run(world, run, sure)
     new = full.member.shape[1] - 1
     found = {}
     if how not in HONEST:
@@ -502,7 +626,14 @@ def board_of_three(
 def errors(world: World, repeats: int, rng: np.random.Generator) -> list[list[object]]:
     """Return mean error, mean absolute error and coverage of everybody."""
     table: list[list[object]] = []
-    dishonest = (("leak", 1.0), ("sabotage", 1.0), ("masked", 1.0), ("masked", 0.5))
+    dishonest = (
+        ("leak", 1.0),
+        ("sabotage", 1.0),
+        ("masked", 1.0),
+        ("masked", 0.5),
+        ("sure", 1.0),
+        ("sure", 0.1),
+    )
     for how, used in (*dishonest, *((how, 0.0) for how in HONEST)):
         played = [board_of_three(world, how, 0.05, used, rng) for _ in range(repeats)]
         missed = [one["believed"] for one, is_found in played if not is_found]
@@ -530,6 +661,15 @@ def main(repeats: int, parts: set[str]) -> None:
         print(f"Honest runs against {20 * repeats} runs' samples, each drawn {REDRAWN} times")
         table = false_alarms(world, 20 * repeats, np.random.default_rng([12, 0]))
         tables.show("leaked_answers_honest", ["made of", "pairs", *many], table)
+    if "channels" in parts:
+        print(f"\nWhat honest runs say besides against {20 * repeats} runs' samples, drawn anew")
+        rng = np.random.default_rng([12, 6])
+        table = false_alarms_of_channels(worlds(), 20 * repeats, rng)
+        tables.show("leaked_answers_channels", ["made of", "pairs", *many], table)
+        print("\nFlagged by confidences, by half-width of the sample and share of answers used")
+        head = ["made by", "half-width", "judged", *(f"{used:.0%} used" for used in USED)]
+        table = power_of_channels(world, 4 * repeats, np.random.default_rng([12, 7]))
+        tables.show("leaked_answers_channels_power", head, table)
     if "power" in parts:
         print("\nFlagged, by half-width of the sample that was read and share of answers used")
         head = ["made by", "half-width", "judged", *(f"{used:.0%} used" for used in USED)]
@@ -559,7 +699,7 @@ def main(repeats: int, parts: set[str]) -> None:
     print(f"{repeats} repeats, {time.perf_counter() - started:.0f} s")
 
 
-PARTS = ("honest", "power", "second", "documents", "errors")
+PARTS = ("honest", "channels", "power", "second", "documents", "errors")
 
 if __name__ == "__main__":
     repeats_wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 12
