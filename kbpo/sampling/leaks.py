@@ -44,9 +44,9 @@ from kbpo.corpus.fetch import fetch
 from kbpo.inclusion.disclosure import decided, disclosed, earlier, private, shown_to
 from kbpo.inclusion.route import Private
 from kbpo.inclusion.thresholds import thresholds
+from kbpo.pool.linked import linked_otherwise
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.models import DocumentSample, LeakTest, Sample, SampleBatch
-from kbpo.submissions.linked import linked_otherwise
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
