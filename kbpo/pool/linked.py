@@ -17,11 +17,11 @@ def linked_otherwise(first: int, second: int) -> Ids:
     """Return the instances that two submissions predict, and of whose ends they say otherwise what
     names, titles or types they have.
     """
-    found = fetch_arrays(
-        {"instance": "p.instance_id"},
+    rows = fetch_arrays(
+        {"found": "p.instance_id"},
         "FROM submissions_prediction p JOIN submissions_prediction q"
         " ON q.instance_id = p.instance_id AND q.submission_id = %s"
         f" WHERE p.submission_id = %s AND {SAID} IS DISTINCT FROM {SAID.replace('p.', 'q.')}",
         [second, first],
     )
-    return np.sort(found["instance"])
+    return np.sort(rows["found"])
