@@ -44,7 +44,6 @@ from kbpo.corpus.fetch import fetch
 from kbpo.inclusion.disclosure import decided, disclosed, earlier, private, shown_to
 from kbpo.inclusion.route import Private
 from kbpo.inclusion.thresholds import thresholds
-from kbpo.pool.linked import linked_otherwise
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.models import DocumentSample, LeakTest, Sample, SampleBatch
 from kbpo.submissions.models import Submission
@@ -289,7 +288,7 @@ class _Judged:
             confidence=self._confidence,
             weight=mine,
         )
-        linked = linked_otherwise(pool.systems[-1], pool.systems[column])
+        linked = kind_of(self.track).linked_otherwise(pool.systems[-1], pool.systems[column])
         yield from said.beside(self._predicted(column), theirs, np.isin(pool.instance, linked))
 
     @cached_property

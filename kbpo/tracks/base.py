@@ -627,6 +627,12 @@ class Track(ABC):
         and pay.
         """
 
+    def linked_otherwise(self, first: int, second: int) -> NDArray[np.int64]:
+        """Ascending, the instances that two submissions predict and link to different names; none
+        where a kind has no links.
+        """
+        return np.zeros(0, dtype=np.int64)
+
     @staticmethod
     def merge(said: Sequence[Said]) -> Value:
         """What labels of one target say together, from the weakest to the one that decides: the

@@ -134,6 +134,9 @@ class KbpTrack(TrackWithRecall):
     ) -> Iterable[QuestionDraft]:
         return questions.drafts(self.track, target_ids, submissions)
 
+    def linked_otherwise(self, first: int, second: int) -> NDArray[np.int64]:
+        return linked_otherwise(first, second)
+
     def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
         return pairs.unanswered(of)
 
