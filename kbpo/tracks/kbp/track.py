@@ -27,6 +27,7 @@ from kbpo.tracks.kbp import (
     entities,
     explore,
     judgments,
+    linked,
     pairs,
     questions,
     released,
@@ -135,7 +136,7 @@ class KbpTrack(TrackWithRecall):
         return questions.drafts(self.track, target_ids, submissions)
 
     def linked_otherwise(self, first: int, second: int) -> NDArray[np.int64]:
-        return linked_otherwise(first, second)
+        return linked.linked_otherwise(first, second)
 
     def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
         return pairs.unanswered(of)
