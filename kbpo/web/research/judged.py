@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from django.http import Http404
-from django.shortcuts import get_object_or_404
 
 from annotation.desk import adjudicate
 from kbpo.accounts.models import User
@@ -93,7 +92,9 @@ def dispute(user: User, submission: Submission, prediction: int, note: str) -> E
     """
     if not may_see(user, submission) or only_public(user, submission):
         raise Http404("Judgments are disputed by the submission's own team.")
-    row = get_object_or_404(Prediction, pk=prediction, submission=submission)
+    row = Prediction.objects.filter(pk=prediction, submission=submission).first()
+    if row is None:
+        raise Http404("This submission has no such prediction: its errors tell their numbers.")
     if row.pk not in set(verdicts(submission, public=False).prediction):
         raise Http404("This prediction has no judgment yet.")
     return adjudicate.dispute(submission, row.instance.target_id, user, note)
