@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -46,8 +47,8 @@ class Said:
         both = earlier & self.predicted
         everywhere, shared = np.ones(self.n_targets, dtype=np.bool_), self._count(both) > 0
         yield Channel(SURE, shared, self._most(both, self.confidence))
-        for name, entity in ((SUBJECT, self.subject), (OBJECT, self.object)):
-            yield Channel(name, everywhere, self._most(earlier, self._besides(entity)))
+        for name, besides in ((SUBJECT, self._of_subject), (OBJECT, self._of_object)):
+            yield Channel(name, everywhere, self._most(earlier, besides))
         yield Channel(TARGET, everywhere, self._count(self.predicted & ~earlier))
         for kind, own in self.weight.items():
             held, gives = self._sum(both, weight[kind]), self._sum(both, own)
@@ -56,6 +57,14 @@ class Said:
                 WEIGHED, shared & (held > 0), np.round(ratio / ratio.max(initial=1.0), 12)
             )
         yield Channel(LINKED, shared, self._count(both & linked))
+
+    @cached_property
+    def _of_subject(self) -> Floats:
+        return self._besides(self.subject)
+
+    @cached_property
+    def _of_object(self) -> Floats:
+        return self._besides(self.object)
 
     def _besides(self, entity: Ids) -> Floats:
         """(u,) how often it claims an instance's relation of the same entity on other targets."""

@@ -150,13 +150,15 @@ class Decision:
         """See `read_from`."""
         submission = self.submission
         counted = LeakTest.objects.filter(seen=True)
+        # What others repeated of whom tells nothing of what this run repeats: it has its own rows.
+        of_others = ~Q(channel=LeakTest.Channel.SAME)
         by_then = Q(tested_at__lte=self.when) & ~Q(lifted=True, decided_at__lte=self.when)
         theirs = Submission.objects.filter(self.of_its_people).exclude(pk=submission.pk)
         earlier_runs = set[int]()
-        more = Q(submission=submission.pk) | (Q(submission__in=theirs) & by_then)
+        more = Q(submission=submission.pk) | (Q(submission__in=theirs) & by_then & of_others)
         while new := set(counted.filter(more).values_list("earlier", flat=True)) - earlier_runs:
             earlier_runs |= new
-            more = Q(submission__in=new) & by_then
+            more = Q(submission__in=new) & by_then & of_others
         return earlier_runs - {submission.pk}
 
     def _drawn_for(self) -> set[int]:

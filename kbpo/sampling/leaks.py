@@ -55,9 +55,6 @@ from scoring.channels import Said
 from scoring.inclusion import Disclosed
 from scoring.pool import Pool
 
-FEW, FEW_OF_100 = 5, 1.0
-"""So many texts, or per cent of a run's, that are the same word for word as another run's, change
-nothing: what it could choose among them moves its mean by less"""
 LEVEL = 0.001
 """A run that nobody made from answers is taken for one of those with at most this probability."""
 
@@ -67,13 +64,10 @@ def look_for_leaks(submission: Submission) -> list[LeakTest]:
     team could not see; they are kept.
     """
     track = submission.track
-    _note_same_words(submission)
     beside = Track.objects.filter(corpus=track.corpus_id, kind=track.kind).order_by("pk")
     test_of = {
         other: test for beside_track in beside for other, test in _against(beside_track, submission)
     }
-    if not test_of:
-        return []
     adjusted = holm([share_test.p_value for _, share_test in test_of.values()])
     leak_tests = [
         LeakTest(
@@ -90,44 +84,48 @@ def look_for_leaks(submission: Submission) -> list[LeakTest]:
         )
         for (other, (channel, share_test)), p in zip(test_of.items(), adjusted, strict=True)
     ]
+    found = [row for row in leak_tests if row.seen]
+    leak_tests = _with_same_words(submission, leak_tests)
     LeakTest.objects.bulk_create(leak_tests)
-    for row in leak_tests:
-        if row.seen:
-            note(
-                "leak found",
-                submission.purpose,
-                after=f"as if it had seen submission:{row.earlier_id}",
-                why=in_words(row),
-                track=track.slug,
-            )
+    for row in found:
+        note(
+            "leak found",
+            submission.purpose,
+            after=f"as if it had seen submission:{row.earlier_id}",
+            why=in_words(row),
+            track=track.slug,
+        )
     return leak_tests
 
 
-def _note_same_words(submission: Submission) -> None:
-    """Nothing; the earlier runs of others are kept of which a run of texts repeats more than a few
-    word for word.
+def _with_same_words(submission: Submission, tests: list[LeakTest]) -> list[LeakTest]:
+    """The tests of a run of texts, and with them the earlier runs of others that it repeats word
+    for word, if only once: it counts as one that saw these.
 
     Who leaves out right claims, to hide among them the wrong ones that it leaves out, loses recall;
     who takes one text for another loses nothing, and no draw tells why it took it.
     """
     kind = kind_of(submission.track)
     if recall_of(submission.track) is not None or kind.opposes:
-        return
-    n = submission.predictions.count()
+        return tests
+    row_of = {row.earlier_id: row for row in tests}
     for other, same in _same_words(submission).items():
-        if same > max(FEW, FEW_OF_100 * n / 100):
-            LeakTest.objects.create(
+        row = row_of.setdefault(
+            other,
+            LeakTest(
                 submission=submission,
                 earlier_id=other,
-                size=n,
+                size=same,
                 predicted=same,
                 expected=same,
-                channel=LeakTest.Channel.SAME,
                 p_value=1.0,
                 adjusted=1.0,
-                seen=True,
-                decided_at=clock.now(),
-            )
+                seen=False,
+            ),
+        )
+        if not row.seen:
+            row.seen, row.channel, row.decided_at = True, LeakTest.Channel.SAME, clock.now()
+    return list(row_of.values())
 
 
 def _same_words(submission: Submission) -> dict[int, int]:
@@ -148,8 +146,6 @@ def _same_words(submission: Submission) -> dict[int, int]:
 
 def in_words(row: LeakTest) -> str:
     """What was found, in a sentence."""
-    if row.channel == LeakTest.Channel.SAME:
-        return f"{row.predicted} of its {row.size} texts are that run's, word for word."
     which = " to what few other runs predict" if row.of_unlikely else ""
     return (
         f"Of {row.size} judged answers{which} {row.get_channel_display()} {row.predicted}, where"
@@ -186,7 +182,7 @@ def _against(track: Track, submission: Submission) -> Iterator[tuple[int, Channe
     when = decided(submission)
     sampled = Submission.objects.filter(track=track, sampled_at__lte=when).exclude(pk=submission.pk)
     systems = list(sampled.order_by("pk").values_list("pk", flat=True))
-    own = set(earlier(submission))  # with those whose words it repeats
+    own = set(earlier(submission))
     if not set(systems) - own:
         return
     judged = _Judged.of(track, read_pool(track, [*systems, submission.pk]), submission)
@@ -274,27 +270,26 @@ class _Judged:
 
     def _channels(self, column: int) -> Iterator[Channel]:
         """Yields by what else the run may tell which answers were read (`scoring.channels`)."""
-        pool, kinds = self.pool, sorted(self.pool.p)
-        mine, theirs = (
-            {kind: _column(pool.p[kind], which) for kind in kinds} for which in (-1, column)
+        pool = self.pool
+        theirs = {kind: _column(pool.p[kind], column) for kind in self._said.weight}
+        linked = kind_of(self.track).linked_otherwise(pool.systems[-1], pool.systems[column])
+        yield from self._said.beside(
+            self._predicted(column), theirs, np.isin(pool.instance, linked)
         )
-        said = Said(
+
+    @cached_property
+    def _said(self) -> Said:
+        pool = self.pool
+        return Said(
             target=pool.target,
             n_targets=pool.target_id.size,
             subject=pool.subject,
             object=pool.object,
             relation=pool.stratum,
             predicted=self._predicted(-1),
-            confidence=self._confidence,
-            weight=mine,
+            confidence=_column(pool.confidence, -1),
+            weight={kind: _column(pool.p[kind], -1) for kind in sorted(pool.p)},
         )
-        linked = kind_of(self.track).linked_otherwise(pool.systems[-1], pool.systems[column])
-        yield from said.beside(self._predicted(column), theirs, np.isin(pool.instance, linked))
-
-    @cached_property
-    def _confidence(self) -> Floats:
-        """(u,) how sure the run is of each instance; 0 of what it does not predict."""
-        return _column(self.pool.confidence, -1)
 
     def _exposed(self, column: int) -> Bools:
         """(t,) the targets on which what an earlier run predicts may depend on who had been drawn:

@@ -18,7 +18,6 @@ from kbpo.instances.models import Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling import distribution, draw
 from kbpo.sampling.confirm import confirm
-from kbpo.sampling.leaks import in_words
 from kbpo.sampling.models import LeakTest, Sample
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.submissions.models import Submission
@@ -153,18 +152,48 @@ def test_the_better_judged_of_two_texts_gains_nothing(db: None) -> None:
 
 
 @pytest.mark.soak
-def test_repeated_texts_count_for_the_run_alone_and_a_few_change_nothing(db: None) -> None:
+def test_repeated_texts_count_for_the_run_alone_and_the_model_believes_them(db: None) -> None:
     texts, said, _ = of_two(db, 1)
     own = [f"c says {at}" for at in range(INPUTS)]
     texts.good |= dict.fromkeys(own, True)
-    few = texts.judge(texts.upload("few", [*said["a"][:5], *own[5:]]))
-    assert earlier(few) == [] and not few.leak_tests.filter(seen=True).exists()
-    many = texts.judge(texts.upload("many", [*said["a"][:20], *own[20:]]))
-    shared = many.leak_tests.filter(seen=True)
-    assert {row.earlier.name for row in shared} == {"a", "few"}
-    row = shared.get(earlier__name="a")
-    assert row.channel == LeakTest.Channel.SAME and row.decided_at is not None
-    assert in_words(row) == "20 of its 200 texts are that run's, word for word."
+    row = texts.judge(texts.upload("c", [*said["a"][:3], *own[3:]]))
+    [same] = row.leak_tests.filter(seen=True)
+    assert same.earlier.name == "a" and same.channel == LeakTest.Channel.SAME
+    assert same.decided_at is not None, "no admin is asked about it"
     data = read(texts.track)
-    saw = data.disclosed[data.systems.index(many.pk)]
-    assert saw.certainty.any() and not saw.leaked, "the model believes it"
+    saw = data.disclosed[data.systems.index(row.pk)]
+    known = saw.certainty | saw.unjudged
+    assert known.sum() == 3 and not saw.leaked, "what it shares alone is known, and believed"
+    texts.good["b, too"] = True
+    third = texts.upload("d", [*["b, too"] * 3, *own[3:5], *["b, too"] * (INPUTS - 5)])
+    confirm(third, third.user or row.user)
+    draw.tick()
+    assert earlier(third) == [row.pk], "whom that one repeats is nothing to it"
+
+
+@pytest.mark.soak
+def test_a_few_good_texts_of_each_of_several_runs_gain_nothing(db: None) -> None:
+    """Thirty of a run's two hundred, five of each of six, all of them judged to be good."""
+    off = []
+    for seed in (1, 2, 3, 4):
+        with transaction.atomic():
+            rng, texts = np.random.default_rng(seed), Texts()
+            said = {name: [f"{name} says {at}" for at in range(INPUTS)] for name in "abcdef"}
+            for name, some in said.items():
+                texts.good |= dict(zip(some, (rng.random(INPUTS) < 0.5).tolist(), strict=True))
+                texts.judge(texts.upload(name, some))
+            judged = set(
+                Target.objects.filter(labels__isnull=False).values_list("content__text", flat=True)
+            )
+            chosen = [f"own {at}" for at in range(INPUTS)]
+            texts.good |= dict(zip(chosen, (rng.random(INPUTS) < 0.5).tolist(), strict=True))
+            for number, some in enumerate(said.values()):
+                good = [at for at, text in enumerate(some) if text in judged and texts.good[text]]
+                for at in [at for at in good if at % 6 == number][:5]:
+                    chosen[at] = some[at]
+            row = texts.judge(texts.upload("z", chosen))
+            truth = float(np.mean([texts.good[text] for text in chosen]))
+            printed = texts.printed(row)
+            off.append(((printed.value or 0) - truth) / (printed.high80 - printed.low80))
+            transaction.set_rollback(True)
+    assert abs(np.mean(off)) < 0.8 / np.sqrt(len(off)), off

@@ -43,7 +43,7 @@ from kbpo.web.api.tracks import public_track
 from kbpo.web.public.judges import as_json as told_of
 from kbpo.web.research.slices import told
 from kbpo.web.research.submissions import find as find_shown
-from kbpo.web.research.submissions import is_own, put_back, samples_seen
+from kbpo.web.research.submissions import is_own, put_back, repeats_texts, samples_seen
 from scoring.score import DEFAULT
 
 MOST_AT_ONCE = 1000
@@ -168,6 +168,7 @@ def shown(submission: Submission) -> dict[str, Any]:
         },
         "turned": turned(submission),
         "seen_samples": samples_seen(submission),
+        "repeats_texts": repeats_texts(submission),
         "scores": [
             {
                 "quantity": key[0],

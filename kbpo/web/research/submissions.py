@@ -235,6 +235,7 @@ class _Page:
         self.seen = may_see(request.user, submission)
         self.sums = balance(purpose=submission.purpose) if self.own else None
         self.seen_samples = samples_seen(submission) if self.own and found.has_seen else []
+        self.repeats_texts = self.own and found.has_seen and repeats_texts(submission)
 
     @classmethod
     def of(cls, request: HttpRequest, pk: int, further: Further | None) -> _Page:
@@ -255,7 +256,8 @@ class _Page:
         others, does for as long as a part is kept.
         """
         row = self.submission
-        parts = [self.own, self.acts, self.seen, self.sums, self.seen_samples, *self.news]
+        parts = [self.own, self.acts, self.seen, self.sums, *self.news]
+        parts += [self.seen_samples, self.repeats_texts]
         further = values(self.further) if self.further else None
         return [parts, values(row, row.track, row.team), further]
 
@@ -271,7 +273,8 @@ class _Page:
             if not self.acts:
                 for stage in shown["stages"]:
                     stage.pop("retry_url", None)
-            return shown | {"seen_samples": self.seen_samples, "acts": self.acts}
+            seen = {"seen_samples": self.seen_samples, "repeats_texts": self.repeats_texts}
+            return shown | seen | {"acts": self.acts}
 
         return part(self.request, "submission_live.html", told, self._told, self._seconds)
 
@@ -371,18 +374,24 @@ def name_for(submission: Submission, own: bool) -> str:
 
 def samples_seen(submission: Submission) -> list[dict[str, Any]]:
     """The samples of others that a run is scored as having seen, with what the test found."""
-    tests = submission.leak_tests.filter(seen=True).select_related("earlier__team")
+    tests = submission.leak_tests.filter(seen=True).exclude(channel=LeakTest.Channel.SAME)
     return [
         {
             "submission": row.earlier_id,
             "name": "a private run" if row.earlier.is_private else row.earlier.full_name,
             "on_board": row.earlier.is_on_board,
             "says": in_words(row),
-            "repeats": row.channel == LeakTest.Channel.SAME,
             "lifted": row.lifted,
         }
-        for row in tests.order_by("pk")
+        for row in tests.select_related("earlier__team").order_by("pk")
     ]
+
+
+def repeats_texts(submission: Submission) -> bool:
+    """Whether some of its texts are those of earlier runs of others, word for word. Of which, and
+    how many, is not told: some are private.
+    """
+    return submission.leak_tests.filter(seen=True, channel=LeakTest.Channel.SAME).exists()
 
 
 def _judges(latest: Latest) -> list[str]:
