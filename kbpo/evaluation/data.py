@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from django.db.models import Count, Exists, OuterRef, Q
 
 from kbpo.inclusion import unasked
 from kbpo.inclusion.annotated import annotated
@@ -19,10 +20,11 @@ from kbpo.inclusion.disclosure import aware
 from kbpo.inclusion.marks import in_documents
 from kbpo.inclusion.own_thresholds import own_thresholds
 from kbpo.inclusion.read import read as read_routes
+from kbpo.instances.models import Label
 from kbpo.pool.overlap import overlaps
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.guess import Lesson, guess_of, one_verdict
-from kbpo.sampling.models import Sample, SampleBatch
+from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
@@ -143,14 +145,22 @@ def _pending(
 
 
 def _entered(systems: list[int]) -> list[int]:
-    """Those of the sampled submissions of a track whose facts recall counts: of which a batch has
-    settled, whether or not they were withdrawn since; all of them, as long as there is none.
+    """Those of the sampled submissions of a track whose facts recall counts: of whose settled
+    batches at least half got an answer, whether or not they were withdrawn since; all of them, as
+    long as there is none.
 
-    Before that nobody has been asked, and how many of its facts are true would be the model's
-    guess: it would move everybody's recall, for good if the submission is then withdrawn.
+    Before that how many of its facts are true would be the model's guess: it would move
+    everybody's recall, for good if the submission is then withdrawn, or its questions are given up.
     """
-    settled = SampleBatch.objects.filter(submission__in=systems, settled_at__isnull=False)
-    entered = set(settled.values_list("submission_id", flat=True))
+    answers = Label.objects.filter(target=OuterRef("target")).exclude(value={})
+    settled = Sample.objects.filter(
+        batch__submission__in=systems, batch__settled_at__isnull=False
+    ).annotate(answered=Exists(answers))
+    asked = settled.values_list("batch__submission").annotate(
+        n=Count("target", distinct=True),
+        known=Count("target", distinct=True, filter=Q(answered=True)),
+    )
+    entered = {system for system, n, known in asked if 2 * known >= n}
     return [system for system in systems if system in entered or not entered]
 
 

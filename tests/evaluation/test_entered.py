@@ -11,11 +11,13 @@ from undone import undone
 from kbpo.corpus.models import Document
 from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Estimate
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import evaluate, finished
 from kbpo.instances.models import Instance
+from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm
+from kbpo.sampling.models import Sample, SampleBatch
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import withdraw
 from scoring.arrays import Ids
@@ -124,6 +126,13 @@ def test_claims_of_which_nobody_was_asked_move_no_recall_that_is_out(toy: Toy, d
         assert 0 <= low95 <= low80 <= value <= high80 <= high95 <= 1, own
         assert low95 < 0.3 < high95, "hardly anything is known"
         assert np.isnan(own["recall", "joint"].astype(float)).all()
+    with undone():  # nobody can tell of any of them: the batch has ended, without an answer
+        asked = Sample.objects.filter(batch__submission=row).values_list("target", flat=True)
+        record(NewLabel(pk, {}, "crowd", "nobody", 0, "given up") for pk in asked.distinct())
+        evaluate(toy.track, finished(toy.track))
+        assert SampleBatch.objects.filter(submission=row, settled_at__isnull=False).exists()
+        now = printed(world, first)  # intervals widen: what is like these is answered less often
+        assert all(abs(now[key][0] - ends[0]) < REFIT for key, ends in before.items())
     withdraw(row, toy.users["Tim"])
     is_as_before()
 
