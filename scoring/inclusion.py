@@ -103,8 +103,7 @@ class Disclosed:
     def is_nothing(self) -> bool:
         """Whether it could see nothing."""
         states = self.certainty, self.unjudged, self.inside
-        chances = self.threshold, self.drawn, self.document
-        return not self.read and not any(values.any() for values in (*states, *chances))
+        return not self.read and not any(state.any() for state in states)
 
     @property
     def known(self) -> Bools:

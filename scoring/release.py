@@ -102,7 +102,9 @@ def about(data: Data, checks: Checks | None) -> Row:
         else data.pool.instance[data.judged[data.pending]].tolist(),
         "own_samples": [data.systems[column] for column in data.alone],
         "disclosed": {
-            str(data.systems[column]): _inclusion(data.own[column]) for column in data.disclosed
+            str(data.systems[column]): _inclusion(data.own[column])
+            | {"documents_known": list(saw.read)}
+            for column, saw in data.disclosed.items()
         },
         "checks": checks
         and {
@@ -716,6 +718,7 @@ class _Reader:
                 spread("then_drawn", zero),
                 spread("then_inside", no),
                 spread("then_document", zero),
+                read=tuple(once.get("documents_known", ())),
             )
             disclosed_drawn[column] = replace(
                 disclosed[column],
