@@ -139,8 +139,8 @@ def _next(submission: Json) -> Iterator[str]:
         lines = "1 line has an error" if errors == 1 else f"{errors:,} lines have errors"
         yield f"{lines}: `kbpo problems {number}` lists them."
         yield (
-            f"Next: mend the file and submit it again, or `kbpo confirm {number} --good-lines-only`"
-            " begins the judging without them."
+            f"Next: mend the file, `kbpo withdraw {number}` and submit it again, or"
+            f" `kbpo confirm {number} --good-lines-only` begins the judging without them."
         )
     elif status == "planned":
         yield f"Next: `kbpo confirm {number}` begins the judging."

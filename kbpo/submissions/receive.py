@@ -15,7 +15,15 @@ from kbpo.accounts.models import Team, User
 from kbpo.queue import nudge
 from kbpo.submissions.keep import BLOCK, Kept, Readable, TooLarge, digest_of, forget, keep
 from kbpo.submissions.models import Submission
-from kbpo.submissions.withdraw import TAKEN, CannotChange, check_link, describe, set_role, withdraw
+from kbpo.submissions.withdraw import (
+    DRAFT_HAS_IT,
+    TAKEN,
+    CannotChange,
+    check_link,
+    describe,
+    set_role,
+    withdraw,
+)
 from kbpo.tracks.models import Track
 
 __all__ = [
@@ -82,6 +90,8 @@ def receive(
             check_link(str(said.get(link, "")))
     except CannotChange as problem:
         raise CannotReceive(str(problem), "bad_link") from problem
+    if refuse_taken:
+        _check_is_free(team, title)
     try:
         kept = keep(file)
     except TooLarge as problem:
@@ -97,9 +107,9 @@ def receive(
         with transaction.atomic():
             # names are given one by one
             Team.objects.select_for_update(of=("self",), no_key=True).get(pk=team.pk)
+            if refuse_taken:
+                _check_is_free(team, title)
             free = free_name(team, title)
-            if refuse_taken and free != title:
-                raise CannotReceive(TAKEN.format(name=title), "name_taken")
             return _create(
                 track, team, user, kept, free, plain(description), file_name, idempotency_key, said
             )
@@ -200,6 +210,17 @@ def _create(
     )
     nudge("ingest")
     return submission
+
+
+def _check_is_free(team: Team, name: str) -> None:
+    """Nothing if no run of the team has a name. Raises CannotReceive: before a file is stored, and
+    under the team's lock once it is.
+    """
+    holder = Submission.objects.filter(team=team).named(name).first()
+    if holder is None:
+        return
+    says = DRAFT_HAS_IT if holder.status in DRAFTS else TAKEN
+    raise CannotReceive(says.format(name=holder.name, number=holder.pk), "name_taken")
 
 
 def free_name(team: Team, name: str) -> str:

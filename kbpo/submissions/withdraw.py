@@ -16,6 +16,10 @@ _is_link = URLValidator(schemes=["http", "https"])
 
 
 TAKEN = "Your team has a run called {name} already."
+DRAFT_HAS_IT = (
+    "Your team has an upload called {name} that nobody has confirmed ({number}). Withdraw it, or"
+    " give this one another name."
+)
 
 
 class CannotChange(Exception):

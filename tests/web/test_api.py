@@ -139,8 +139,15 @@ def test_a_name_that_another_run_has_is_refused_and_not_changed(
     draft(OTHERS, name="Run")
     refused = call("Rosa", "post", "submissions/", form(toy))
     assert refused.status_code == 409 and refused.json()["error"] == "name_taken"
-    assert refused.json()["detail"] == "Your team has a run called run already."
-    assert Submission.objects.get().name == "Run"
+    row = Submission.objects.get()
+    assert refused.json()["detail"] == (
+        f"Your team has an upload called Run that nobody has confirmed ({row.pk}). Withdraw it, or"
+        " give this one another name."
+    )
+    assert row.name == "Run"
+    Submission.objects.filter(pk=row.pk).update(status="scored", confirmed_at=row.received_at)
+    refused = call("Rosa", "post", "submissions/", form(toy))
+    assert refused.json()["detail"] == "Your team has a run called Run already."
 
 
 def test_the_same_file_is_refused_until_one_means_it(call: Call, toy: Toy) -> None:
