@@ -21,7 +21,7 @@ from django.views.decorators.http import require_POST
 from kbpo import clock
 from kbpo.accounts.close import close as close_account
 from kbpo.accounts.limits import Limit
-from kbpo.accounts.models import Token, User
+from kbpo.accounts.models import Team, Token, User
 from kbpo.accounts.password_again import why_not
 from kbpo.accounts.teams import CannotChange
 from kbpo.web.armed import is_armed
@@ -203,11 +203,21 @@ def _close(request: HttpRequest, user: User) -> str:
         return refusal
     try:
         for team in user.teams.order_by("pk"):
-            teams.check_may_leave(team, user)
+            _check_may_leave(team, user)
         close_account(user)
     except CannotChange as refusal:
         return str(refusal)
     return ""
+
+
+def _check_may_leave(team: Team, user: User) -> None:
+    """Nothing if somebody may leave a team. Raises CannotChange, which names the team: they may
+    belong to several.
+    """
+    try:
+        teams.check_may_leave(team, user)
+    except CannotChange as refusal:
+        raise CannotChange(f"{team.name}: {refusal}") from refusal
 
 
 PACKED = Limit("own_data_zip", 5, 3600)
