@@ -226,7 +226,12 @@ def false_alarms(world: World, repeats: int, rng: np.random.Generator) -> list[l
         drawn = rng.random((REDRAWN, pi.size)) < pi
         for name, run in honest_runs(world, i, rng):
             found.setdefault(name, []).extend(redrawn(world, world.member[:, i], run, pi, drawn))
-    found["all"] = [p for some in found.values() for p in some]
+    return by_making(found)
+
+
+def by_making(p_values: dict[str, list[float]]) -> list[list[object]]:
+    """Return a row of the table of false alarms for each way to make a run, and for all."""
+    p_values["all"] = [p for some in p_values.values() for p in some]
     return [
         [
             name,
@@ -234,7 +239,7 @@ def false_alarms(world: World, repeats: int, rng: np.random.Generator) -> list[l
             *(float(np.mean(np.array(p) <= level)) for level in (0.1, 0.01)),
             *alarms(np.array(p)),
         ]
-        for name, p in found.items()
+        for name, p in p_values.items()
     ]
 
 
@@ -485,16 +490,7 @@ def false_alarms_of_channels(
         found.setdefault("a copy that is surer of what holds", []).extend(
             tested_else(channels, pi, one) for one in drawn
         )
-    found["all"] = [p for some in found.values() for p in some]
-    return [
-        [
-            name,
-            len(p),
-            *(float(np.mean(np.array(p) <= level)) for level in (0.1, 0.01)),
-            *alarms(np.array(p)),
-        ]
-        for name, p in found.items()
-    ]
+    return by_making(found)
 
 
 def power_of_channels(world: World, repeats: int, rng: np.random.Generator) -> list[list[object]]:
