@@ -90,8 +90,6 @@ def receive(
             check_link(str(said.get(link, "")))
     except CannotChange as problem:
         raise CannotReceive(str(problem), "bad_link") from problem
-    if refuse_taken:
-        _check_is_free(team, title)
     try:
         kept = keep(file)
     except TooLarge as problem:
@@ -213,8 +211,8 @@ def _create(
 
 
 def _check_is_free(team: Team, name: str) -> None:
-    """Nothing if no run of the team has a name. Raises CannotReceive: before a file is stored, and
-    under the team's lock once it is.
+    """Nothing if no run of the team has a name. Raises CannotReceive, which names a draft that has
+    it: withdrawn, that frees the name.
     """
     holder = Submission.objects.filter(team=team).named(name).first()
     if holder is None:
