@@ -57,8 +57,6 @@ OF_TRACK = (
 OF_RUN = (
     "submission-explore-csv",
     "submission-explore-jsonl",
-    "submission-missed-csv",
-    "submission-missed-jsonl",
     "submission-problems-tsv",
     "submission-looks",
     "submission-history",
@@ -156,6 +154,8 @@ def further(row: Submission) -> dict[str, list[tuple[str, str]]]:
         ("Rosa", OF_RUN, [row.pk]),
         ("Rosa", OF_TEAM, []),
         ("Admin", OF_ADMIN, []),
+        # To teams these are told once the track is closed.
+        ("Admin", ("submission-missed-csv", "submission-missed-jsonl"), [row.pk]),
         ("Admin", ("desk-documents-csv", "desk-diagnostics-reach"), ["toy"]),
         ("Ada", ("own-data",), []),
     ):
