@@ -185,6 +185,7 @@ def test_documents_are_listed_in_pages_and_found_by_their_words(
         listed += told["results"]
         address = told["next"]
     assert [one["id"] for one in listed] == keys
+    assert Client().get(reverse("api-document-list", args=["toy"]) + "?page=2").status_code == 400
     row = Document.objects.get(corpus=toy.corpus, key=keys[0])
     assert row.text.startswith(listed[0]["begins"])
     with CaptureQueriesContext(connection) as queries:

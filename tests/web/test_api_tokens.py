@@ -102,5 +102,10 @@ def test_submissions_are_listed_in_pages_and_by_what_is_asked(
     assert listed("?limit=1") == [second.pk] and listed("?limit=1&offset=1") == [first.pk]
     assert call(secret, "get", "submissions/?limit=1").json()["count"] == 2
     assert listed("?status=scored") == [] and listed("?track=toy") == [second.pk, first.pk]
+    assert listed("?offset=2") == [], "past the last"
+    for nonsense in ("page=2", "page=x", "page_size=5", "per_page=5", "limit=0", "offset=x"):
+        refused = call(secret, "get", f"submissions/?{nonsense}")
+        assert refused.status_code == 400, nonsense
+        assert list(refused.json()["fields"]) == [nonsense.partition("=")[0]]
     assert call(secret, "get", "submissions/?status=lost").status_code == 400
     assert call(secret, "get", "submissions/?track=lost").status_code == 404

@@ -74,7 +74,15 @@ def page_of_list(*, of: str = "results", previous: bool = True, is_counted: bool
         **({"previous": link} if previous else {}),
         of: {"type": "array", "items": {"type": "object", "additionalProperties": {}}},
     }
-    return {"type": "object", "properties": properties, "required": list(properties)}
+    return {
+        "type": "object",
+        "description": (
+            "A page: as long as `next` is not null there are more; past the last there is an empty"
+            " one. `page`, `page_size` and `per_page` are refused (400)."
+        ),
+        "properties": properties,
+        "required": list(properties),
+    }
 
 
 def declare(result: Json, **_: Any) -> Json:

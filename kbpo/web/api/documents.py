@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 
 from kbpo.corpus.models import Document, Mention
 from kbpo.web.api.answers import page_of_list, whole
-from kbpo.web.api.parameters import BIGGEST, whole_number, words
+from kbpo.web.api.parameters import BIGGEST, limit_of, whole_number, words
 from kbpo.web.public.documents import (
     LONGEST_WORDS,
     MOST_FOUND,
@@ -58,7 +58,7 @@ class DocumentList(APIView):
     def get(self, request: Request, slug: str) -> Response:
         track = readable(request, slug)
         asked = words(request, "q", LONGEST_WORDS)
-        limit = whole_number(request, "limit", DEFAULT, MOST, least=1)
+        limit = limit_of(request, DEFAULT, MOST)
         page = listed(track, asked, whole_number(request, "after", 0, least=1), limit)
         following = None
         if page.after:

@@ -36,7 +36,7 @@ from kbpo.scores.models import Scorer
 from kbpo.tracks.models import Track
 from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.errors import Refused
-from kbpo.web.api.parameters import whole_number
+from kbpo.web.api.parameters import limit_of, whole_number
 from kbpo.web.api.said import Said
 from kbpo.web.api.tracks import public_track
 
@@ -185,7 +185,7 @@ class Unscored(APIView):
         track, form = _track(slug), Who(data=request.query_params)
         form.is_valid(raise_exception=True)
         named = form.named()
-        limit = whole_number(request, "limit", AT_ONCE, MOST, least=1)
+        limit = limit_of(request, AT_ONCE, MOST)
         after = whole_number(request, "after", 0, LAST)
         try:
             waiting = unscored(track, named, after=after, limit=limit)

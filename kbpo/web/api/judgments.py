@@ -22,7 +22,7 @@ from kbpo.tracks.base import ENTITY
 from kbpo.tracks.registry import KINDS, class_of
 from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.errors import Refused
-from kbpo.web.api.parameters import BIGGEST, whole_number
+from kbpo.web.api.parameters import BIGGEST, limit_of, whole_number
 from kbpo.web.api.said import Said
 from kbpo.web.api.submissions import PAGING, find, find_to_act, page_of
 from kbpo.web.public.documents import shows_readers
@@ -83,7 +83,7 @@ class Predictions(APIView):
             choice = read_choice(_said(request), explorer.submission, strict=True)
         except Unreadable as wrong:
             raise ValidationError({wrong.field: [str(wrong)]}) from wrong
-        limit = whole_number(request, "limit", DEFAULT, MOST, least=1)
+        limit = limit_of(request, DEFAULT, MOST)
         whole_number(request, "after", 1, least=1)  # raises for what the schema does not know
         page, _ = explorer.page(choice, limit)
         following = _next(request, choice, page.after) if page.after else None

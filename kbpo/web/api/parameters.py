@@ -9,6 +9,8 @@ from rest_framework.request import Request
 
 BIGGEST = 2**31 - 1
 """The greatest number that a parameter may be"""
+OTHERS_PAGES = ("page", "page_size", "per_page")
+"""What other services page their lists by"""
 
 
 def one_of(request: Request, name: str, options: Any, fallback: str) -> str:
@@ -43,3 +45,14 @@ def whole_number(
     if not least <= int(value) <= most:
         raise ValidationError({name: [f"{value} is not a number from {least} to {most}."]})
     return int(value)
+
+
+def limit_of(request: Request, fallback: int, most: int) -> int:
+    """Return how many rows of a list are asked for. Raises ValidationError, also for what pages the
+    lists of other services: who asks for `page=2` would get the first page.
+    """
+    for name in OTHERS_PAGES:
+        if name in request.query_params:
+            sentence = "This is no parameter here: say `limit`, and follow `next` of the answer."
+            raise ValidationError({name: [sentence]})
+    return whole_number(request, "limit", fallback, most, least=1)

@@ -37,7 +37,7 @@ from kbpo.tracks.models import Track
 from kbpo.web.access import check_may_act
 from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.errors import Refused, no_team
-from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
+from kbpo.web.api.parameters import BIGGEST, limit_of, one_of, whole_number
 from kbpo.web.api.said import Said, ShareField
 from kbpo.web.api.tracks import public_track
 from kbpo.web.public.judges import as_json as told_of
@@ -235,7 +235,7 @@ def page_of(
     rows: Any, request: Request, view: APIView, *, at_once: int = 100
 ) -> tuple[LimitOffsetPagination, list[Any]]:
     """The pagination that `limit` and `offset` ask for, and its rows: 1,000 at most."""
-    whole_number(request, "limit", at_once, MOST_AT_ONCE, least=1)
+    limit_of(request, at_once, MOST_AT_ONCE)
     whole_number(request, "offset", 0, BIGGEST)
     pages = LimitOffsetPagination()
     pages.default_limit, pages.max_limit = at_once, MOST_AT_ONCE
