@@ -113,6 +113,18 @@ def test_who_logs_in_from_a_track_uploads_to_it_and_not_to_the_newest(
     assert form.context["track"] == toy.track
 
 
+def test_who_has_a_score_compares_on_its_track_and_not_on_the_newest(
+    as_user: AsUser, toy: Toy
+) -> None:
+    Track.objects.create(corpus=toy.corpus, name="Newer", slug="newer", status="open")
+    make_board(toy, 1)
+    newer, own = (reverse("compare-track", args=[slug]) for slug in ("newer", "toy"))
+    assert as_user("Rosa").get(reverse("compare"))["Location"] == newer
+    toy.track.submissions.update(team=toy.teams["Patterns"], is_private=True)
+    assert as_user("Rosa").get(reverse("compare"))["Location"] == own
+    assert as_user("Tim").get(reverse("compare"))["Location"] == newer
+
+
 def test_every_relation_of_the_schema_is_on_the_page_that_asks_for_all(
     client: Client, toy: Toy
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
+from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
@@ -41,7 +42,14 @@ WHY_NOT = {
 
 
 def newest(request: HttpRequest) -> HttpResponse:
-    """To the comparison of the newest track that is open."""
+    """To the comparison on the track of the run of one's own that was scored last, else on the
+    newest track that is open.
+    """
+    if isinstance(request.user, User):
+        own = Submission.objects.with_score().filter(team__members=request.user)
+        row = own.order_by(F("scored_at").desc(nulls_last=True), "-pk").first()
+        if row is not None:
+            return redirect("compare-track", slug=row.track.slug)
     tracks = Track.objects.exclude(status="draft").order_by("status", "-pk")
     track = next((track for track in tracks if track.status == "open"), tracks.first())
     return redirect("compare-track", slug=track.slug) if track else redirect("home")
