@@ -14,6 +14,7 @@ from kbpo.accounts.audit import note
 from kbpo.accounts.mail import send
 from kbpo.accounts.models import AccountRequest, Delivery, Invitation, Team, User
 from kbpo.accounts.waiting import FULL, has_room
+from kbpo.queue import one_at_a_time
 
 DAYS = 14
 """How long the link of an accepted request works"""
@@ -39,7 +40,7 @@ def ask(
     user: User | None = None,
 ) -> AccountRequest:
     """Return the request, which waits for an admin, beside others under its address: whoever knows
-    an address may write it. The very same one is asked once.
+    an address may write it. The very same one is asked once, also by a double click.
 
     `user`: who asks, if they are logged in; `network`: from where. Raises CannotAsk where too many
     wait.
@@ -53,6 +54,7 @@ def ask(
         "system": system,
         "user": user,
     }
+    one_at_a_time("ask for an account", 0)
     if (same := waiting.filter(**fields).first()) is not None:
         return same
     if not has_room(waiting, network, "asked_at"):

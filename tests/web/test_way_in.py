@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.core import mail
 from django.core.cache import cache
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
 from annotation.workers.models import Intake
 from kbpo import clock, environment
+from kbpo.accounts import ask as asking
 from kbpo.accounts import deliver
 from kbpo.accounts.models import AccountRequest, Audit, Delivery, Invitation, Team, Token, User
 from kbpo.accounts.notices import tell
@@ -119,6 +124,21 @@ def test_whoever_asks_is_told_where_the_answer_comes_from(
     settings.MAIL_URL = ""
     told = client.post(reverse("ask"), NEW).content.decode()
     assert "sends no mail" in told and "goes to nina@example.org" not in told
+
+
+def test_a_double_click_asks_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slowly(*said: Any) -> bool:
+        time.sleep(0.1)
+        return True
+
+    def click(_: int) -> int:
+        with closing(connection):
+            return asking.ask(**NEW, network="").pk
+
+    monkeypatch.setattr(asking, "has_room", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        assert len(set(pool.map(click, range(2)))) == AccountRequest.objects.count() == 1
+    assert "data-busy" in client.get(reverse("ask")).content.decode()
 
 
 def test_asking_again_under_an_address_replaces_nothing(
