@@ -10,10 +10,15 @@ from formats.compact import CompactMap
 from formats.limits import Limits
 from formats.lookup import CorpusLookup
 from formats.messages import Columns, Report, quoted
+from formats.mistaken import what_it_seems
 from formats.relation import RelationClaim
 from formats.schema import NO_RELATION, Schema
 
 _ALONE, _PAIRED = 1, 2
+EXPECTED = (
+    "is a TAC KBP knowledge base (tab-separated), or JSON Lines with doc, subject, predicate and"
+    " object"
+)
 
 
 class ClaimChecks:
@@ -193,9 +198,8 @@ class ClaimChecks:
                 "It looks like a file for another corpus.",
             )
         if not self._lines:
-            self.report.add(
-                "syntax.nothing_usable", 0, "The file has no usable relation. It is refused."
-            )
+            text = f"The file has no usable relation.{what_it_seems(self.report, EXPECTED)}"
+            self.report.add("syntax.nothing_usable", 0, f"{text} It is refused.")
 
     def _missing_inverses(self) -> None:
         count = self._states.count(_ALONE)

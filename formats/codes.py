@@ -87,7 +87,7 @@ _ALL = (
     Code("syntax.bidirectional", "warning", "A text turns its direction. The marks are removed."),
     Code("syntax.invisible", "warning", "A text holds invisible characters. They are removed."),
     Code("syntax.markup", "warning", "A text holds markup. Kept: people are shown it as text."),
-    Code("syntax.nothing_usable", "error", "The file has no usable relation. It is refused."),
+    Code("syntax.nothing_usable", "error", "Nothing of the file is usable. It is refused."),
     Code(
         "reference.document",
         "error",

@@ -6,11 +6,13 @@ from typing import Any
 
 from formats.limits import Limits
 from formats.messages import Report, quoted
+from formats.mistaken import what_it_seems
 from formats.presentation import AS_IT_IS, Casing, Cleaned, Presentation, clean, present
 from formats.tables import Lines, Row, identifier, read_rows, some_of
 
 REQUIRED = ("input_id", "output")
 OPTIONAL = ("passage",)
+EXPECTED = "is one output an input, with input_id and output"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,8 @@ def _finish(
             report.add("reference.other_inputs", 0, text)
         elif not is_any and not report.errors:
             report.add("syntax.empty", 0, "The file holds no output.")
+        elif not is_any and (seems := what_it_seems(report, EXPECTED)):
+            report.add("syntax.nothing_usable", 0, seems.strip())
         return
     missing = [name for name in inputs if name not in known]
     if missing:

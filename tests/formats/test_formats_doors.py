@@ -358,3 +358,27 @@ def test_names_of_entities_agree_in_composed_and_decomposed_unicode() -> None:
     claims, report = read(kb(jose, ACME, f":José\tper:employee_or_member_of\t:E5\t{whole('D3')}"))
     assert [claim.subject_entity for claim in claims] == [":José"]
     assert not report.messages
+
+
+@pytest.mark.parametrize(
+    ("data", "seems"),
+    [
+        ('{"id": "D1", "text": "He said so."}\n' * 30, "hold documents: its first 20 lines"),
+        (
+            '{"input_id": "1", "output": "So."}\n' * 3,
+            "hold outputs, one for each input: its first 3",
+        ),
+        (
+            json.dumps({"types": ["PER"], "predicates": []}, indent=1),
+            "hold one JSON value over many",
+        ),
+        ("one\ttwo\tthree\n" * 5, "be another kind of file: its first"),
+        (json.dumps({"doc": "D9"}), ""),
+    ],
+)
+def test_a_file_of_another_kind_is_told_so_once(data: str, seems: str) -> None:
+    claims, report = read(data.encode())
+    assert not claims
+    (told,) = (one.text for one in report if one.code == "syntax.nothing_usable")
+    assert (f"seems to {seems}" in told and "JSON Lines with doc, subject" in told) == bool(seems)
+    assert bool(seems) or "seems" not in told

@@ -244,6 +244,13 @@ def test_who_brings_one_json_list_is_told_how_lines_are_written() -> None:
             assert "one JSON list" in message.text and "on a line of its own" in message.text
 
 
+def test_relations_in_place_of_outputs_are_told_so_once() -> None:
+    row = {"doc": "D1", "subject": [0, 1], "predicate": "p", "object": [2, 3]}
+    (told,) = (one.text for one in read("outputs", lines_of(*[row] * 30))[1] if not one.line)
+    assert told.startswith("The file seems to hold relations: its first 20 lines all fail")
+    assert told.endswith("Expected is one output an input, with input_id and output.")
+
+
 def test_half_a_track_is_no_error_for_a_judge_that_goes_on_later() -> None:
     records, report = read("scores", SCORES + b"one\tNeural\tjudge\t0.5\n", is_complete=False)
     assert len(records) == 1 and len(report) == 0

@@ -293,7 +293,8 @@ class PreferenceTrack(DeclaredTrack):
             for claim in claims
         ]
         if report.fatal or not writtens:
-            errors = [message.text for message in report if message.severity == "error"]
+            listed = sorted(report, key=lambda message: message.line > 0)
+            errors = [message.text for message in listed if message.severity == "error"]
             raise Unusable(" ".join(["The file has no usable output.", *errors[:1]]))
         Written.objects.filter(
             submission=submission_id

@@ -13,8 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from formats.checks import EXPECTED
 from formats.codes import CODES, FATAL
 from formats.messages import Report
+from formats.mistaken import what_it_seems
 from formats.schema import load_schema
 from kbpo.corpus.export import records
 from kbpo.corpus.models import Document, Predicate
@@ -292,8 +294,7 @@ def why_unusable(report: Report) -> str:
                 (message.text for message in report if message.code == code),
                 CODES[code].description,
             )
-    errors = [
-        m for m in report if m.severity != "info" and m.line and m.code != "syntax.nothing_usable"
-    ]
+    seems = what_it_seems(report, EXPECTED)
+    errors = [m for m in report if m.severity != "info" and m.line]
     first = f" The first problem is on line {errors[0].line}: {errors[0].text}" if errors else ""
-    return f"The file has no usable relation.{first}"
+    return f"The file has no usable relation.{seems}{first}"
