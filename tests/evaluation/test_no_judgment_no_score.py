@@ -114,7 +114,11 @@ def test_boards_files_and_pages_say_unknown(newcomer: Any) -> None:
             "finan", ""
         )
     facts = " ".join(Client().get(address).content.decode().split())
-    assert "asked for each; documents read in full tell of more" in facts
+    assert (
+        "asked for each; documents read in full tell of more, and <code>targets</code> in" in facts
+    )
+    schema = Client().get("/api/schema/?format=json").json()
+    assert "`targets`" in schema["paths"]["/api/tracks/{slug}/board/"]["get"]["description"]
 
 
 def test_what_would_change_is_unknown_before_and_known_after(newcomer: Any) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -219,6 +220,11 @@ def test_only_the_embedded_board_may_be_framed(as_user: As, past: list[Submissio
     assert "frame-ancestors *" in policy and "X-Frame-Options" not in framed
     assert "public" in framed["Cache-Control"] and "Cookie" not in framed.get("Vary", "")
     assert "Team 0 run 0" in framed.content.decode() and "yours" not in framed.content.decode()
+    board = as_user("").get(reverse("board", args=["toy"])).content.decode()
+    cited = board.partition('id="cite"')[2].partition("</details>")[0]
+    assert f'href="{reverse("board-embed", args=["toy"])}"' in cited and "badge (SVG)" in cited
+    (run,) = re.findall(r'href="([^"]+)#cite"', cited)
+    assert "badge.svg" in as_user("").get(run).content.decode().partition('id="cite"')[2]
     for other in (reverse("board", args=["toy"]), reverse("evaluation", args=["toy", 1])):
         assert "frame-ancestors 'none'" in as_user("").get(other)["Content-Security-Policy"]
 

@@ -95,6 +95,10 @@ class TrackList(APIView):
 class BoardDetail(APIView):
     """The leaderboard of a track, as it stands on the page; if nothing else is asked for, what the
     track guarantees.
+
+    `targets` of its evaluation counts every one whose outcome counts: drawn and answered, drawn and
+    given up, or found in documents read in full. The page tells how many people judged one by one,
+    which are fewer.
     """
 
     permission_classes = [AllowAny]
