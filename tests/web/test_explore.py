@@ -377,6 +377,31 @@ def test_the_api_tells_all_scores_by_slice_to_the_runs_own_team(row: Submission,
     assert public == [], "each has few judgments, and the track is open"
 
 
+@pytest.mark.parametrize("recall", [0.0, 1.0])
+def test_the_page_of_slices_says_what_the_api_says(
+    recall: float, row: Submission, toy: Toy
+) -> None:
+    """A recall of 0, and whatever rests on few judgments, stood as “–” on the page alone."""
+    evaluate(row.track)
+    whole = row.estimates.get(
+        quantity="precision", criterion=row.track.criterion, slice=f"relation:{LIVES}"
+    )
+    whole.pk, whole.quantity, whole.value = None, "recall", recall
+    whole.save()
+    cut = f"{reverse('submission-explore', args=[row.pk])}?by=relation"
+    slices = client_of(toy, "Rosa").get(cut).context["slices"]
+    [shown] = [one for one in slices["rows"] if one["recall"]]
+    assert shown["figure"].few and shown["recall"].value == recall
+    api = Client().get(reverse("api-slices", args=[row.pk]), headers=header_of(toy, "Rosa"))
+    told = [one for one in api.json()["slices"] if one["slice"] == f"relation:{LIVES}"]
+    values = [
+        shown["recall"].value,
+        shown["figure"].value,
+        *(one.value for one in shown["criteria"]),
+    ]
+    assert sorted(values) == sorted(one["value"] for one in told)
+
+
 def test_a_run_that_waits_for_its_sample_is_told_nothing_of_others_judgments(
     row: Submission, world: World, toy: Toy
 ) -> None:

@@ -105,8 +105,6 @@ def _scores_of(latest: Latest, *, own: bool) -> dict[str, dict[str, Estimate]]:
     mean = kind_of(track).mean
     scores_of: dict[str, dict[str, Estimate]] = {}
     for estimate in told(latest, own=own):
-        if estimate.quantity not in (mean, "recall"):
-            continue
         name = estimate.quantity
         if name == mean and estimate.criterion != track.criterion:
             name = estimate.criterion
@@ -139,16 +137,12 @@ def _row(
         "name": words.get(name) or labels.get(name, name),
         "n": stored.n_predictions or 0,
         "figure": figure,
-        "criteria": [None if score is None or score.few else score for score in by_criterion],
+        "criteria": by_criterion,
         "interval": interval(figure),
         "kind": "few" if figure.few else "final" if submission.status == "scored" else "moment",
         "would_do": would,
         "price": would * _each(submission),
-        "recall": (
-            Figure.of(recall)
-            if recall and not figure.few and 0 <= (recall.value or -1) <= 1
-            else None
-        ),
+        "recall": Figure.of(recall) if recall and recall.value is not None else None,
     }
 
 
