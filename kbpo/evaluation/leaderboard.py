@@ -172,7 +172,7 @@ class Board:
     level: float | None = None
     """Level of all comparisons together"""
     past: bool = False
-    """As an earlier evaluation left it: what was printed then, of those that stood on it"""
+    """As an evaluation left it: what was printed then, of those that stood on it"""
 
     @property
     def headline(self) -> Column:
@@ -191,11 +191,12 @@ def board(
     evaluation: Evaluation | None = None,
 ) -> Board:
     """The board; sorted from best to worst by a column, the headline's if none is named (by name:
-    from A to Z), undefined figures last.
+    from A to Z), undefined figures last. Of an evaluation that is asked for, what it printed, the
+    newest as well.
     """
     kind = kind_of(track)
     latest = track.evaluations.order_by("-number").first()
-    past = evaluation is not None and evaluation != latest
+    past = evaluation is not None
     shown = evaluation or latest
     order = _Order(kind, sort or default_sort(track, criterion), criterion)
     unsorted = _rows_with_others(shown, distribution, criterion, past) if shown else []

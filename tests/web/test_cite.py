@@ -89,6 +89,33 @@ def test_an_evaluation_stays_as_it_was_printed(
     assert sorted_by_name.startswith(permalink) and names(somebody, sorted_by_name)[0] == "run 0"
 
 
+def test_the_newest_evaluation_stays_as_it_was_printed_too(
+    toy: Toy, as_user: As, past: list[Submission]
+) -> None:
+    """It lost what was withdrawn and had what was published meanwhile, until there was another."""
+    somebody, newest = as_user(""), toy.track.evaluations.latest("number")
+    permalink, board = reverse("evaluation", args=["toy", 3]), reverse("board", args=["toy"])
+    json = f"/api/tracks/toy/board/?evaluation={newest.number}"
+
+    def told() -> list[list[str]]:
+        systems = somebody.get(json).json()["systems"]
+        return [names(somebody, permalink), [one["name"] for one in systems]]
+
+    past[1].move("withdrawn", withdrawn_at=SECOND + timedelta(days=1))
+    assert told() == [["run 0", "run 1"]] * 2
+    assert names(somebody, board) == ["run 0"]
+    newest.settings["standing"] = [past[1].pk]
+    newest.save()
+    assert told() == [["run 1"]] * 2, "run 0 was private when it was printed"
+    past[1].is_anonymous = True
+    past[1].save()
+    page = somebody.get(permalink).content.decode()
+    assert past[1].public_name in page and "run 1" not in page and past[1].team.name not in page
+    past[1].is_private = True
+    past[1].save()
+    assert told() == [[]] * 2 and "No run stood" in somebody.get(permalink).content.decode()
+
+
 @pytest.mark.parametrize(
     ("query", "says"),
     [
