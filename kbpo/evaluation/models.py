@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import Any, ClassVar
 
 from django.db import models
@@ -62,6 +62,12 @@ class Evaluation(models.Model):
         """Saves the row; the board is another one."""
         super().save(*args, **kwargs)
         stamps.changed(self.track_id)
+
+    @property
+    def stays_whole(self) -> bool:
+        """Whether its estimates are kept for ever: it ended a stage, or was its day's last."""
+        is_over = self.made_at.astimezone(UTC).date() < clock.now().date()
+        return self.printed is None and (self.stage_end or is_over)
 
     @property
     def standing(self) -> set[int]:

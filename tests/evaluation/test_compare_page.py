@@ -5,6 +5,7 @@ each says.
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -252,6 +253,24 @@ def test_the_api_tells_what_the_page_shows_relation_by_relation_and_of_the_parts
             assert (one["share"] or {}).get("value") == (share and share.estimate)
         hidden = {one["of"] for one in api["overlap"] if one["share"] is None}
         assert bool(hidden) is (name != "Admin"), "a share of few would tell what they were"
+
+
+def test_no_link_of_a_comparison_is_dead_after_the_next_evaluation_of_its_day(
+    world: World, pair: tuple[Submission, Submission], scored: Evaluation
+) -> None:
+    """What was called permalink was not found as soon as the track was scored again."""
+    asked = {"a": pair[0].pk, "b": pair[1].pk, "criterion": "relation"}
+    api = "/api/tracks/world/compare/"
+    page = Client().get(URL, asked)
+    link, day = page.context["permalink"], f"{scored.made_at:%Y-%m-%d}"
+    assert link.endswith(f"on={day}") and "Permalink" not in page.content.decode()
+    assert Client().get(api, asked).json()["page"] == link
+    last = evaluate(world.track)
+    assert Client().get(link).context["evaluation"] == last
+    Evaluation.objects.filter(pk=last.pk).update(made_at=last.made_at - timedelta(days=1))
+    page = Client().get(URL, asked)
+    assert "Permalink" in page.content.decode()
+    assert page.context["permalink"].endswith(f"evaluation={last.number}")
 
 
 @pytest.mark.soak

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC
 from typing import Any
 from urllib.parse import urlencode
 
@@ -135,10 +136,16 @@ def address(track: Track, view: View, first: int, second: int, **changes: str) -
 def permalink(
     evaluation: Evaluation, first: int, second: int, *, distribution: str, criterion: str
 ) -> str:
-    """The address of a comparison that stays as it is, whatever is scored later."""
-    view = {"distribution": distribution, "criterion": criterion, "evaluation": evaluation.number}
-    place = reverse("compare-track", args=[evaluation.track.slug])
-    return f"{place}?{urlencode({'a': first, 'b': second} | view)}"
+    """The address of a comparison that stays as it is, whatever is scored later; of an evaluation
+    that a later one of today may yet replace, that of the day, which stays once the day is over.
+    """
+    query = {"a": str(first), "b": str(second), "distribution": distribution}
+    query["criterion"] = criterion
+    if evaluation.stays_whole:
+        query["evaluation"] = str(evaluation.number)
+    else:
+        query["on"] = f"{evaluation.made_at.astimezone(UTC):%Y-%m-%d}"
+    return f"{reverse('compare-track', args=[evaluation.track.slug])}?{urlencode(query)}"
 
 
 def _chosen(board: list[Submission], a: str, b: str) -> tuple[list[Submission | None], str]:
