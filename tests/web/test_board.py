@@ -25,6 +25,7 @@ from kbpo.evaluation.leaderboard import TOO_FEW_YET, board, sorts
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from tests.conftest import Toy
 from tests.web.scored import judge_all, make_board, score
@@ -48,6 +49,24 @@ def test_a_board_without_systems_or_tracks_says_what_comes(toy: Toy, as_user: As
     toy.track.save()
     assert "No track is open yet" in as_user("").get(reverse("home")).content.decode()
     assert as_user("").get(reverse("board", args=["toy"])).status_code == 404
+
+
+def test_the_home_page_is_the_board_with_most_to_show(toy: Toy, as_user: As) -> None:
+    """A track that was opened a minute ago took the home page, with nothing on its board."""
+    new = Track.objects.create(corpus=toy.corpus, name="New", slug="new", status="open")
+
+    def at_home() -> Track:
+        return as_user("").get(reverse("home")).context["track"]
+
+    assert at_home() == new, "of empty boards the newest"
+    make_board(toy, 1)
+    for status in ("open", "frozen", "closed"):
+        Track.objects.filter(pk=toy.track.pk).update(status=status)
+        assert at_home() == toy.track
+    run = Submission.objects.get()
+    run.pk, run.track, run.team = None, new, Team.objects.create(name="B", slug="b")
+    run.save()
+    assert at_home() == new, "of boards with systems one that takes more of them"
 
 
 @pytest.mark.parametrize("page", ["board", "board-embed", "track", "submission"])

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.contrib.messages import get_messages
 from django.core.cache import cache
 from django.core.paginator import Paginator
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, When
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
@@ -123,8 +123,8 @@ class View:
 @vary_on_cookie
 @conditional_page
 def show(request: HttpRequest, slug: str = "", number: int | None = None) -> HttpResponse:
-    """A track's board; with a number, as that evaluation left it; without a slug that of the newest
-    track that takes submissions. It carries an ETag, so that a reader who comes back is answered
+    """A track's board; with a number, as that evaluation left it; without a slug that which has
+    most to show. It carries an ETag, so that a reader who comes back is answered
     without a page; and who is nobody in particular shares one with everybody else.
     """
     somebody = request.COOKIES.get(settings.SESSION_COOKIE_NAME) or get_messages(request)
@@ -201,14 +201,23 @@ def _key(request: HttpRequest) -> str:
 
 
 def _track(slug: str) -> Track | None:
-    """The track of that name; without one, the newest that takes submissions. None where there is
-    no track at all. Raises Http404 for a name that none has.
+    """The track of that name; without one, that which has most to show: an empty board comes last,
+    a track that takes submissions before others, the newest score first. None where there is no
+    track at all. Raises Http404 for a name that none has.
     """
     tracks = Track.objects.exclude(status="draft")
     if slug:
         return get_object_or_404(tracks, slug=slug)
-    newest = list(tracks.order_by("status", "-pk"))
-    return next((track for track in newest if track.status == "open"), next(iter(newest), None))
+    on_board = Submission.objects.on_board().filter(track=OuterRef("pk")).order_by("-scored_at")
+    listed = tracks.annotate(
+        has_systems=Exists(on_board), scored_at=Subquery(on_board.values("scored_at")[:1])
+    )
+    return listed.order_by(
+        "-has_systems",
+        Case(When(status="open", then=0), default=1),
+        F("scored_at").desc(nulls_last=True),
+        "-pk",
+    ).first()
 
 
 @at_one_moment
