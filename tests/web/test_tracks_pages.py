@@ -204,7 +204,17 @@ def test_a_track_is_made_opened_frozen_and_closed(as_user: As, toy: Toy) -> None
     assert Client().get(reverse("board", args=["second"])).status_code == 404, "nobody sees a draft"
 
     assert "spend its budget" in admin.get(address).content.decode()
-    admin.post(address, {"verb": "open"})
+    unfinished = admin.post(address, {"verb": "open"})
+    assert unfinished.status_code == 409
+    said = unfinished.content.decode()
+    assert "Public page, Reading, for recall is to do" in said
+    assert "<li>Public page: Missing: a description, who pays" in said
+    word = {"verb": "open", "word": "second"}
+    budget = Budget.objects.filter(track=track, scope="track")
+    budget.update(cap=0)
+    assert "no run could be paid" in admin.post(address, word).content.decode()
+    budget.update(cap=100)
+    admin.post(address, word)
     assert Client().get(reverse("board", args=["second"])).status_code == 200
     unsaid = admin.post(address, {"verb": "freeze"})
     assert unsaid.status_code == 409 and "Nothing was changed: say why" in unsaid.content.decode()

@@ -33,6 +33,9 @@ GOLD_WANTED = 10
 READ_WANTED = 20
 """Documents that are read in full before recall says much"""
 
+OPEN = "Open"
+"""The step that the others come before"""
+
 
 @dataclass(frozen=True)
 class Step:
@@ -73,8 +76,19 @@ def next_of(steps: list[Step]) -> Step | None:
     """Return the first step that a track needs and that nobody has done or ordered; None if there
     is none.
     """
-    left = (step for step in steps if step.needed and not step.done and not step.under_way)
-    return next(left, None)
+    return next(iter(left_of(steps)), None)
+
+
+def left_of(steps: list[Step]) -> list[Step]:
+    """Return the steps that a track needs and that nobody has done or ordered."""
+    return [step for step in steps if step.needed and not step.done and not step.under_way]
+
+
+def unfinished(track: Track) -> list[Step]:
+    """Return what a draft lacks before it is opened; of other tracks nothing."""
+    if track.status != Track.Status.DRAFT:
+        return []
+    return [step for step in left_of(steps_of(track)) if step.name != OPEN]
 
 
 def _at(page: str, track: Track) -> str:
@@ -180,7 +194,7 @@ def _pilot(track: Track) -> Iterator[Step]:
 def _open(track: Track) -> Step:
     done = track.status != Track.Status.DRAFT
     says = f"It is {track.get_status_display().lower() if done else 'a draft'}"
-    return Step("Open", done, says, "#moves", "Open it" if not done else "Move it")
+    return Step(OPEN, done, says, "#moves", "Open it" if not done else "Move it")
 
 
 def _checks(track: Track) -> Iterator[Step]:

@@ -18,7 +18,7 @@ from formats.presentation import SAID, Presentation
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus
 from kbpo.money.models import Budget, Price
-from kbpo.money.spend import balance
+from kbpo.money.spend import balance, committed_under
 from kbpo.releases.make import order
 from kbpo.releases.write import CannotRelease
 from kbpo.sampling.models import DocumentSample
@@ -36,7 +36,7 @@ from kbpo.tracks.recall import TrackWithRecall, recall_of
 from kbpo.tracks.registry import KINDS, class_of, kind_of, kinds
 from kbpo.web.access import for_admins
 from kbpo.web.armed import is_armed
-from kbpo.web.desk.checklist import next_of, steps_of
+from kbpo.web.desk.checklist import next_of, steps_of, unfinished
 
 VERBS = {"open": open_track, "freeze": freeze_track, "close": close_track}
 BECOMES = {"open": "open", "freeze": "frozen", "close": "closed"}
@@ -306,11 +306,13 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
     refusal = _move(track, request) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-track", slug=slug)
+    lacking = unfinished(track)
     moves = [
         {
             "verb": verb,
             "consequence": CONSEQUENCES[verb],
-            "word": track.slug if verb == "close" else "",
+            "word": track.slug if verb == "close" or (verb == "open" and lacking) else "",
+            "lacking": lacking if verb == "open" else [],
             "why": track.status != Track.Status.DRAFT,
         }
         for verb, becomes in BECOMES.items()
@@ -363,12 +365,31 @@ def _move(track: Track, request: HttpRequest) -> str:
         return "Say whether to open, freeze or close it."
     if verb == "close" and not is_armed(request, track.slug):
         return f"Nothing was closed: type {track.slug} to arm the button."
+    if verb == "open" and (refusal := _why_not_open(track, request)):
+        return refusal
     try:
         why = request.POST.get("why", "").replace("\x00", "").strip()[:500]
         moved = VERBS[verb](track, cast(User, request.user), why)
     except CannotMove as refusal:
         return str(refusal)
     messages.success(request, f"{moved.name} is {moved.get_status_display().lower()} now.")
+    return ""
+
+
+def _why_not_open(track: Track, request: HttpRequest) -> str:
+    """Why a draft is not opened, as a sentence: no run of it could be paid, or somebody has yet to
+    say that it is opened unfinished; nothing of other tracks.
+    """
+    cap = Budget.objects.filter(track=track, scope=Budget.Scope.TRACK).first()
+    is_draft = track.status == Track.Status.DRAFT
+    if is_draft and cap is not None and committed_under(cap, None, None) >= cap.cap:
+        return (
+            f"Nothing was opened: nothing is left of its budget of ${cap.cap} in all, so that no"
+            " run could be paid. Raise it on the page Money first."
+        )
+    lacking = ", ".join(step.name for step in unfinished(track))
+    if lacking and not is_armed(request, track.slug):
+        return f"Nothing was opened: {lacking} is to do. Type {track.slug} to open it all the same."
     return ""
 
 
