@@ -36,7 +36,7 @@ from kbpo.evaluation.models import InterimInterval
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.distribution import tick as plan
-from kbpo.sampling.models import ExpertCheck
+from kbpo.sampling.models import ExpertCheck, Further
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -450,8 +450,21 @@ def test_a_judgment_is_disputed_and_more_are_ordered_from_a_shell(
     assert again.exit_code == 1 and "already" in again.output
     assert run("dispute", judged.pk, first).exit_code == 2, "nobody says what is wrong"
     assert ExpertCheck.objects.get(kind="dispute").note == "The text says the opposite."
+    unknown = run("order", judged.pk, "--half-width", "0.02", input="y\n")
+    assert unknown.exit_code == 1 and "?" not in unknown.output, "nobody knows the price"
+    plan = {"options": {"0.020": {"at_most": "1.20"}, "0.010": {"at_most": "4.80"}}}
+    judged.status = "scored"
+    judged.save()
+    Further.objects.update_or_create(
+        submission=judged,
+        defaults={"order": 1, "status": "made", "plan": plan, "made_at": now()},
+    )
     kept = run("order", judged.pk, "--half-width", "0.02", input="n\n")
-    assert kept.exit_code == 1 and "Order more judgments of" in kept.stderr
+    assert kept.exit_code == 1 and "up to ±0.02, at most $1.20?" in kept.stderr
+    for width in ("0.0000001", "5", "much"):
+        refused = run("order", judged.pk, "--half-width", width, input="y\n")
+        assert refused.exit_code == 1 and "?" not in refused.output
+        assert "choose one of 0.020 (at most $1.20), 0.010" in refused.stderr
     ordered = run("order", judged.pk, "--half-width", "0.999", "--yes")
     assert ordered.exit_code == 1 and ordered.output.endswith(".\n"), ordered.output
 
@@ -476,6 +489,9 @@ def test_what_a_team_sent_and_what_became_of_it_is_told_to_it_alone(
     assert refused.exit_code == 1 and "was not given up" in refused.output
     assert run("withdraw", submission.pk, input="n\n").exit_code == 1
     assert told(run("withdraw", submission.pk, "--yes", "--json"))["status"] == "withdrawn"
+    for words in (("confirm",), ("withdraw",), ("order", "--half-width", "0.02")):
+        late = run(words[0], submission.pk, *words[1:], input="y\n")
+        assert late.exit_code == 1 and "?" not in late.output and late.stderr.endswith(".\n")
     assert run("withdraw", submission.pk, "--yes", who="Tim").exit_code == 1
     assert run("news", "--team", "neural").exit_code == 1, "of a team of others"
     teams = run("teams")

@@ -7,8 +7,11 @@ from typing import Any
 import click
 
 from kbpo_client.commands.printing import show_json
-from kbpo_client.commands.service import Service, json_option, service_of
+from kbpo_client.commands.service import REFUSED, Service, end, json_option, service_of
 from kbpo_client.telling import on_one_screen
+
+ENDED = {"refused", "expired", "withdrawn"}
+"""Statuses in which there is nothing to take back"""
 
 
 @click.command()
@@ -38,11 +41,15 @@ def confirm(
         if not yes:
             submission = client.submission(number)
             click.echo("\n".join(on_one_screen(submission, {}, with_next=False)))
-            option = _chosen(submission["plan"], half_width)
-            price = f", at most ${option['at_most']}" if option else ""
-            click.confirm(f"Begin the judging{price}?", abort=True, err=True)
-            if option and at_most is None:
-                choices["at_most"] = option["at_most"]
+            if submission["status"] != "planned":
+                end("It cannot be confirmed: only a run that waits for you can be.", REFUSED)
+            plan = submission["plan"]
+            option = _chosen(plan, half_width or plan["chosen"])
+            if submission["counts"].get("errors") and not good_lines_only:
+                end("Its file has errors: mend it, or say --good-lines-only.", REFUSED)
+            asked = f"Begin the judging, at most ${option['at_most']}?"
+            click.confirm(asked, abort=True, err=True)
+            choices.setdefault("at_most", option["at_most"])
         submission = client.confirm(number, **choices)
     if as_json:
         show_json(submission)
@@ -50,15 +57,19 @@ def confirm(
         click.echo(f"{submission['status_text']}; ${submission['money']['reserved']} reserved.")
 
 
-def _chosen(plan: dict[str, Any], half_width: str | None) -> dict[str, Any]:
-    """The option of a plan that is confirmed; an empty one where there is none of this width."""
-    widths: dict[float, dict[str, Any]] = {
-        float(width): option for width, option in plan.get("options", {}).items()
-    }
+def _chosen(offer: dict[str, Any], half_width: str) -> dict[str, Any]:
+    """The option of this width; ends the command, with those that there are, where it is not
+    offered.
+    """
+    options: list[tuple[str, dict[str, Any]]] = sorted(offer["options"].items(), reverse=True)
     try:
-        return widths.get(float(half_width or plan.get("chosen", "nan")), {})
+        fitting = [option for width, option in options if float(width) == float(half_width)]
     except ValueError:
-        return {}
+        fitting = []
+    if not fitting:
+        offered = ", ".join(f"{width} (at most ${option['at_most']})" for width, option in options)
+        end(f"No half-width {half_width} is offered; choose one of {offered}.", REFUSED)
+    return fitting[0]
 
 
 @click.command()
@@ -71,17 +82,28 @@ def order(service: Service, number: int, half_width: str, yes: bool, as_json: bo
     """Order more judgments of scored submission NUMBER, for a narrower interval."""
     with service.client() as client:
         submission = client.submission(number)
-        further = submission["further"] or {}
+        further, name = submission["further"], submission["name"]
         if not yes:
-            option = _chosen(further, half_width)
-            price = f", at most ${option['at_most']}" if option else ""
-            asked = f"Order more judgments of {submission['name']}, up to ±{half_width}{price}?"
+            if further is None:
+                end(_nothing_more(submission), REFUSED)
+            price = _chosen(further, half_width)["at_most"]
+            asked = f"Order more judgments of {name}, up to ±{half_width}, at most ${price}?"
             click.confirm(asked, abort=True, err=True)
-        ordered = client.order(number, half_width, further.get("order"))
+        ordered = client.order(number, half_width, (further or {}).get("order"))
     if as_json:
         show_json(ordered)
     else:
         click.echo(f"{ordered['status_text']}; ${ordered['money']['reserved']} reserved.")
+
+
+def _nothing_more(submission: dict[str, Any]) -> str:
+    """Why nothing can be ordered, as far as the run itself tells."""
+    if submission["status"] == "scored":
+        return (
+            "Nothing more is offered for it now: its interval is as narrow as it gets, its track is"
+            " not open, or the prices are being reckoned. Ask again in a minute."
+        )
+    return f"It is {submission['status_text'].lower()}: more can be ordered once it is scored."
 
 
 @click.command()
@@ -135,8 +157,11 @@ def withdraw(service: Service, number: int, yes: bool, as_json: bool) -> None:
     """Take submission NUMBER back. What people have judged is kept and paid."""
     with service.client() as client:
         if not yes:
-            name = client.submission(number)["name"]
-            click.confirm(f"Withdraw {name}, for good?", abort=True, err=True)
+            submission = client.submission(number)
+            if submission["status"] in ENDED:
+                state = submission["status_text"]
+                end(f"{submission['name']} ({state}): there is nothing to withdraw.", REFUSED)
+            click.confirm(f"Withdraw {submission['name']}, for good?", abort=True, err=True)
         submission = client.withdraw(number)
     show_where(submission, as_json)
 
