@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from rehearsal.newspaper.knows import Knowledge, rows
 
+KNOWLEDGE = "rehearsal.newspaper.knows.Knowledge"
 REAL = Path(__file__).parents[3] / "shared" / "data" / "redocred"
 
 
@@ -52,3 +54,13 @@ def test_it_reads_real_gzipped_files() -> None:
     knowledge = Knowledge(REAL / "mentions.tsv.gz", REAL / "gold.tsv.gz")
     assert sum(map(len, knowledge.relations.values())) == 17448
     agrees_with_gold(knowledge, REAL / "gold.tsv.gz", 2000)
+
+
+@pytest.mark.parametrize(
+    "option", [("--knows", KNOWLEDGE, "none.tsv", "gold.tsv"), ("--thinks", "none.json")]
+)
+def test_who_simulates_by_a_file_that_is_not_there_is_told_where_files_are(
+    option: tuple[str, ...],
+) -> None:
+    with pytest.raises(CommandError, match=r"There is no file none\..* The demo writes"):
+        call_command("simulate", "http://127.0.0.1:1", *option, "--password", "x")

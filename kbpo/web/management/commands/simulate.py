@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.module_loading import import_string
 
@@ -105,7 +106,7 @@ class Command(BaseCommand):
         knowledge = None
         if options["knows"]:
             dotted, *files = options["knows"]
-            knowledge = import_string(dotted)(*map(Path, files))
+            knowledge = import_string(dotted)(*map(_there, files))
         knows = getattr(knowledge, "true_answer", _knows_nothing)
         names = [
             options["user"],
@@ -117,7 +118,7 @@ class Command(BaseCommand):
         }
         how["bias"] = [options["bias"][index % len(options["bias"])] for index in range(len(names))]
         how["finds"] = getattr(knowledge, "mentions_of", None)
-        how["opinions"] = Written(options["thinks"]) if options["thinks"] else None
+        how["opinions"] = Written(_there(options["thinks"])) if options["thinks"] else None
         if options["market"]:
             crowd: Crowd = MarketCrowd(options["market"], options["url"], names, knows, **how)
         elif options["password"]:
@@ -138,6 +139,16 @@ class Command(BaseCommand):
         )
         for error in done.errors[-10:]:
             self.stderr.write(error)
+
+
+def _there(file: str | Path) -> Path:
+    """Return the file. Raises CommandError where there is none."""
+    if not Path(file).is_file():
+        raise CommandError(
+            f"There is no file {file}. The demo writes such files into"
+            f" {settings.VAR / 'demo' / 'files'}."
+        )
+    return Path(file)
 
 
 def _knows_nothing(document: str, a: Span, b: Span) -> Truth:
