@@ -3,7 +3,7 @@ mapped or ignored.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,20 @@ _STRING_VALUED = {
 }
 NO_RELATION = "no_relation"
 
+EXPECTED: Mapping[str, str] = {
+    "entity_types": 'a list of objects as {"name": "PER"}',
+    "predicates": 'a list of objects as {"name": "knows", "types": [["PER", "PER"]]}',
+    "turned": 'an object as {"known_by": "knows"}',
+    "mapped": 'an object as {"knows_well": "knows"}',
+    "ignored": 'a list of names as ["age"]',
+    "exclusive": 'a list of groups as [["knows", "fears"]]',
+}
+"""What each key of a schema holds"""
+
+SHOWN = 60
+"""Characters of a wrong value in a sentence"""
 Argument = TypeVar("Argument")
+Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,37 +380,88 @@ def _parse_yaml(text: str, name: str) -> Any:
 
 
 def _build(data: Mapping[str, Any], name: str) -> Schema:
-    for key in ("entity_types", "predicates"):
-        if not isinstance(data.get(key, []), list | tuple):
-            value = json.dumps(data[key], default=str)[:40]
-            raise FormatError(
-                f"The schema has a value of the wrong kind: {key} is {value}, no list."
-            )
     try:
-        types = {t.name: t for t in map(_entity_type, data["entity_types"])}
-        predicates = {p.name: p for p in map(_predicate, data["predicates"])}
+        types = {t.name: t for t in _each(data, "entity_types", _entity_type)}
+        predicates = {p.name: p for p in _each(data, "predicates", _predicate)}
         if len(types) < len(data["entity_types"]) or len(predicates) < len(data["predicates"]):
             raise FormatError("The schema names an entity type or a predicate twice.")
         schema = Schema(
             name=name,
             entity_types=types,
             predicates=predicates,
-            turned=dict(data.get("turned") or {}),
-            mapped=dict(data.get("mapped") or {}),
-            ignored=frozenset(data.get("ignored") or ()),
-            exclusive=tuple(frozenset(group) for group in data.get("exclusive") or ()),
+            turned=_names_by_name(data, "turned"),
+            mapped=_names_by_name(data, "mapped"),
+            ignored=frozenset(_each(data, "ignored", _text)),
+            exclusive=tuple(frozenset(group) for group in _each(data, "exclusive", _texts)),
         )
         _check(schema)
         _check_text(schema)
     except FormatError:
         raise
-    except KeyError as error:
-        raise FormatError(f"The schema lacks the key {error}.") from error
-    except (TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
-        raise FormatError(f"The schema has a value of the wrong kind: {error}.") from error
+    except (TypeError, ValueError) as error:
+        raise FormatError("The schema has a value of the wrong kind.") from error
     except RecursionError as error:
         raise FormatError("The schema is nested too deeply.") from error
     return schema
+
+
+def _each(data: Mapping[str, Any], key: str, read: Callable[[Any], Entry]) -> list[Entry]:
+    """What stands in a list of the schema, read one by one. Raises FormatError with the place of
+    what cannot be read, and what is expected there.
+    """
+    if key in ("entity_types", "predicates") and key not in data:
+        raise FormatError(f"The schema lacks the key {key!r}: {EXPECTED[key]}.")
+    rows = data.get(key) or ()
+    if not isinstance(rows, list | tuple):
+        raise _wrong_kind(key, rows, key)
+    entries = []
+    for place, row in enumerate(rows, 1):
+        try:
+            entries.append(read(row))
+        except FormatError:
+            raise
+        except KeyError as lacks:
+            where = f"The entry {place} of {key} in the schema"
+            raise FormatError(f"{where} lacks the key {lacks}: {EXPECTED[key]}.") from lacks
+        except (TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            raise _wrong_kind(f"entry {place} of {key}", row, key) from error
+    return entries
+
+
+def _wrong_kind(where: str, value: Any, key: str) -> FormatError:
+    shown = json.dumps(value, default=str, ensure_ascii=False)
+    shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
+    sentence = f"The schema has a value of the wrong kind: {where} is {shown}."
+    return FormatError(f"{sentence} Expected is {EXPECTED[key]}.")
+
+
+def _names_by_name(data: Mapping[str, Any], key: str) -> dict[str, str]:
+    names = data.get(key) or {}
+    if not isinstance(names, Mapping):
+        raise _wrong_kind(key, names, key)
+    return {str(name): str(stands_for) for name, stands_for in names.items()}
+
+
+def _text(value: Any) -> str:
+    """Return a name. Raises TypeError for what is none."""
+    if value is None or isinstance(value, list | tuple | Mapping):
+        raise TypeError
+    return str(value)
+
+
+def _texts(value: Any) -> list[str]:
+    """Return a list of names. Raises TypeError for what is none."""
+    if not isinstance(value, list | tuple):
+        raise TypeError
+    return [_text(name) for name in value]
+
+
+def _pair(value: Any) -> tuple[str, str]:
+    """Return the types of a subject and an object. Raises TypeError or ValueError for what is no
+    pair.
+    """
+    subject, object_ = _texts(value)
+    return subject, object_
 
 
 def _check_text(schema: Schema) -> None:
@@ -431,8 +495,8 @@ def _predicate(data: Mapping[str, Any]) -> Predicate:
         name=name,
         label=label,
         template=str(data.get("template") or f"{{subject}}: {label}: {{object}}"),
-        types=tuple((str(pair[0]), str(pair[1])) for pair in data["types"]),
-        inverse=data.get("inverse"),
+        types=tuple(map(_pair, data["types"])),
+        inverse=None if data.get("inverse") is None else _text(data["inverse"]),
         inverse_by_object_type=dict(data.get("inverse_by_object_type") or {}),
         frequency=int(data.get("frequency") or 0),
         wikidata=data.get("wikidata"),

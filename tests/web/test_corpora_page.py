@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
+from formats.schema import load_schema
 from kbpo.accounts.models import Audit
 from kbpo.corpus import upload
 from kbpo.corpus.models import Corpus, CorpusUpload, Document
@@ -176,6 +178,11 @@ def test_what_is_wrong_with_inputs_is_named_by_line(
     row = CorpusUpload.objects.get()
     assert row.status == "failed" and says in row.reason and "/" not in row.reason.split(":")[0]
     assert not Corpus.objects.filter(name="Articles").exists()
+
+
+def test_the_schema_that_the_page_shows_is_one() -> None:
+    shown = Path(settings.BASE_DIR, "templates/prose/examples/schema.txt").read_text()
+    assert "works_for" in load_schema(json.loads(shown)).predicates
 
 
 def test_inputs_have_neither_schema_nor_mentions(toy: Toy, as_user: As) -> None:
