@@ -222,7 +222,8 @@ def _compare(
     for figure in figures:
         was = row[figure]
         now = None if score is None else getattr(score, figure)
-        now = None if now is None or math.isnan(now) else now
+        # What has no bound is printed as what is not known.
+        now = None if now is None or not math.isfinite(now) else now
         if not same(was, now):
             yield Difference(key[0], names[key[0]], *key[1:], figure, was, now)
             return

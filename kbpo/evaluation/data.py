@@ -54,15 +54,17 @@ def read(track: Track) -> Data:
     if recall:
         facts = recall.facts(pool.instance, systems, documents.documents, _entered(systems))
     routes = read_routes(track, pool, documents, facts, waiting)
-    drawn_targets, fold, chance = routes.disclosed, routes.known, routes.everybody
+    fold, chance = routes.known, routes.everybody
     never_asked = unasked.never_asked(track, pool, chance.counts, drawn)
+    besides = {column: unasked.asked_before(pool, column) for column in never_asked}
+    drawn_targets = {
+        column: routes.saw(column, besides=besides.get(column, {})) for column in routes.disclosed
+    }
     again = [
         column for column in {*routes.waits.again, *never_asked} if systems[column] in taking_part
     ]
     own = {
-        column: routes.own(
-            column, besides=unasked.asked_before(pool, column) if column in never_asked else {}
-        )
+        column: routes.own(column, besides=besides.get(column, {}))
         for column in {*drawn_targets, *again}
     }
     nothing = {column: Disclosed.nothing(pool.target_id.size) for column in again}

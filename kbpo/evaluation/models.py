@@ -84,7 +84,9 @@ class Evaluation(models.Model):
 
 
 class Estimate(models.Model):
-    """One number with its intervals. Undefined values are NULL, and `note` says why."""
+    """One number with its intervals. Undefined values are NULL, and `note` says why; so is a
+    variance without a bound, whose intervals are all that a number may be.
+    """
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="estimates")
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="estimates")

@@ -637,7 +637,7 @@ def _of_slice(
 
 def _stored(evaluation: Evaluation, data: Data, row: Score, final: set[int]) -> Estimate:
     numbers = {
-        name: None if math.isnan(number) else number
+        name: number if math.isfinite(number) else None
         for name in ("value", "variance", "low80", "high80", "low95", "high95")
         for number in [getattr(row, name)]
     }

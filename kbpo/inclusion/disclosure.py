@@ -52,7 +52,7 @@ from kbpo.prepared import Prepared
 from kbpo.sampling.models import LeakTest, Sample
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from scoring.arrays import Bools, Ids
+from scoring.arrays import Bools, Floats, Ids
 from scoring.documents import predicted_by
 from scoring.inclusion import Disclosed, History
 from scoring.pool import Pool
@@ -274,6 +274,16 @@ def _disclosed(
         read=tuple(read),
         leaked=decision.is_leaked,
     )
+
+
+def drawn_by_then(pool: Pool, submission: Submission, hidden: Private) -> Floats:
+    """Return (t,) the probability that each target had been drawn and judged when a submission was
+    decided on, by draws that it is not `hidden` from: `Disclosed.drawn` for a run to which some
+    draws are no sample, now or then.
+    """
+    when, nothing = decided(submission), np.zeros(pool.target_id.size, dtype=np.bool_)
+    moment = moment_of(pool, submission.track, when, _predicted_by(pool, submission, when))
+    return Draws(submission.track, pool, nothing, hidden).at(moment)
 
 
 def aware(found: Mapping[int, Disclosed]) -> set[int]:

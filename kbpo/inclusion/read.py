@@ -7,18 +7,19 @@ answered.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from kbpo.inclusion.disclosure import aware, disclosed, private
+from kbpo.inclusion.disclosure import aware, disclosed, drawn_by_then, private
 from kbpo.inclusion.documents import Documents, known_documents
 from kbpo.inclusion.draws import Draws
 from kbpo.inclusion.follow_ups import FollowUps
 from kbpo.inclusion.route import NOTHING, Private
 from kbpo.inclusion.thresholds import Thresholds
 from kbpo.inclusion.waits import Waits
+from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Floats
 from scoring.combine import Chances
@@ -53,9 +54,22 @@ class Routes:
     def own(self, column: int, *, besides: Private = NOTHING) -> Inclusion:
         """Return the same for a submission: what was asked for it alone counts, too, and what was
         asked of targets that are private `besides` does not. What its team could see is taken in by
-        `Disclosed.given`.
+        `Disclosed.given`, of what `saw` tells.
         """
         return self._inclusion(column, besides)
+
+    def saw(self, column: int, *, besides: Private = NOTHING) -> Disclosed:
+        """Return what the team of a submission could see when it decided. Draws that are no sample
+        of it now, of targets that are private `besides`, were none then: else a target that they
+        may have held, and did not, could never be asked.
+        """
+        if not besides:
+            return self.disclosed[column]
+        submission = Submission.objects.select_related("track__corpus").get(
+            pk=self.pool.systems[column]
+        )
+        drawn = drawn_by_then(self.pool, submission, self._hidden(column, besides))
+        return replace(self.disclosed[column], drawn=drawn)
 
     @cached_property
     def waits(self) -> Waits:
@@ -81,10 +95,14 @@ class Routes:
             return self._before
         return np.where(saw.inside, self._before, self.follow_ups.labelled_before(saw.read))
 
-    def _inclusion(self, column: int | None, besides: Private = NOTHING) -> Inclusion:
+    def _hidden(self, column: int | None, besides: Private) -> Private:
         hidden = dict(private(self.pool, self.disclosed, but=column))
         for owner, targets in besides.items():
             hidden[owner] = np.union1d(hidden.get(owner, targets[:0]), targets)
+        return hidden
+
+    def _inclusion(self, column: int | None, besides: Private = NOTHING) -> Inclusion:
+        hidden = self._hidden(column, besides)
         saw = None if column is None else self.disclosed.get(column)
         waiting, asks_again = self.waits.of_column(column), column in self.waits.unsettled
         thresholds = Thresholds(self.track, self.pool, waiting, hidden, asks_again)

@@ -75,6 +75,9 @@ def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
             "",
             "Every row ends with `check`, the first 16 digits of the SHA-256 of its other fields"
             " (JSON, sorted keys, no spaces). `SHA256SUMS` holds the files. " + _parquet(told),
+            "What is not known is null. So is the variance of an estimate that has no bound, since"
+            " something that the run predicts could not have been asked: its intervals are all"
+            " that the number may be.",
             "",
             "## How it came about",
             "",

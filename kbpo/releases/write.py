@@ -139,6 +139,8 @@ def check(track: Track) -> None:
             " are shown to nobody but the teams that they are about."
         )
     taking_part = Submission.objects.filter(track=track).confirmed()
+    if not Submission.objects.filter(track=track, sampled_at__isnull=False).exists():
+        raise CannotRelease(f"No run of {track.name} was ever sampled: nothing can be released.")
     waiting = taking_part.exclude(pk__in=Submission.objects.on_board()).select_related("team")
     if waiting:
         names = ", ".join(run.own_name for run in waiting.order_by("pk")[:5])

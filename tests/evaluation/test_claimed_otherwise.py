@@ -19,6 +19,7 @@ from kbpo.sampling.confirm import confirm
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import withdraw
+from scoring.default import Centred
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 from tests.evaluation.test_who_has_seen_what import honest
@@ -29,14 +30,17 @@ OTHER = "per:employee_or_member_of"
 
 
 def claim_otherwise(
-    world: Replay, which: Iterable[int] = range(N), besides: Iterable[int] = ()
+    world: Replay,
+    which: Iterable[int] = range(N),
+    besides: Iterable[int] = (),
+    team: str = "Neural",
 ) -> Submission:
     """A run of another team, confirmed and drawn, that states another relation on some pairs, and
     the same as others do on those `besides`.
     """
     other = next(row for name, row in world.toy.predicates.items() if name != "per:place_of_birth")
     base = Instance.objects.in_bulk([world.instance[at] for at in which])
-    row = world.store("Neural", [*which, *besides], status="read")
+    row = world.store(team, [*which, *besides], status="read")
     for prediction in row.predictions.filter(instance__in=base):
         one = base[prediction.instance_id]
         prediction.instance = Instance.objects.create(
@@ -51,7 +55,7 @@ def claim_otherwise(
         prediction.save(update_fields=["instance"])
     distribution.tick()
     row.refresh_from_db()
-    confirm(row, world.toy.users["Tim"])
+    confirm(row, row.user)
     draw.tick()
     evaluate(world.toy.track, [])
     return row
@@ -89,6 +93,26 @@ def test_the_run_that_waits_counts_what_was_answered_to_it_in_order(
     evaluate(toy.track, [])
     assert honest(world.number(row), world.truth(range(N)))
     assert honest(world.number(first), world.truth(range(N)))
+
+
+@pytest.mark.parametrize("besides", [range(0), range(N // 2, N)])
+def test_a_second_run_that_claims_otherwise_of_what_its_team_saw_unjudged_has_an_interval(
+    toy: Toy, besides: range
+) -> None:
+    """Draws from before it came are no sample of what it claims: neither now, nor at the moment at
+    which its team saw that they had not held a pair.
+    """
+    world, _ = Replay.judged(toy, N, SHARE, design="iid")
+    row = claim_otherwise(world, range(N - len(besides)), besides, team="Patterns")
+    answer(world, row, 1.0)
+    evaluate(toy.track, finished(toy.track))
+    data, number = read(toy.track), world.number(row)
+    column = data.systems.index(row.pk)
+    assert data.disclosed[column].unjudged.any(), "its team saw what was not judged"
+    own = Centred(data).pi_of(column)[data.pool.predicted(column)]
+    assert (own > 0).all(), "whatever it claims could be asked"
+    assert number.variance is not None and 0 < number.variance < 0.01
+    assert honest(number, world.truth(range(N)))
 
 
 @pytest.mark.soak

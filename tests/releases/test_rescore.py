@@ -24,15 +24,19 @@ from django.urls import reverse
 
 from kbpo import clock
 from kbpo.evaluation.data import read
+from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.releases.parquet import WITHOUT
 from kbpo.releases.write import CannotRelease, _Linked, write_release
+from kbpo.sampling.models import Threshold
 from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import withdraw
 from scoring.release import BadRelease, Release, checked, read_data, tables
 from scoring.rescore import Rescored, rescore
+from tests.conftest import Toy
+from tests.evaluation.replay import Replay
 from tests.golden.fixed_world import FixedWorld
 from tests.golden.worlds import by_draws, by_thresholds, predicts, second_runs_followed_up
 from tests.scores import test_experts_of_texts as experts
@@ -135,6 +139,45 @@ def test_a_board_is_recomputed_from_its_release(
     system = next(row["system"] for at, row in release.lines("estimates") if at == line)
     [named] = [one for one in rescore(release).altered if one.startswith("estimates.jsonl")]
     assert f"(system {system}, {runs[system].removesuffix(':')})" in named
+
+
+def test_a_track_without_a_run_has_no_release(toy: Toy, tmp_path: Path) -> None:
+    close_track(toy.track)
+    toy.track.refresh_from_db()
+    with pytest.raises(CannotRelease, match="No run of Toy track was ever sampled"):
+        write_release(toy.track, tmp_path / "release")
+
+
+def test_a_variance_without_a_bound_is_null_in_a_release_that_rescores(
+    toy: Toy, tmp_path: Path
+) -> None:
+    world = Replay.of(toy, 60, 0.4)
+    world.judge(world.upload("Patterns", range(60)))
+    row = world.judge(world.upload("Patterns", range(60)))
+    judged = Label.objects.filter(target__in=world.target).values_list("target", flat=True)
+    never = next(pk for pk in world.target if pk not in set(judged))
+    Threshold.objects.filter(batch__submission=row, target=never).delete()
+    evaluate(toy.track)
+    number = world.number(row)
+    assert number.value is not None and number.variance is None
+    assert (number.low80, number.high80) == (0.0, 1.0)
+    close_track(toy.track)
+    Label.objects.filter(public_at=None).update(public_at=clock.now())
+    toy.track.refresh_from_db()
+    write_release(toy.track, tmp_path / "release")
+    release = Release(tmp_path / "release")
+    found = rescore(release)
+    assert found.agrees, [*found.altered, *map(str, found.differences)][:5]
+    unbound = [
+        at
+        for at, (_, one) in enumerate(release.lines("estimates"))
+        if one["system"] == row.pk and one["variance"] is None and one["value"] is not None
+    ]
+    columns = pyarrow.parquet.read_table(release.path / "estimates.parquet").to_pydict()
+    assert unbound and columns["variance"] == release.columns("estimates")["variance"]
+    assert "the variance of an estimate that has no bound" in (
+        (release.path / "datasheet.md").read_text()
+    )
 
 
 def _another_value(row: dict[str, Any]) -> bool:

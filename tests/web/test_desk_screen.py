@@ -26,9 +26,13 @@ from kbpo import clock
 from kbpo.accounts.models import AccountRequest, Audit
 from kbpo.clock import served
 from kbpo.clock.models import Heartbeat
+from kbpo.evaluation.run import tick as estimate
 from kbpo.money.models import Budget, Ledger
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import balance
+from kbpo.queue import MAX_ATTEMPTS
+from kbpo.releases import make
+from kbpo.releases.models import Release
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
 from kbpo.sampling.models import ExpertCheck
@@ -112,6 +116,44 @@ def test_a_closed_track_that_judges_on_stands_among_what_is_to_be_decided(
     assert money_text(held) in said and reverse("submission", args=[row.pk]) in said
     withdraw(row, toy.users["Admin"])
     assert "is judged still" not in admin.get(reverse("desk")).content.decode()
+
+
+def test_a_release_that_was_not_made_stands_on_the_desk_with_what_to_do(
+    toy: Toy, as_user: As, judged: Submission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise ValueError("something cannot be written")
+
+    served.beat()
+    estimate()
+    close_track(toy.track)
+    admin = as_user("Admin")
+    admin.post(reverse("desk-track", args=["toy"]), {"verb": "release"})
+    row = Release.objects.get()
+    with monkeypatch.context() as broken:
+        broken.setattr(make, "write_release", fails)
+        make.tick()
+        needs = " ".join(admin.get(reverse("desk")).content.decode().split())
+        assert "Release 1 of Toy track" in needs and "tried again by itself at" in needs
+        admin.post(reverse("desk-retry", args=["release", row.pk]))
+        row.refresh_from_db()
+        assert (row.status, row.attempts) == ("ordered", 0)
+        Release.objects.update(attempts=MAX_ATTEMPTS - 1)
+        make.tick()
+    row.refresh_from_db()
+    assert row.status == "failed"
+    needs = " ".join(admin.get(reverse("desk")).content.decode().split('id="runs"')[0].split())
+    assert "An internal error (ValueError). We were told." in needs
+    assert "“manage.py release toy DIRECTORY” makes it at once" in needs
+    assert reverse("desk-track", args=["toy"]) in needs
+    dismissal = reverse("desk-dismiss", args=["release", row.pk])
+    admin.post(dismissal, {"why": ""})
+    assert "Release 1 of Toy track" in admin.get(reverse("desk")).content.decode()
+    admin.post(dismissal, {"why": "Another one is coming."})
+    assert "manage.py release toy" not in admin.get(reverse("desk")).content.decode()
+    admin.post(reverse("desk-retry", args=["release", row.pk]))
+    assert Release.objects.get(number=2).status == "ordered"
+    assert "manage.py release toy" not in admin.get(reverse("desk")).content.decode()
 
 
 def test_a_track_that_outlives_its_announced_last_day_says_so(

@@ -36,6 +36,9 @@ from kbpo.accounts.models import AccountRequest, Invitation, Team, User
 from kbpo.money.models import Budget, Ledger
 from kbpo.money.spend import NOTHING, balance, balances, committed_under
 from kbpo.queue import nudge
+from kbpo.releases.make import order
+from kbpo.releases.models import Release
+from kbpo.releases.write import CannotRelease
 from kbpo.sampling.leaks import decide, in_words
 from kbpo.sampling.models import LeakTest
 from kbpo.submissions.models import Submission
@@ -282,6 +285,9 @@ def retry(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
         )
         messages.success(request, f"{row.name} is tried again.")
         return redirect("desk")
+    if kind == "release":
+        _release_again(request, get_object_or_404(Release, pk=pk))
+        return redirect("desk")
     try:
         status = command.retry(kind, pk, admin_of(request), why_of(request))
         messages.success(request, f"{kind.capitalize()} {pk} is {status} again.")
@@ -291,6 +297,22 @@ def retry(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
             str(refusal) if isinstance(refusal, CannotRetry) else f"There is no {kind}.",
         )
     return redirect("desk")
+
+
+def _release_again(request: HttpRequest, row: Release) -> None:
+    """Nothing; one that is still being made is tried at once, else another one is ordered."""
+    if row.status == Release.Status.ORDERED:
+        row.retry()
+        nudge("release")
+        note("retry", f"track:{row.track.slug}", who=admin_of(request), track=row.track.slug)
+        messages.success(request, f"Release {row.number} of {row.track.name} is tried again.")
+        return
+    try:
+        made = order(row.track, admin_of(request))
+    except CannotRelease as refusal:
+        messages.error(request, str(refusal))
+        return
+    messages.success(request, f"Release {made.number} of {row.track.name} is being made.")
 
 
 @for_admins
@@ -303,6 +325,12 @@ def dismiss(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
             row = get_object_or_404(Submission, pk=pk)
             command.check_dismissal(kind, row.status, why)
             note(DISMISS, row.purpose, who=user, before=row.status, why=why, track=row.track.slug)
+        elif kind == "release":
+            made = get_object_or_404(Release, pk=pk)
+            state = "failed" if made.status == Release.Status.REFUSED else made.status
+            command.check_dismissal(kind, state, why)
+            about = f"release:{made.pk}"
+            note(DISMISS, about, who=user, before=made.status, why=why, track=made.track.slug)
         else:
             command.dismiss(kind, pk, user, why)
         messages.success(request, f"{kind.capitalize()} {pk} is off the list. The log says why.")

@@ -13,6 +13,7 @@ from annotation.hits.batch import Batch, batch, batches
 from kbpo import clock
 from kbpo.accounts.audit import dismissed
 from kbpo.accounts.models import Delivery
+from kbpo.releases.models import Release
 from kbpo.submissions.models import Submission
 
 SUBMISSIONS = (
@@ -31,6 +32,13 @@ NAMES = {
 }
 LISTED = timedelta(days=14)
 """What was given up longer ago needs nobody any more."""
+
+
+RELEASE_AGAIN = (
+    "Nothing was published. Retry once that is mended; “manage.py release {slug} DIRECTORY”"
+    " makes it at once, and shows where it fails."
+)
+"""What to do about a release that was not made"""
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,8 @@ class Failed:
     again: bool = True
     """Whether a click tries it again"""
     is_money: bool = False
+    url: str = ""
+    """Its page, if it has one"""
 
 
 def stages() -> list[Stage]:
@@ -161,7 +171,7 @@ def _asked(row: Batch) -> Run:
 
 def failures(most: int = 30) -> list[Failed]:
     """What needs a person, money first, then the newest: submissions that were given up of late or
-    are tried again, and the crowd's rows.
+    are tried again, the crowd's rows, mails and releases.
     """
     given_up = Submission.objects.filter(status="failed", status_since__gte=clock.now() - LISTED)
     retried = Submission.objects.filter(
@@ -178,6 +188,7 @@ def failures(most: int = 30) -> list[Failed]:
             reason=row.reason,
             since=row.status_since,
             next_try_at=None if row.status == "failed" else row.next_try_at,
+            url=reverse("submission", args=[row.pk]),
         )
         for row in submissions.select_related("team").order_by("-status_since")[:most]
     ]
@@ -197,7 +208,7 @@ def failures(most: int = 30) -> list[Failed]:
         for failure in journey.failures(most)
     ]
     return sorted(
-        [*ours, *crowd, *_mails(most)],
+        [*ours, *crowd, *_mails(most), *_releases()],
         key=lambda failed: (failed.is_money, failed.since),
         reverse=True,
     )[:most]
@@ -221,4 +232,28 @@ def _mails(most: int) -> list[Failed]:
             next_try_at=None,
         )
         for row in mails.order_by("-status_since")[:most]
+    ]
+
+
+def _releases() -> list[Failed]:
+    """The last release of a track that was not made, or fails and is tried again, and what to do
+    about it.
+    """
+    last = Release.objects.order_by("track", "-number").distinct("track").values("pk")
+    rows = Release.objects.filter(pk__in=last).exclude(status=Release.Status.MADE)
+    given_up = rows.exclude(status=Release.Status.ORDERED).exclude(dismissed("release"))
+    rows = rows.filter(status=Release.Status.ORDERED).exclude(reason="") | given_up
+    return [
+        Failed(
+            kind="release",
+            pk=row.pk,
+            name=f"Release {row.number} of {row.track.name}",
+            state=row.get_status_display().lower(),
+            given_up=row.status != Release.Status.ORDERED,
+            reason=f"{row.reason} {RELEASE_AGAIN.format(slug=row.track.slug)}".strip(),
+            since=row.status_since,
+            next_try_at=None if row.status != Release.Status.ORDERED else row.next_try_at,
+            url=reverse("desk-track", args=[row.track.slug]),
+        )
+        for row in rows.select_related("track")
     ]
