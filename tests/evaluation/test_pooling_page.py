@@ -413,6 +413,7 @@ def test_others_see_no_thin_slice_while_the_track_is_open(
         ("target", "takes are there"),
         pytest.param("budget", "The money for this submission ended", marks=pytest.mark.soak),
         ("exhausted", "is not reached"),
+        pytest.param("all", "Only more people a question", marks=pytest.mark.soak),
     ],
 )
 def test_why_judging_ended_is_a_sentence(

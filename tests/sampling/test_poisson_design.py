@@ -170,6 +170,57 @@ def test_where_the_money_ends_the_plan_that_it_reached_is_kept(
     )
 
 
+@pytest.fixture
+def standing_still(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Submission:
+    """A run of which some is left, whose variance is almost all what people differ by."""
+    _, row = Replay.judged(toy, 60, 0.5)
+    each = Decimal(row.plan["options"][row.plan["chosen"]]["each"])
+    monkeypatch.setattr(poisson, "balance", lambda **_: SimpleNamespace(open=60 * each))
+    monkeypatch.setattr(State, "_noise", lambda *_: 1.0)
+    return row
+
+
+def _falls_short(row: Submission) -> Realised:
+    realised = Realised(0.0, 2 * target_variance(row, row.plan["chosen"]))
+    realised.keep(row.batches.latest("stage"))
+    return realised
+
+
+def test_a_stage_that_would_ask_nothing_goes_further_until_all_is_asked(
+    standing_still: Submission,
+) -> None:
+    """Stages of nothing followed each other, up to the twelfth, with things and money left."""
+    row, design = standing_still, design_of(standing_still.track)
+    before, left = row.batches.count(), poisson._not_drawn(row)
+    assert left
+    while not (why := design.enough(row, _falls_short(row))):
+        state = State(row)
+        assert not state.new(state.asked(state.raised(_goal(row, state)))), "it stands still"
+        assert design.sample(row) > 0 or not poisson._not_drawn(row)
+    assert why == "all" and poisson._not_drawn(row) == set()
+    further = [one.settings for one in row.batches.order_by("stage")[before:]]
+    assert 0 < len(further) <= len(left) + 1 and {one["why"] for one in further} == {"further"}
+    assert all(one["planned_variance"] >= 1.0 for one in further), "no less than people differ by"
+
+
+def test_judging_ends_at_once_where_no_stage_could_ask_anything(
+    standing_still: Submission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row, design = standing_still, design_of(standing_still.track)
+    short = _falls_short(row)
+    assert design.enough(row, short) == ""
+    monkeypatch.setattr(poisson, "STAGES", row.batches.count())
+    assert design.enough(row, short) == "stages"
+    monkeypatch.setattr(poisson, "balance", lambda **_: SimpleNamespace(open=Decimal(0)))
+    assert design.enough(row, short) == "budget"
+    last = row.batches.latest("stage")
+    last.samples.all().delete()
+    last.thresholds.all().delete()
+    monkeypatch.setattr(poisson, "to_be_paid", lambda *_: set())
+    monkeypatch.setattr(poisson, "STAGES", 99)
+    assert design.enough(row, short) == "exhausted", "a stage added nothing: the next would neither"
+
+
 def _confirmed(world: Replay, *runs: tuple[str, range]) -> list[Submission]:
     rows = [world.upload(team, which) for team, which in runs]
     for row in rows:

@@ -111,9 +111,9 @@ class Design(ABC):
 
     @abstractmethod
     def enough(self, submission: Submission, realised: Realised | None) -> str:
-        """Why nothing more is to be asked (target, budget, exhausted), once all that was drawn is
-        answered; empty if another stage is due. `realised` is what the judgments of the guaranteed
-        number came to; None before there are any.
+        """Why nothing more is to be asked (target, budget, all, stages, exhausted), once all that
+        was drawn is answered; empty if another stage is due. `realised` is what the judgments of
+        the guaranteed number came to; None before there are any.
         """
 
 

@@ -19,7 +19,9 @@ import numpy as np
 from estimators.poisson import multipliers_together
 from kbpo.corpus.copy import copy
 from kbpo.inclusion import own_thresholds
+from kbpo.inclusion.thresholds import thresholds
 from kbpo.money.spend import balance
+from kbpo.pool.probabilities import support
 from kbpo.sampling.designs.base import (
     CLOSE,
     Design,
@@ -30,7 +32,7 @@ from kbpo.sampling.designs.base import (
     target_variance,
 )
 from kbpo.sampling.designs.draft import Draft
-from kbpo.sampling.designs.state import BOLD, State
+from kbpo.sampling.designs.state import BOLD, State, to_be_paid
 from kbpo.sampling.guess import VERSION
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Submission
@@ -41,6 +43,10 @@ FIRST = 4.0
 early."""
 STAGES = 12
 """Most stages of an order."""
+LOWEST = 1e-9
+"""Share of a goal at which all is asked."""
+CERTAIN = 1e-6
+"""A threshold that is below 1 by so little is as good as 1."""
 PRICED_AIM = 0.8
 """What 'at most' allows for: a plan misses in a quarter to a third of arrivals, and then asks
 for more."""
@@ -87,12 +93,12 @@ class Poisson(Design):
         if len(plans) == 1:
             return plans[0].store()
         fill_together(plans)
-        dear = [plan.submission for plan in plans if not plan.can_pay]
-        if not dear:
+        alone = [plan.submission for plan in plans if not (plan.can_pay and plan.adds)]
+        if not alone:
             return sum(plan.store() for plan in plans)
-        affordable = [plan.submission for plan in plans if plan.can_pay]
-        asked = self.sample_together(affordable) if affordable else 0
-        return asked + sum(self.sample(submission) for submission in dear)
+        others = [plan.submission for plan in plans if plan.can_pay and plan.adds]
+        asked = self.sample_together(others) if others else 0
+        return asked + sum(self.sample(submission) for submission in alone)
 
     def held_against(self, realised: Realised) -> float:
         """What the model expects. The realised variance has no say: asking on until it is small
@@ -106,12 +112,23 @@ class Poisson(Design):
         target = target_variance(submission, submission.plan["chosen"])
         if realised is not None and self.held_against(realised) <= CLOSE * target:
             return "target"
-        last, is_last = last_batch(submission), _stages(submission) >= STAGES
-        if last is None or last.settings.get("why") != "budget":
-            return "exhausted" if is_last else ""
-        # Answers may have cost less than was set aside for them: what is left asks on.
-        goes_on = last.size and _questions_paid_for(submission) and not is_last
-        return "" if goes_on else "budget"
+        last, done, left = last_batch(submission), _stages(submission), _not_drawn(submission)
+        if last is None:
+            return ""
+        if not left and _is_certain(submission):
+            return "all"
+        if not done:
+            return ""  # more was ordered meanwhile
+        is_to_be_paid = bool(left) and left <= to_be_paid(submission, left)
+        if is_to_be_paid and not _questions_paid_for(submission):
+            return "budget"
+        if last.settings.get("why") == "budget":
+            # Answers may have cost less than was set aside for them: what is left asks on.
+            goes_on = last.size and _questions_paid_for(submission) and done < STAGES
+            return "" if goes_on else "budget"
+        if done >= STAGES:
+            return "stages"
+        return "" if last.samples.exists() or last.thresholds.exists() else "exhausted"
 
 
 def _goal(submission: Submission, state: State) -> float:
@@ -132,6 +149,24 @@ def _stages(submission: Submission) -> int:
     return (
         batches.filter(settings__order=submission.orders) if submission.orders else batches
     ).count()
+
+
+def _drawn(submission: Submission) -> set[int]:
+    """Targets of the submission's sample so far."""
+    samples = Sample.objects.filter(batch__submission=submission)
+    return set(samples.values_list("target_id", flat=True))
+
+
+def _not_drawn(submission: Submission) -> set[int]:
+    """Targets that count in the guaranteed number and are not in the submission's sample."""
+    _, target, p = support(submission, submission.track.distribution)
+    return set(target[p > 0].tolist()) - _drawn(submission)
+
+
+def _is_certain(submission: Submission) -> bool:
+    """Whether all that the submission drew was certain to be asked."""
+    drawn = np.array(sorted(_drawn(submission)), dtype=np.int64)
+    return bool((thresholds(submission.track, drawn) > 1 - CERTAIN).all())
 
 
 @dataclass
@@ -156,8 +191,15 @@ class Plan:
         """The stage by itself, as far as the money reaches."""
         state = State(submission)
         pi, goal, why = _affordable(submission, state, _goal(submission, state))
+        if why == "target" and _stands_still(submission, state, pi) and _is_short(submission):
+            pi, goal, why = _lowered(submission, state, goal)
         pays = state.new(state.asked(pi))
         return cls(submission, state, goal, state.multiplier(goal), pi, pays, why)
+
+    @property
+    def adds(self) -> bool:
+        """Whether it adds anything to the submission's sample."""
+        return _adds(self.submission, self.state, self.pi)
 
     @property
     def can_pay(self) -> bool:
@@ -178,7 +220,7 @@ class Plan:
             seed=0,
             size=len(self.pays),
             settings={
-                "planned_variance": self.goal,
+                "planned_variance": state.comes_to(self.goal),
                 "target_variance": target,
                 "lambda": self.multiplier,
                 "half_width": submission.plan["chosen"],
@@ -285,14 +327,54 @@ def _affordable(submission: Submission, state: State, goal: float) -> tuple[Floa
     return state.raised(high), high, "budget"
 
 
+def _adds(submission: Submission, state: State, pi: Floats) -> bool:
+    """Whether thresholds add anything to the submission's sample."""
+    return bool(set(state.asked(pi).tolist()) - _drawn(submission))
+
+
+def _stands_still(submission: Submission, state: State, pi: Floats) -> bool:
+    """Whether thresholds add nothing to the sample, and none is higher than before, or the two
+    stages before added nothing either.
+    """
+    if _adds(submission, state, pi):
+        return False
+    drawn = submission.batches.filter(design="poisson").order_by("-stage")
+    latest = [batch.samples.exists() for batch in drawn[:2]]
+    return latest == [False, False] or not (pi > state.old).any()
+
+
+def _is_short(submission: Submission) -> bool:
+    """Whether the judgments so far come to less than was ordered."""
+    realised = Realised.of(last_batch(submission))
+    target = target_variance(submission, submission.plan["chosen"])
+    return realised is None or realised.anticipated > CLOSE * target
+
+
+def _lowered(submission: Submission, state: State, goal: float) -> tuple[Floats, float, str]:
+    """What `_affordable` says of the goal, lowered so far that something is added to a sample that
+    would stand still; which happens where most of a variance is what people differ by.
+
+    Where it lies depends on how many targets are expected to be added (1, 2, 4, …, twice as many
+    the next time), not on their random numbers.
+    """
+    left = ~np.isin(state.target_id, sorted(_drawn(submission)))
+    before = np.minimum(state.start[left], 1 - LOWEST)
+    wanted = 2.0 ** submission.batches.filter(settings__why="further").count()
+    while True:
+        low, high = goal * LOWEST, goal
+        for _ in range(24):
+            middle = float(np.sqrt(low * high))
+            added = (state.raised(middle)[left] - before) / (1 - before)
+            low, high = (middle, high) if added.sum() >= wanted else (low, middle)
+        pi, reached, why = _affordable(submission, state, low)
+        if why == "budget" or wanted >= left.sum() or _adds(submission, state, pi):
+            return pi, reached, "further" if why == "target" else why
+        wanted *= 2
+
+
 def _store(batch: SampleBatch, plan: Plan) -> int:
     """How many targets the submission's sample gained."""
-    earlier = set(
-        Sample.objects.filter(batch__submission=batch.submission).values_list(
-            "target_id", flat=True
-        )
-    )
-    state = plan.state
+    earlier, state = _drawn(batch.submission), plan.state
     probability_of = dict(zip(state.target_id.tolist(), plan.pi.tolist(), strict=True))
     samples = [
         Sample(

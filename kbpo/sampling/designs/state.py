@@ -4,7 +4,7 @@ model's doubt.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 from django.db.models import Q
@@ -107,6 +107,12 @@ class State:
         """What thresholds may leave of a planned variance."""
         return max(goal - self.noise, LEAST_LEFT * goal)
 
+    def comes_to(self, goal: float) -> float:
+        """The variance that thresholds raised for a goal plan for: not less than what people
+        differ by.
+        """
+        return self.noise + self._left(goal) if self.noise else goal
+
     def raised(self, goal: float) -> Floats:
         """Thresholds (per target) that plan for a variance."""
         pi = water_fill(
@@ -200,18 +206,19 @@ class State:
         """
         wanted = targets.tolist()
         if missing := [target for target in wanted if target not in self._is_new]:
-            unanswered = self._new(missing)
+            unanswered = to_be_paid(self.submission, missing)
             self._is_new.update({target: target in unanswered for target in missing})
         return {target for target in wanted if self._is_new[target]}
 
-    def _new(self, targets: list[int]) -> set[int]:
-        mine = self.submission.pk
-        open_ones = kind_of(self.track).unanswered({mine: targets})[mine]
-        ordered = Sample.objects.filter(target__in=open_ones).filter(
-            Q(batch__submission__status__in=["confirmed", "judging"])
-            | Q(batch__submission=self.submission)
-        )
-        return open_ones - set(ordered.values_list("target_id", flat=True))
+
+def to_be_paid(submission: Submission, targets: Collection[int]) -> set[int]:
+    """Those of some targets that nobody has answered and that nobody is paying for already."""
+    mine = submission.pk
+    open_ones = kind_of(submission.track).unanswered({mine: list(targets)})[mine]
+    ordered = Sample.objects.filter(target__in=open_ones).filter(
+        Q(batch__submission__status__in=["confirmed", "judging"]) | Q(batch__submission=submission)
+    )
+    return open_ones - set(ordered.values_list("target_id", flat=True))
 
 
 def worth(beta: Floats) -> Floats:

@@ -16,6 +16,7 @@ from kbpo.tracks.registry import kind_of
 
 WHY = {
     "target": "as far as the interval asks",
+    "further": "further, since what the interval asks was asked already",
     "budget": "as far as the money reached",
 }
 """Why a stage stopped raising chances where it did."""

@@ -82,6 +82,15 @@ ENDED = {
         "The money for this submission ended before the interval that was ordered was reached. What"
         " was judged counts, and the intervals below are as wide as they are."
     ),
+    "all": (
+        "Everything that it says was asked, and the interval that was ordered is not reached: what"
+        " is left is what people differ by, or could not answer. Only more people a question would"
+        " narrow it."
+    ),
+    "stages": (
+        "It was drawn in as many stages as an order has, and the interval that was ordered is not"
+        " reached. What was judged counts, and what is left can be ordered."
+    ),
     "exhausted": (
         "Everything that the plan allowed to ask was asked, and the interval that was ordered is"
         " not reached. What was judged counts, and the intervals below are as wide as they are."
