@@ -5,6 +5,7 @@ each says.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -19,6 +20,8 @@ from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
 from kbpo.submissions.models import Submission
+from kbpo.tracks.registry import kind_of
+from kbpo.web.public import compare
 from scoring.score import default_estimates
 from tests.conftest import Toy
 from tests.evaluation.world import World
@@ -126,6 +129,23 @@ def test_the_page_shows_scores_difference_and_overlap(
     board = Client().get("/tracks/world/?criterion=relation").content.decode()
     assert f'name="s" value="{a}"' in board and 'id="compare-marked"' in board
     assert Client().get("/compare/").status_code == 302
+
+
+def test_the_first_sentence_says_how_sure_it_is(
+    world: World, pair: tuple[Submission, Submission], scored: Evaluation
+) -> None:
+    a, b = (one.pk for one in pair)
+    found = told(scored, *pair)
+    likely = replace(found, value=0.07, low80=0.01, high80=0.13, low95=-0.02, high95=0.16)
+    kind, up = kind_of(world.track), {found.quantity: True}
+    for difference, sure in ((likely, False), (replace(likely, low95=0.005), True)):
+        [one] = compare.sentence(kind, [difference], up, "One", "Other")["told"]
+        assert one["sure"] is sure and "7.0 points" in one["points"]
+    page = Client().get(f"{URL}?a={a}&b={b}&criterion=relation").content.decode()
+    lede = page.split('class="lede"')[1].split("</p>")[0]
+    assert "shown at 95 %)" in lede and "family-wise" in lede
+    assert re.search(r"these two (differ|cannot be told apart) in precision\.", lede)
+    assert page.count("family-wise") == 1
 
 
 def test_examples_are_for_those_who_may_see_the_judgments(

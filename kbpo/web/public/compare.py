@@ -251,7 +251,11 @@ def compared(
         "level": f"{stored['level']:.0%}".replace("%", " %") if stored else "",
         "n_systems": len(stored["systems"]) if stored else 0,
         "apart": next(
-            (difference.told_apart for difference in measured if difference.told_apart is not None),
+            (
+                (kind.quantity(difference.quantity).in_text, difference.told_apart)
+                for difference in measured
+                if difference.told_apart is not None
+            ),
             None,
         ),
         "overlap": overlap(request, evaluation, a, b),
@@ -287,6 +291,7 @@ def sentence(
                     "tone": tone,
                     "points": f"{number_text(abs(difference.value))} points {better}",
                     "interval": f"80 % interval {number_text(low)} to {number_text(high)}",
+                    "sure": _is_sure(difference),
                 }
             )
     tied = [
@@ -295,6 +300,11 @@ def sentence(
         if not difference.shown
     ]
     return {"told": parts, "tied": tied}
+
+
+def _is_sure(difference: Difference) -> bool:
+    """Whether the 95 % interval shows it, too."""
+    return bool(difference.low95 > 0 or difference.high95 < 0)
 
 
 def _row(
@@ -308,9 +318,8 @@ def _row(
         words, ahead, tone = "No difference shown", "", ""
     else:
         ahead, tone = (a.full_name, "a") if (difference.value > 0) == up else (b.full_name, "b")
-        sure = difference.low95 > 0 or difference.high95 < 0
         better = kind.quantity(difference.quantity).better
-        words = f"is {better}" if sure else "is likely ahead; not at 95 %"
+        words = f"is {better}" if _is_sure(difference) else "is likely ahead; not at 95 %"
     return {
         "name": kind.quantity(difference.quantity).label,
         "first": both[0],
