@@ -145,6 +145,7 @@ def test_a_file_that_cannot_be_used_is_refused_in_a_sentence(
     assert page.status_code == 200
     assert "This file cannot be used" in page.content.decode() and says in page.content.decode()
     assert "Traceback" not in page.content.decode()
+    assert "until you delete it" in page.content.decode() and "stored" not in page.content.decode()
     assert as_user("Rosa").get(reverse("upload-describe", args=[row.pk])).status_code == 302
 
 
