@@ -25,6 +25,7 @@ from kbpo.instances.models import Label
 from kbpo.money.models import Budget
 from kbpo.money.spend import reserve, spend
 from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
 from kbpo.web.research.news import AT_FIRST, mark_read, news_of, since_of
 from kbpo.web.research.runs import runs
 from kbpo.web.research.teams import invite
@@ -168,6 +169,11 @@ def test_money_is_one_sum_of_the_ledger(toy: Toy, as_user: As, draft: Draft) -> 
         "the run's own line is of the same book"
     )
     Budget.objects.filter(track=toy.track, scope="team").delete()
+    new = Track.objects.create(corpus=toy.corpus, name="Untouched", slug="new", status="open")
+    page = page_of(as_user("Rosa"))
+    assert "<h3>Untouched" not in page and f"<h3>{toy.track.name}" in page
+    assert "no cap" not in page and page.count("The next run may take") == 1
+    new.delete()
     assert as_user("Rosa").get(reverse("runs")).context["money"].free is None, "no cap, no sum"
     toy.track.status = "closed"
     toy.track.save()

@@ -225,6 +225,11 @@ class Purse:
     """
 
     @property
+    def has_moved(self) -> bool:
+        """Whether runs of the team took money, or have some set aside."""
+        return bool(self.spent or self.reserved)
+
+    @property
     def free(self) -> Decimal | None:
         """What the team's own cap leaves; below zero after the cap was lowered. Nothing on a track
         that is closed: no run will take it.
