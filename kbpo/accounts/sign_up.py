@@ -31,6 +31,12 @@ class SignUpForm(BaseUserCreationForm):  # type: ignore[type-arg]
         self.fields["password2"].label = "The password again"
         self.fields["password2"].help_text = ""
 
+    def validate_password_for_user(
+        self, user: User, password_field_name: str = "password1"
+    ) -> None:
+        """Nothing; what is wrong with a password stands under the first field of the two."""
+        super().validate_password_for_user(user, password_field_name)  # type: ignore[misc]
+
 
 class EmailForm(forms.ModelForm):  # type: ignore[type-arg]
     """An e-mail address that is added or changed later; it may be taken away again."""

@@ -64,6 +64,9 @@ def test_a_stranger_asks_is_let_in_with_one_click_and_submits_for_a_new_team(
     assert [letter.to for letter in mail.outbox] == [["nina@example.org"]]
     join = address_in(mail.outbox[0].body)
     assert 'value="nina@example.org"' in client.get(join).content.decode()
+    common = {"username": "nina", "password1": "password", "password2": "password", "terms": "on"}
+    errors = client.post(join, common).context["form"].errors
+    assert "too common" in str(errors["password1"]) and "password2" not in errors
     made = client.post(
         join,
         {
