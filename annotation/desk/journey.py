@@ -130,7 +130,7 @@ def _stages() -> Iterator[Spec]:
         "status_since",
         timedelta(minutes=5),
     )
-    yield "Pay", "an admin", owed.filter(worker__platform__in=local), "created_at", 30 * DAY
+    yield "Pay answers", "an admin", owed.filter(worker__platform__in=local), "created_at", 30 * DAY
     yield "Pay elsewhere", "pay_out", owed.exclude(worker__platform__in=local), "created_at", HOUR
     yield (
         "Learn what was paid",

@@ -363,7 +363,7 @@ def test_the_report_counts_votes_predicts_and_agreement(
     assert measured.kappa == pytest.approx((14 / 18 - chance) / (1 - chance))
     assert accrue.total_owed() == Decimal("0.90")
     assert {line.answers for line in describe.workers()} == {6}
-    assert {stage.what: stage.waiting for stage in journey.oldest()}["Pay"] == 18
+    assert {stage.what: stage.waiting for stage in journey.oldest()}["Pay answers"] == 18
 
 
 def test_a_withdrawn_submission_asks_nothing_more_and_another_takes_over(

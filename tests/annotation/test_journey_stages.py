@@ -97,7 +97,7 @@ def test_money_without_an_outcome_is_late_though_it_is_tried_every_minute(
     assert journey.in_doubt() == InDoubt(2, Decimal("0.60"))
     Payment.objects.update(status="owed")
     Bonus.objects.update(status="owed")
-    assert stage("Pay elsewhere").late and not stage("Pay").waiting
+    assert stage("Pay elsewhere").late and not stage("Pay answers").waiting
     assert (
         stage("Compensate").waiting,
         stage("Compensate").late,
