@@ -300,6 +300,25 @@ def test_the_page_shows_a_claim_beside_what_people_said(
     assert client.get(reverse("explore"))["Location"] == address, "the one that was scored"
 
 
+def test_an_order_by_confidence_is_offered_where_some_is_given(
+    row: Submission, world: World, toy: Toy
+) -> None:
+    plain = world.system("plain", lambda one: one.pk % 2 == 0)
+    plain.scored_at = plain.sampled_at
+    plain.move("scored")
+    Prediction.objects.filter(submission=plain).update(confidence=None)
+    count(plain).save()
+    client = client_of(toy, "Rosa")
+    pages = {
+        run.pk: client.get(reverse("submission-explore", args=[run.pk])).content.decode()
+        for run in (row, plain)
+    }
+    assert "Most confident first" in pages[row.pk]
+    assert "confident first" not in pages[plain.pk] and "Worst first" in pages[plain.pk]
+    chosen = client.get(reverse("submission-explore", args=[plain.pk]), {"sort": "sure"})
+    assert "Most confident first" in chosen.content.decode()
+
+
 def test_one_walks_through_a_run_and_back_one_prediction_at_a_time(
     row: Submission, toy: Toy
 ) -> None:

@@ -22,6 +22,7 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.csv import csv_stream, json_stream
 from kbpo.web.public.documents import may_read, shows_readers
 from kbpo.web.research.explorer import (
+    BY_CONFIDENCE,
     SORTS,
     Choice,
     Counts,
@@ -78,7 +79,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
     latest, group = Latest.of(submission), request.GET.get("by", "")
     address = reverse("submission-explore", args=[pk])
     slices = by_slice(latest, group, own=own, address=address)
-    unfound = _unfound(request, explorer, choice)
+    unfound, no_confidence = _unfound(request, explorer, choice), _gives_none(choice, counts)
     context: dict[str, Any] = {
         "submission": submission,
         "name": name_for(submission, own),
@@ -97,7 +98,11 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         "looked": page.n is None and choice["who"] and not predictions,
         "all_found": explorer.all_found,
         "filters": _filters(explorer, choice, counts, unfound),
-        "sorts": [(name, words, choice["sort"] or "text") for name, words in SORTS.items()],
+        "sorts": [
+            (name, words, choice["sort"] or "text")
+            for name, words in SORTS.items()
+            if name not in BY_CONFIDENCE or choice["sort"] == name or not no_confidence
+        ],
         "rated": explorer.kind.rates,
         "searchable": explorer.kind.searchable,
         "tabs": tabs_of(request, explorer, choice, is_cut=bool(slices["rows"])),

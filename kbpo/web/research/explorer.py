@@ -76,6 +76,7 @@ SORTS = {
     "worst": "Worst first",
 }
 """What is not judged is neither good nor bad, so that the worst are the worst of what is judged"""
+BY_CONFIDENCE = ("sure", "unsure")
 GIVEN = ("verdict", "part", "votes", "who", "confidence", "sort")
 ELSEWHERE = {"q", "document", ENTITY}
 """What predictions are found by in words, on tracks of some kinds"""
@@ -553,7 +554,7 @@ class Explorer:
         descending = backwards != (choice["sort"] == "sure")
         direction = "DESC" if descending else "ASC"
         order = f"p.id {direction}"
-        if choice["sort"] in ("sure", "unsure"):
+        if choice["sort"] in BY_CONFIDENCE:
             order = f"{CONFIDENCE} {direction}, p.id {direction}"
         inner = (
             "SELECT p.id, p.instance_id FROM submissions_prediction p WHERE"
@@ -595,7 +596,7 @@ class Explorer:
             sql.append("p.id <> ALL(%s)")
             parameters.append(self.judged.ids.tolist())
         begins, sign = _cursor(choice)
-        if begins and choice["sort"] in ("sure", "unsure"):
+        if begins and choice["sort"] in BY_CONFIDENCE:
             row = Prediction.objects.filter(pk=begins, submission=self.submission).first()
             if row is not None:
                 sql.append(f"({CONFIDENCE}, p.id) {sign} (%s, %s)")
@@ -670,7 +671,7 @@ def _counts(
 
 def _page_of(rows: Rows, choice: Choice, size: int, more_is_better: bool = True) -> Page:
     """A page of rows that are all held, in the order that was chosen."""
-    if choice["sort"] in ("sure", "unsure"):
+    if choice["sort"] in BY_CONFIDENCE:
         order = np.lexsort((rows.ids, rows.confidence))
         order = order[::-1] if choice["sort"] == "sure" else order
     elif choice["sort"] == "worst":
