@@ -213,7 +213,9 @@ def test_admins_see_how_everybody_will_see_a_draft(as_user: AsUser, toy: Toy) ->
     edit = reverse("desk-track-describe", args=["toy"])
     told = admin.post(edit, terms_of(toy.track) | {"track-name": "Toy"}, follow=True)
     assert told.redirect_chain == [(seen, 302)] and "until it is open" in told.content.decode()
-    assert "Admins alone see this page." in told.content.decode()
+    page = told.content.decode()
+    assert "Admins alone see this page." in page
+    assert "is a draft: it takes runs once" in page and "handed in" not in page
 
 
 def test_a_closed_track_says_so_and_asks_for_no_upload(client: Client, toy: Toy) -> None:
@@ -226,6 +228,10 @@ def test_a_closed_track_says_so_and_asks_for_no_upload(client: Client, toy: Toy)
     Release.objects.create(track=toy.track, number=1, status="made", made_at=timezone.now(), size=9)
     text = page(client)
     assert "Download the release" in text and "See the final board" not in text
+    footers = [text, client.get(reverse("board", args=["toy"])).content.decode()]
+    link = f'<a href="{reverse("release", args=["toy", 1])}">Data release</a>'
+    assert all(link in shown.split("<footer")[1] for shown in footers)
+    assert "Data release" not in client.get(reverse("methods")).content.decode()
     assert f"until {timezone.now():%-d %B %Y}" in text
 
 

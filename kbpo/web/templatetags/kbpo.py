@@ -214,6 +214,17 @@ def url_if_any(name: str, *args: Any, **kwargs: Any) -> str:
         return ""
 
 
+@register.simple_tag
+def release_url(track: object) -> str:
+    """The address of the latest release of the track that a page is about; nothing where there is
+    none: a track is released once it is closed.
+    """
+    if not isinstance(track, Track) or track.status != Track.Status.CLOSED:
+        return ""
+    release = track.releases.filter(status="made").order_by("-number").first()
+    return reverse("release", args=[track.slug, release.number]) if release else ""
+
+
 @register.simple_tag(takes_context=True)
 def submit_url(context: template.Context) -> str:
     """Where a system is submitted, or nothing for somebody who only may look at what is."""
