@@ -159,7 +159,7 @@ def _next(submission: Json) -> Iterator[str]:
 
 def _when_scored(submission: Json) -> Iterator[str]:
     number, track = submission["id"], submission["track"]
-    yield f"Next: `kbpo errors {number}` tells what is wrong, `kbpo scores {track}` is the board."
+    yield f"Next: `kbpo errors {number}` lists its judgments, `kbpo scores {track}` is the board."
     if submission["private"]:
         yield f"`kbpo publish {number}` shows it to everybody."
     options = (submission["further"] or {}).get("options", {})

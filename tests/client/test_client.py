@@ -84,6 +84,11 @@ def test_what_is_downloaded_reads_a_file_as_the_service_does(
     said = there.problems.order_by("line", "pk").values_list("code", "line", "text")
     assert {(m["code"], m["line"], m["text"]) for m in here["messages"]} == set(said)
     assert here["relations"] == there.counts["relations"]
+    lines = [message["line"] for message in here["messages"]]
+    assert lines == sorted(lines) and len(set(lines)) > 1
+    file.write_bytes(b'{"nothing": 1}\n' + 3 * b"no JSON\n")
+    shown = run("validate", file, "--track", "toy").output
+    assert shown.count("syntax.json") == 1 and "(and 2 more lines)" in shown
 
 
 def test_all_of_a_track_is_downloaded_and_unpacked(run: Run, toy: Toy, file: Path) -> None:
@@ -109,6 +114,9 @@ def test_a_good_file_is_valid_offline(run: Run, file: Path, live_server: Any) ->
 def test_without_the_documents_it_is_said_how_they_are_had(run: Run, file: Path) -> None:
     result = run("validate", file, "--track", "toy")
     assert result.exit_code == 2 and "kbpo download toy" in result.output
+    for words in (("validate", "none.jsonl", "--track", "toy"), ("rescore", "none.zip")):
+        result = run(*words)
+        assert result.exit_code == 2 and "does not exist" in result.stderr
 
 
 def test_documents_that_may_not_be_downloaded_are_not(run: Run, toy: Toy) -> None:
@@ -147,7 +155,7 @@ def test_the_same_file_again_is_refused_with_the_sentence_of_the_service(
 ) -> None:
     run("submit", "toy", file, "--name", "run 1")
     refused = run("submit", "toy", file, "--name", "run 2")
-    assert refused.exit_code == 1 and refused.stderr.strip()
+    assert refused.exit_code == 1 and "Say --again if you mean it." in refused.stderr
     elsewhere = run("submit", "nope", file, "--name", "run 1")
     assert elsewhere.exit_code == 1 and "There is no track “nope”." in elsewhere.stderr
     assert run("submit", "toy", file, "--name", "run 2", "--again").exit_code == 0
@@ -552,7 +560,9 @@ def test_documents_are_listed_and_found_from_a_shell(run: Run, toy: Toy) -> None
 
 def test_a_token_is_tried_kept_and_nobody_else_may_read_it(run: Run, toy: Toy) -> None:
     secret = Token.issue(toy.users["Rosa"], "laptop")[1]
-    assert run("login", who="", input=f"{secret}\n").exit_code == 0
+    piped = run("login", who="", input=f"{secret}\n")
+    assert piped.exit_code == 0 and piped.output.startswith("Kept in "), "nobody is asked"
+    assert run("login", who="", input="").exit_code == 2
     kept = settings.directory() / "tokens.json"
     assert stat.S_IMODE(os.stat(kept).st_mode) == 0o600
     assert secret in settings.tokens().values()

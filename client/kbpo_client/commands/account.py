@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
@@ -13,11 +14,12 @@ from kbpo_client.commands.service import REFUSED, Service, end, json_option, ser
 
 
 @click.command()
-@click.option("--token", prompt="Token (from your account page)", hide_input=True)
+@click.option("--token", help="Else it is asked for, or read from what is piped in.")
 @json_option
 @service_of
-def login(service: Service, token: str, as_json: bool) -> None:
+def login(service: Service, token: str | None, as_json: bool) -> None:
     """Keep a token for this service, once it has been tried."""
+    token = token or _token_said()
     service.token, service.then = token.strip(), "Then run `kbpo login` again with it."
     with service.client() as client:
         client.submissions()
@@ -26,6 +28,16 @@ def login(service: Service, token: str, as_json: bool) -> None:
         show_json({"url": service.url, "kept_in": kept_in})
     else:
         click.echo(f"Kept in {kept_in}.")
+
+
+def _token_said() -> str:
+    """The token that a person types unseen, or the first line of what is piped in."""
+    if sys.stdin.isatty():
+        return str(click.prompt("Token (from your account page)", hide_input=True))
+    token = sys.stdin.readline().strip()
+    if not token:
+        raise click.UsageError("Which token? Say --token, or pipe it in.")
+    return token
 
 
 @click.command()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json as json_module
 import sys
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, cast
 
@@ -47,10 +48,17 @@ def show_rows(
         table(head, [line_of(row) for row in rows])
 
 
-def show_message(severity: str, line: int | None, text: str, code: str) -> None:
-    """Prints one message of a reader."""
-    where = f"line {line}: " if line else ""
-    click.echo(f"{severity:7}  {where}{text} [{code}]")
+def show_messages(messages: Iterable[dict[str, Any]]) -> None:
+    """Prints the messages of a reader, each thing once with the first line that has it."""
+    lines_of: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    for message in messages:
+        lines_of[message["severity"], message["text"], message["code"]].append(message["line"])
+    for (severity, text, code), lines in list(lines_of.items())[:SHOWN_MESSAGES]:
+        where = f"line {lines[0]}: " if lines[0] else ""
+        more = f" (and {len(lines) - 1:,} more lines)" if len(lines) > 1 else ""
+        click.echo(f"{severity:7}  {where}{text}{more} [{code}]")
+    if len(lines_of) > SHOWN_MESSAGES:
+        click.echo(f"… and {len(lines_of) - SHOWN_MESSAGES:,} more; --json has them.")
 
 
 def minute(moment: str) -> str:

@@ -50,7 +50,7 @@ def release(
 
 
 @click.command()
-@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("release", type=click.Path(path_type=Path, exists=True))
 @json_option
 def rescore(release: Path, as_json: bool) -> None:
     """Compute the board of RELEASE (a directory or its zip file) anew, offline, and compare.

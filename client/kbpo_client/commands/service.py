@@ -57,6 +57,8 @@ class Service:
         that is made there.
         """
         sentence = str(refusal).replace(ACCOUNT_PAGE, f"{ACCOUNT_PAGE}, {self.url}/account/")
+        if refusal.code == "same_file":
+            sentence = sentence.replace("Say so", "Say --again")
         return f"{sentence} {self.then}" if refusal.status == 401 else sentence
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import click
 
 from formats.messages import FormatError
-from kbpo_client.commands.printing import SHOWN_MESSAGES, progress, show_json, show_message
+from kbpo_client.commands.printing import progress, show_json, show_messages
 from kbpo_client.commands.service import ERRORS_IN_FILE, Service, end, json_option, service_of
 from kbpo_client.reading import Reading, read_run
 
@@ -36,25 +37,17 @@ def validate(file: Path, track: str | None, data: Path | None, as_json: bool) ->
 
 
 def show_reading(reading: Reading, as_json: bool) -> None:
-    """Prints the messages of a reader, the first ones in full, and what the file comes to."""
+    """Prints the messages of a reader in the order of the lines, and what the file comes to."""
+    messages = [
+        {name: getattr(message, name) for name in ("code", "severity", "line", "text")}
+        for message in sorted(reading.messages, key=attrgetter("line"))
+    ]
     if as_json:
-        summary = asdict(reading) | {"usable": reading.usable}
+        summary = asdict(reading) | {"usable": reading.usable, "messages": messages}
         summary[summary.pop("items")] = summary.pop("usable_items")
-        summary["messages"] = [
-            {
-                "code": message.code,
-                "severity": message.severity,
-                "line": message.line,
-                "text": message.text,
-            }
-            for message in reading.messages
-        ]
         show_json(summary)
         return
-    for message in reading.messages[:SHOWN_MESSAGES]:
-        show_message(message.severity, message.line, message.text, message.code)
-    if len(reading.messages) > SHOWN_MESSAGES:
-        click.echo(f"… and {len(reading.messages) - SHOWN_MESSAGES:,} more; --json has them.")
+    show_messages(messages)
     counts = (
         (reading.usable_items, reading.items.removesuffix("s")),
         (reading.errors, "error"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import defaultdict
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -12,11 +11,10 @@ import click
 
 from kbpo_client.client import Refused, Unreachable
 from kbpo_client.commands.printing import (
-    SHOWN_MESSAGES,
     minute,
     progress,
     show_json,
-    show_message,
+    show_messages,
     show_rows,
 )
 from kbpo_client.commands.service import REFUSED, Service, end, json_option, service_of
@@ -104,16 +102,8 @@ def problems(service: Service, number: int, as_json: bool) -> None:
     if as_json:
         show_json(noticed)
         return
-    lines_of: dict[tuple[str, str, str], list[int]] = defaultdict(list)
-    for problem in noticed:
-        kind = (problem["severity"], problem["text"], problem["code"])
-        lines_of[kind].append(problem["line"])
-    for (severity, text, code), lines in list(lines_of.items())[:SHOWN_MESSAGES]:
-        more = f" (and {len(lines) - 1:,} more lines)" if len(lines) > 1 else ""
-        show_message(severity, lines[0], f"{text}{more}", code)
-    if len(lines_of) > SHOWN_MESSAGES:
-        click.echo(f"… and {len(lines_of) - SHOWN_MESSAGES:,} more; --json has them.")
-    elif not noticed:
+    show_messages(noticed)
+    if not noticed:
         click.echo("Nothing was noticed.")
 
 
