@@ -416,11 +416,15 @@ class Client:
         answer = self._send("POST", f"submissions/{number}/confirm/", json=choices)
         return cast(Json, answer.json())
 
-    def order(self, number: int, half_width: str, order: int | None = None) -> Json:
+    def order(
+        self, number: int, half_width: str, order: int | None = None, made_at: str | None = None
+    ) -> Json:
         """Orders more judgments for a narrower interval."""
         choices: Json = {"half_width": half_width}
         if order is not None:
             choices["order"] = order
+        if made_at is not None:
+            choices["made_at"] = made_at
         answer = self._send("POST", f"submissions/{number}/order/", json=choices)
         return cast(Json, answer.json())
 

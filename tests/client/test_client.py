@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 from unittest.mock import Mock
 
+import click
 import httpx
 import kbpo_client
 import pandas
@@ -447,7 +448,7 @@ def test_a_judgment_is_disputed_from_python(live_server: Any, toy: Toy, judged: 
 
 
 def test_a_judgment_is_disputed_and_more_are_ordered_from_a_shell(
-    run: Run, toy: Toy, judged: Submission
+    run: Run, toy: Toy, judged: Submission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = told(run("errors", judged.pk, "--verdict", "all", "--json"))[0]["prediction"]
     stated = run("line", judged.pk, first)
@@ -460,8 +461,9 @@ def test_a_judgment_is_disputed_and_more_are_ordered_from_a_shell(
     assert ExpertCheck.objects.get(kind="dispute").note == "The text says the opposite."
     unknown = run("order", judged.pk, "--half-width", "0.02", input="y\n")
     assert unknown.exit_code == 1 and "?" not in unknown.output, "nobody knows the price"
-    plan = {"options": {"0.020": {"at_most": "1.20"}, "0.010": {"at_most": "4.80"}}}
-    judged.status = "scored"
+    steps = {"0.020": {"at_most": "1.20", "new": 8}, "0.010": {"at_most": "4.80", "new": 32}}
+    plan = {"options": steps}
+    judged.status, judged.plan = "scored", {"chosen": "0.030", "options": {}}
     judged.save()
     Further.objects.update_or_create(
         submission=judged,
@@ -473,6 +475,12 @@ def test_a_judgment_is_disputed_and_more_are_ordered_from_a_shell(
         refused = run("order", judged.pk, "--half-width", width, input="y\n")
         assert refused.exit_code == 1 and "?" not in refused.output
         assert "choose one of 0.020 (at most $1.20), 0.010" in refused.stderr
+    words = ("order", judged.pk, "--half-width", "0.02")
+    with monkeypatch.context() as patch:
+        patch.setattr(click, "confirm", lambda *_, **__: Further.objects.update(made_at=now()))
+        dearer = run(*words)
+    assert dearer.exit_code == 1 and "reckoned anew since you looked" in dearer.stderr
+    assert "reserved" in run(*words, input="y\n").output
     ordered = run("order", judged.pk, "--half-width", "0.999", "--yes")
     assert ordered.exit_code == 1 and ordered.output.endswith(".\n"), ordered.output
 

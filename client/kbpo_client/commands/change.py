@@ -83,13 +83,15 @@ def order(service: Service, number: int, half_width: str, yes: bool, as_json: bo
     with service.client() as client:
         submission = client.submission(number)
         further, name = submission["further"], submission["name"]
+        seen: dict[str, Any] = {}
         if not yes:
             if further is None:
                 end(_nothing_more(submission), REFUSED)
             price = _chosen(further, half_width)["at_most"]
             asked = f"Order more judgments of {name}, up to ±{half_width}, at most ${price}?"
             click.confirm(asked, abort=True, err=True)
-        ordered = client.order(number, half_width, (further or {}).get("order"))
+            seen = {"made_at": further["made_at"]}
+        ordered = client.order(number, half_width, (further or {}).get("order"), **seen)
     if as_json:
         show_json(ordered)
     else:

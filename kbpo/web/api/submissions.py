@@ -100,6 +100,10 @@ class OrderForm(Said):
     order = serializers.IntegerField(
         required=False, min_value=1, max_value=9999, help_text="Which order it is, from 1"
     )
+    made_at = serializers.DateTimeField(
+        required=False,
+        help_text="`made_at` of the offer that was looked at: one reckoned anew is refused",
+    )
 
 
 class ConfirmForm(Said):
@@ -466,6 +470,7 @@ class Order(APIView):
                 request.user,
                 half_width=f"{cleaned['half_width']:.3f}",
                 number=cleaned.get("order"),
+                made_at=cleaned.get("made_at"),
             )
         except CannotOrder as refusal:
             raise Refused(str(refusal), "cannot_order") from refusal
