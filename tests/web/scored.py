@@ -30,6 +30,8 @@ def make_board(toy: Toy, n: int) -> Evaluation:
             file_digest=str(at),
         )
         score(evaluation, row, 0.2 + 0.5 * at / n)
+        evaluation.settings.setdefault("standing", []).append(row.pk)
+    evaluation.save()
     return evaluation
 
 
