@@ -50,6 +50,7 @@ from kbpo.sampling.models import (
     Sample,
     SampleBatch,
 )
+from kbpo.sampling.verdicts import look_again
 from kbpo.scores.models import Score as Scoring
 from kbpo.scores.models import Scorer
 from kbpo.scores.read import scorers_of
@@ -273,6 +274,8 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     SampleBatch.objects.filter(submission__in=done, settled_at__isnull=True).update(
         settled_at=clock.now()
     )
+    for submission in done:
+        look_again(submission)
     newest = Label.objects.aggregate(Max("pk"))["pk__max"] or 0
     reckoned = _Reckoned.of(track)
     data, estimates = reckoned.data, reckoned.estimates

@@ -88,14 +88,19 @@ def look_for_leaks(submission: Submission) -> list[LeakTest]:
     leak_tests = _with_same_words(submission, leak_tests)
     LeakTest.objects.bulk_create(leak_tests)
     for row in found:
-        note(
-            "leak found",
-            submission.purpose,
-            after=f"as if it had seen submission:{row.earlier_id}",
-            why=in_words(row),
-            track=track.slug,
-        )
+        tell(row)
     return leak_tests
+
+
+def tell(row: LeakTest) -> None:
+    """Nothing; the log says what was found."""
+    note(
+        "leak found",
+        row.submission.purpose,
+        after=f"as if it had seen submission:{row.earlier_id}",
+        why=in_words(row),
+        track=row.submission.track.slug,
+    )
 
 
 def _with_same_words(submission: Submission, tests: list[LeakTest]) -> list[LeakTest]:
@@ -185,7 +190,7 @@ def _against(track: Track, submission: Submission) -> Iterator[tuple[int, Channe
     own = set(earlier(submission))
     if not set(systems) - own:
         return
-    judged = _Judged.of(track, read_pool(track, [*systems, submission.pk]), submission)
+    judged = Judged.of(track, read_pool(track, [*systems, submission.pk]), submission)
     for column, other in enumerate(systems):
         if other not in own:
             channel, test = judged.against(column)
@@ -194,7 +199,7 @@ def _against(track: Track, submission: Submission) -> Iterator[tuple[int, Channe
 
 
 @dataclass(frozen=True, eq=False)
-class _Judged:
+class Judged:
     """What was drawn on a track by a moment, of targets that the team of a run could not look up;
     the run is the pool's last column.
     """
@@ -210,7 +215,7 @@ class _Judged:
     """Column -> what its team could see, of runs whose teams had seen judgments"""
 
     @classmethod
-    def of(cls, track: Track, pool: Pool, submission: Submission) -> _Judged:
+    def of(cls, track: Track, pool: Pool, submission: Submission) -> Judged:
         disclosures = disclosed(pool)
         hidden = private(pool, disclosures)
         unseen = ~shown_to(pool, submission)
@@ -220,16 +225,16 @@ class _Judged:
         """Return the test against what was drawn of all that an earlier run predicts, for its team
         could see that: the one that speaks most clearly.
         """
-        predicting = self._predicted(column)
-        both = self._count(predicting & self._predicted(-1))
-        mine = self._count(predicting)
-        predicts, exposed = (mine > 0) & self.open, self._exposed(column)
+        predicting = self.predicted(column)
+        both = self.count(predicting & self.predicted(-1))
+        mine = self.count(predicting)
+        predicts, exposed = (mine > 0) & self.open, self.exposed(column)
         before, pi = self._thresholds(column, exposed)
         # Where nothing had been drawn, u is as likely to lie anywhere above.
         domain = predicts & (before <= self.pool.u)
         chance = (np.maximum(pi, before) - before) / np.where(before < 1, 1 - before, 1.0)
         predicted = both == mine
-        base = self._count(predicting & self._predicted(self._nearest)) > 0
+        base = self.count(predicting & self.predicted(self._nearest)) > 0
         stratum = base.astype(np.int64)
         sample = chance[domain], (self.pool.u < pi)[domain], predicted[domain]
         level = self._levels(predicting, mine, domain, chance)
@@ -273,9 +278,7 @@ class _Judged:
         pool = self.pool
         theirs = {kind: _column(pool.p[kind], column) for kind in self._said.weight}
         linked = kind_of(self.track).linked_otherwise(pool.systems[-1], pool.systems[column])
-        yield from self._said.beside(
-            self._predicted(column), theirs, np.isin(pool.instance, linked)
-        )
+        yield from self._said.beside(self.predicted(column), theirs, np.isin(pool.instance, linked))
 
     @cached_property
     def _said(self) -> Said:
@@ -286,12 +289,12 @@ class _Judged:
             subject=pool.subject,
             object=pool.object,
             relation=pool.stratum,
-            predicted=self._predicted(-1),
+            predicted=self.predicted(-1),
             confidence=_column(pool.confidence, -1),
             weight={kind: _column(pool.p[kind], -1) for kind in sorted(pool.p)},
         )
 
-    def _exposed(self, column: int) -> Bools:
+    def exposed(self, column: int) -> Bools:
         """(t,) the targets on which what an earlier run predicts may depend on who had been drawn:
         its team could see them; all of them, if the run was made from others' answers.
         """
@@ -322,7 +325,7 @@ class _Judged:
         seen = self.second.get(column)
         return seen.history.when if seen is not None and seen.history is not None else None
 
-    def _predicted(self, column: int) -> Bools:
+    def predicted(self, column: int) -> Bools:
         """(u,) whether a run predicts each instance."""
         return np.asarray(self._member[:, column] > 0)
 
@@ -330,7 +333,7 @@ class _Judged:
     def _member(self) -> Floats:
         return np.asarray(self.pool.member.toarray())
 
-    def _count(self, instances: Bools) -> Ids:
+    def count(self, instances: Bools) -> Ids:
         """(t,) how many of some instances each target has."""
         counts = np.bincount(self.pool.target[instances], minlength=self.pool.target_id.size)
         return counts.astype(np.int64)
@@ -392,25 +395,25 @@ class _Judged:
         free[[column for column in self.second if column < free.size]] = False
         return np.asarray((self._member[:, :-1][:, free] > 0).sum(axis=1))
 
-    def _batches_after(self, column: int, exposed: Bools) -> list[_Batch]:
+    def _batches_after(self, column: int, exposed: Bools) -> list[Batch]:
         """Each batch of draws with replacement, without what depended on it of an earlier run."""
         decided_at = self._decided(column)
         if decided_at is None:
-            return self._batches
+            return self.batches
         return [
             batch if batch.drawn_at > decided_at else batch.without(exposed)
-            for batch in self._batches
+            for batch in self.batches
         ]
 
     @cached_property
-    def _batches(self) -> list[_Batch]:
+    def batches(self) -> list[Batch]:
         pool = self.pool
         sample_batches = SampleBatch.objects.filter(
             submission__in=pool.systems, submission__track=self.track, design="iid"
         ).filter(drawn_at__lte=self.when)
         batches = []
-        for pk, kind, owner, drawn_at in sample_batches.order_by("pk").values_list(
-            "pk", "distribution__kind", "submission_id", "drawn_at"
+        for pk, kind, owner, drawn_at, settled_at in sample_batches.order_by("pk").values_list(
+            "pk", "distribution__kind", "submission_id", "drawn_at", "settled_at"
         ):
             hidden = np.isin(pool.target_id, self.hidden.get(owner, []))
             p = pool.by_target(kind)[:, [pool.systems.index(owner)]].toarray().ravel()
@@ -418,7 +421,7 @@ class _Judged:
             samples = Sample.objects.filter(batch=pk, target__in=pool.target_id[~hidden].tolist())
             for target, times in samples.values_list("target_id", "multiplicity"):
                 drawn[np.searchsorted(pool.target_id, target)] += times
-            batches.append(_Batch(drawn_at, p * ~hidden, drawn))
+            batches.append(Batch(drawn_at, settled_at is not None, p * ~hidden, drawn))
         return batches
 
 
@@ -439,7 +442,7 @@ class _Drawn:
     """(t,) with this probability"""
     drawn: Bools
     """(t,) it was"""
-    batches: list[_Batch]
+    batches: list[Batch]
 
     def test(self, among: Bools, says: Bools, *, stratum: Ids | None = None) -> ShareTest:
         """Return the exact test of what a run says of some targets (t,)."""
@@ -495,16 +498,18 @@ def _best(tests: list[tuple[str, ShareTest]], number: int) -> tuple[str, ShareTe
     return name, replace(test, p_value=min(1.0, max(number, 1) * test.p_value))
 
 
-class _Batch(NamedTuple):
+class Batch(NamedTuple):
     """A batch of draws with replacement; 0 where nothing was a sample."""
 
     drawn_at: datetime
+    is_settled: bool
+    """All that it drew has an answer, or was given up"""
     p: Floats
     """(t,) the probability that a draw falls on each target"""
     drawn: Ids
     """(t,) how often it did"""
 
-    def without(self, targets: Bools) -> _Batch:
+    def without(self, targets: Bools) -> Batch:
         """Return the same of other targets alone."""
         return self._replace(p=self.p * ~targets, drawn=self.drawn * ~targets)
 
@@ -520,7 +525,7 @@ class _Draws(NamedTuple):
     """(k,) the level of what was drawn"""
 
 
-def _draws(batches: list[_Batch], domain: Bools, predicted: Bools, level: Ids) -> _Draws:
+def _draws(batches: list[Batch], domain: Bools, predicted: Bools, level: Ids) -> _Draws:
     """Return the draws with replacement that fell into the domain, level by level."""
     chances, hits, of_level = [np.zeros(0)], [np.zeros(0, dtype=np.bool_)], [level[:0]]
     for batch in batches:

@@ -211,10 +211,11 @@ class LeakTest(models.Model):
     """A run against what was judged for an earlier one by the moment when it was confirmed: does it
     predict of that sample what chance would have it, or had somebody read the answers?
 
-    Made once, before the run's own sample is drawn. `seen`: it is scored as one that saw them, for
-    good, since its sample is drawn accordingly; lifted, what it predicts is believed again by the
-    model, and later runs of its team are free of it. Texts that are the same word for word are no
-    sign of that, but count alike (`Channel.SAME`); the model believes them.
+    Made before the run's own sample is drawn, and by what is right of it whenever a stage of it has
+    ended (`Channel.RIGHT`). `seen`: it is scored as one that saw them, for good, since its sample
+    is drawn accordingly; lifted, what it predicts is believed again by the model, and
+    later runs of its team are free of it. Texts that are the same word for word are no sign of
+    that, but count alike (`Channel.SAME`); the model believes them.
     """
 
     class Channel(models.TextChoices):
@@ -229,6 +230,7 @@ class LeakTest(models.Model):
         TARGET = "target", "it says more else of the same target for"
         WEIGHED = "weighed", "it gives more weight to"
         LINKED = "linked", "it links otherwise in"
+        RIGHT = "right", "it is right in"
         SAME = "same", "it repeats word for word"
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="leak_tests")

@@ -185,6 +185,10 @@ class Replay:
     def judge(self, row: Submission) -> Submission:
         """The submission on the board: confirmed, drawn and judged in stages until it is enough."""
         confirm(row, self.toy.users["Admin"])
+        return self.until_scored(row)
+
+    def until_scored(self, row: Submission) -> Submission:
+        """The confirmed submission on the board: drawn and judged in stages until it is enough."""
         for _ in range(12):
             self.stage(row)
             if row.status == "scored":

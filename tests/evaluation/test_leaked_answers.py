@@ -544,3 +544,39 @@ def test_it_is_told_on_the_desk_and_to_the_team_and_an_admin_decides(
     client.force_login(toy.users["Tim"])
     page = client.get(reverse("submission", args=[row.pk])).content.decode()
     assert "found no fault" in page
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("design", ["poisson", pytest.param("iid", marks=pytest.mark.soak)])
+def test_who_hides_what_was_read_is_found_by_what_is_judged_since(toy: Toy, design: str) -> None:
+    """Alone on the board with the run that it was read from, as much deleted blindly: its draws say
+    nothing, its answers do.
+    """
+    world, first = Replay.judged(toy, N, SHARE, design=design)
+    wrong, right = world.known_wrong(), known_right(world)
+    unknown = sorted(set(EVERYTHING) - wrong - right)
+    share = len(wrong) / (len(wrong) + len(right))
+    blindly = set(
+        np.random.default_rng(6)
+        .choice(unknown, round(share * len(unknown)), replace=False)
+        .tolist()
+    )
+    kept = sorted(set(EVERYTHING) - wrong - blindly)
+    row = world.upload("Neural", kept)
+    confirm(row, toy.users["Tim"])
+    draw.tick()
+    assert not row.leak_tests.get().seen
+    row.refresh_from_db()
+    world.until_scored(row)
+    found = row.leak_tests.get()
+    assert found.seen and found.channel == LeakTest.Channel.RIGHT and found.earlier == first
+    print(
+        in_words(found),
+        row.batches.count(),
+        world.number(row),
+        world.truth(kept),
+        world.number(first),
+        world.truth(EVERYTHING),
+    )
+    assert honest(world.number(row), world.truth(kept))
+    assert honest(world.number(first), world.truth(EVERYTHING))

@@ -47,6 +47,10 @@ LOWEST = 1e-9
 """Share of a goal at which all is asked."""
 CERTAIN = 1e-6
 """A threshold that is below 1 by so little is as good as 1."""
+CHECK = 12.0
+"""Expected answers, at least, of a run's own among what others had asked: it is not scored by such
+alone as were out before it came, from which it may have been made (`kbpo.sampling.verdicts`).
+"""
 PRICED_AIM = 0.8
 """What 'at most' allows for: a plan misses in a quarter to a third of arrivals, and then asks
 for more."""
@@ -139,8 +143,21 @@ def _goal(submission: Submission, state: State) -> float:
     target = target_variance(submission, submission.plan["chosen"])
     realised, done = Realised.of(last_batch(submission)), _stages(submission)
     if not submission.orders and not done:
-        return target if state.planned <= target else FIRST * target
+        return _with_check(state, target if state.planned <= target else FIRST * target)
     return state.aim(target, realised, most=FIRST if done else BOLD)
+
+
+def _with_check(state: State, goal: float) -> float:
+    """The variance, or a smaller one for which enough is asked anew among what others had asked."""
+    wanted = min(CHECK, state.anew(np.ones(state.target_id.size)))
+    if state.anew(state.raised(goal)) >= wanted:
+        return goal
+    low, high = goal * 1e-6, goal
+    for _ in range(24):
+        middle = float(np.sqrt(low * high))
+        enough = state.anew(state.raised(middle)) >= wanted
+        low, high = (middle, high) if enough else (low, middle)
+    return low
 
 
 def _stages(submission: Submission) -> int:

@@ -139,6 +139,15 @@ class State:
         raised = np.where(wanted > self.chance, np.clip(alone, self.start, 1.0), self.start)
         return self.disclosed.raised(raised, self.old) if self.disclosed else raised
 
+    def anew(self, pi: Floats) -> float:
+        """How many targets (expected) thresholds ask anew of those that others had asked with some
+        probability, and the team could not see.
+        """
+        others = self.old > 0
+        if self.disclosed:
+            others &= ~self.disclosed.known
+        return float((pi - self.old)[others].sum())
+
     def alone(self, multiplier: float) -> Floats:
         """What (per target) the submission would ask by itself with a λ, whatever was asked before.
         Of what its team had seen judged nothing: that is certain.

@@ -1,0 +1,158 @@
+"""Tests a run, whenever a stage of it has ended, by what was judged right of it: before its team
+decided on it, and since.
+
+Who reads the answers and leaves out what is wrong can leave out as much blindly beside it, and then
+predicts of each sample what chance would have it (`kbpo.sampling.leaks` finds nothing). But of what
+was judged it kept what is right, and what is judged later tells how much is right of the rest. Of a
+target that is judged by now it is chance, with known probabilities, whether it already was judged
+then: π then / π now. What is right by now cannot depend on that, unless somebody looked.
+
+That needs answers that were not there before. So each run asks a few among the targets that others
+had brought in (`kbpo.sampling.designs.poisson.CHECK`): none is scored by such answers alone as were
+out before it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+import numpy as np
+
+from estimators.leaks import ShareTest, holm, share_test
+from kbpo import clock
+from kbpo.inclusion.disclosure import decided, earlier
+from kbpo.inclusion.thresholds import thresholds
+from kbpo.pool.pool import read_pool
+from kbpo.sampling.leaks import LEVEL, Batch, Judged, tell
+from kbpo.sampling.models import LeakTest
+from kbpo.submissions.models import Submission
+from kbpo.tracks.registry import kind_of
+from scoring.arrays import Bools, Floats, Ids
+
+
+def look_again(submission: Submission) -> list[LeakTest]:
+    """The tests of a run one of whose stages has just ended in which it shows that the answers to
+    an earlier run were read; they are kept, and told.
+
+    It is looked after each stage, and what is found at the k-th counts 2ᵏ times: together they
+    raise no more false alarms than one look would.
+    """
+    test_of = dict(_against(submission))
+    looks = submission.batches.filter(settled_at__isnull=False).count()
+    adjusted = np.minimum(1.0, 2.0**looks * holm([test.p_value for test in test_of.values()]))
+    found = []
+    for (other, test), p in zip(test_of.items(), adjusted.tolist(), strict=True):
+        if p > LEVEL or submission.leak_tests.filter(earlier=other, lifted=True).exists():
+            continue
+        row, _ = LeakTest.objects.update_or_create(
+            submission=submission,
+            earlier_id=other,
+            defaults={
+                "size": test.size,
+                "predicted": test.predicted,
+                "expected": test.expected,
+                "p_value": test.p_value,
+                "adjusted": p,
+                "of_unlikely": False,
+                "channel": LeakTest.Channel.RIGHT,
+                "seen": True,
+                "tested_at": clock.now(),
+                "decided_at": None,
+            },
+        )
+        tell(row)
+        found.append(row)
+    return found
+
+
+def _against(submission: Submission) -> Iterator[tuple[int, ShareTest]]:
+    """Each earlier run of the track that tells something, with its test."""
+    when, own = decided(submission), set(earlier(submission))
+    sampled = Submission.objects.filter(track=submission.track, sampled_at__lte=when)
+    systems = list(sampled.exclude(pk=submission.pk).order_by("pk").values_list("pk", flat=True))
+    if not set(systems) - own:
+        return
+    pool = read_pool(submission.track, [*systems, submission.pk])
+    verdicts = _Verdicts(Judged.of(submission.track, pool, submission))
+    for column, other in enumerate(systems):
+        test = verdicts.against(column) if other not in own else None
+        if test is not None and test.size:
+            yield other, test
+
+
+@dataclass(frozen=True, eq=False)
+class _Verdicts:
+    """What is judged of a run, and when it came in; the run is the pool's last column."""
+
+    then: Judged
+    """What had been drawn when its team decided"""
+
+    def against(self, column: int) -> ShareTest:
+        """Return the test by the targets that an earlier run predicts, too."""
+        then = self.then
+        mine, theirs = then.count(then.predicted(-1)), then.count(then.predicted(column))
+        # What its team still predicts of what it saw judged is right the oftener.
+        chance = (mine > 0) & (theirs > 0) & then.open & ~then.exposed(column)
+        known = chance & ~np.isnan(self._right)
+        right = np.zeros(mine.size, dtype=np.bool_)
+        if known.any():
+            right[known] = self._right[known] > self._right[known].mean()
+        at, before, was_before = self._came_in(known)
+        return share_test(before, was_before, right[at])
+
+    def _came_in(self, known: Bools) -> tuple[Ids, Floats, Bools]:
+        """(k,) each target among some that is asked by now, and each draw of one: which it is, the
+        probability that it was asked by then, and whether it was.
+        """
+        pi_then, pi_now = self._thresholds
+        u, batches = self.then.pool.u, self._batches
+        asked = np.flatnonzero(known & (u < pi_now))
+        places, chances, came = (
+            [asked],
+            [pi_then[asked] / pi_now[asked]],
+            [u[asked] < pi_then[asked]],
+        )
+        expected = [
+            sum((batch.drawn.sum() * batch.p for batch in some), np.zeros(u.size))
+            for some in batches
+        ]
+        share = expected[0] / np.maximum(expected[0] + expected[1], np.finfo(float).tiny)
+        for is_before, some in zip((True, False), batches, strict=True):
+            for batch in some:
+                drawn = np.repeat(np.flatnonzero(known), batch.drawn[known])
+                places.append(drawn)
+                chances.append(share[drawn])
+                came.append(np.full(drawn.size, is_before))
+        return np.concatenate(places), np.concatenate(chances), np.concatenate(came)
+
+    @cached_property
+    def _right(self) -> Floats:
+        """(t,) how right what the run predicts of each target was judged, in [0, 1]; NaN: not
+        known.
+        """
+        then = self.then
+        own = np.flatnonzero(then.predicted(-1))
+        verdicts = kind_of(then.track).judge(then.pool.instance[own], then.pool.systems[-1:])
+        value, target = verdicts[then.track.criterion][:, 0], then.pool.target[own]
+        total = np.bincount(target, weights=value, minlength=then.pool.target_id.size)
+        return np.asarray(total / np.maximum(np.bincount(target, minlength=total.size), 1))
+
+    @cached_property
+    def _thresholds(self) -> tuple[Floats, Floats]:
+        """(t,) what has been asked by now, u below it: by batches from before, and by all."""
+        then = self.then
+        settled = partial(
+            thresholds, then.track, then.pool.target_id, private=then.hidden, settled=True
+        )
+        return settled(until=then.when), settled()
+
+    @cached_property
+    def _batches(self) -> tuple[list[Batch], list[Batch]]:
+        """The settled batches of draws with replacement from before, and those since."""
+        settled = [
+            batch for batch in replace(self.then, when=clock.now()).batches if batch.is_settled
+        ]
+        before = [batch for batch in settled if batch.drawn_at <= self.then.when]
+        return before, [batch for batch in settled if batch.drawn_at > self.then.when]
