@@ -22,7 +22,7 @@ from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.designs import design_of, poisson
 from kbpo.sampling.designs.base import Realised, target_variance
-from kbpo.sampling.designs.poisson import FIRST, Plan, _affordable, _goal
+from kbpo.sampling.designs.poisson import CHECK, FIRST, Plan, _affordable, _goal
 from kbpo.sampling.designs.state import State
 from kbpo.sampling.guess import VERSION, Lesson
 from kbpo.sampling.models import Sample, Threshold
@@ -290,9 +290,20 @@ def test_who_cannot_pay_its_part_is_planned_after_the_others(
     assert told[1].settings["why"] == "target" and told[0].size <= 3
 
 
-def test_what_others_judgments_settle_is_no_stage_of_its_own(toy: Toy) -> None:
+def test_of_what_others_judgments_settle_a_few_are_asked_anew(toy: Toy) -> None:
+    """They may be what it was made from."""
     world, _ = Replay.judged(toy, N, 0.5)
-    row = world.upload("Neural", range(N))
+    row = world.judge(world.upload("Neural", range(N)))
+    [batch] = row.batches.all()
+    assert 0 < batch.size <= 2 * CHECK
+    assert (row.status, row.stage_reason) == ("scored", "target")
+
+
+def test_where_all_is_judged_there_is_no_stage(toy: Toy) -> None:
+    world = Replay.of(toy, 6, 0.5)
+    world.judge(world.upload("Patterns", range(6)))
+    assert set(world.target) == set(Sample.objects.values_list("target", flat=True))
+    row = world.upload("Neural", range(6))
     confirm(row, toy.users["Admin"])
     assert draw.tick() == 1
     evaluate(toy.track, finished(toy.track))

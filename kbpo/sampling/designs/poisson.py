@@ -143,21 +143,13 @@ def _goal(submission: Submission, state: State) -> float:
     target = target_variance(submission, submission.plan["chosen"])
     realised, done = Realised.of(last_batch(submission)), _stages(submission)
     if not submission.orders and not done:
-        return _with_check(state, target if state.planned <= target else FIRST * target)
+        return target if state.planned <= target else FIRST * target
     return state.aim(target, realised, most=FIRST if done else BOLD)
 
 
-def _with_check(state: State, goal: float) -> float:
-    """The variance, or a smaller one for which enough is asked anew among what others had asked."""
-    wanted = min(CHECK, state.anew(np.ones(state.target_id.size)))
-    if state.anew(state.raised(goal)) >= wanted:
-        return goal
-    low, high = goal * 1e-6, goal
-    for _ in range(24):
-        middle = float(np.sqrt(low * high))
-        enough = state.anew(state.raised(middle)) >= wanted
-        low, high = (middle, high) if enough else (low, middle)
-    return low
+def _checked(submission: Submission, state: State, pi: Floats) -> Floats:
+    """The thresholds of a stage; if it is the first one, raised so that enough is asked anew."""
+    return pi if submission.orders or _stages(submission) else state.asked_anew(pi, CHECK)
 
 
 def _stages(submission: Submission) -> int:
@@ -292,7 +284,8 @@ def fill_together(plans: Sequence[Plan]) -> None:
     jointly = multipliers_together(variances, goals, alone, squares.sum(axis=1))
     wanted, highest = raised(jointly), np.zeros(target_ids.size)
     for plan, place in zip(plans, places, strict=True):
-        own = plan.state.thresholds(np.maximum(plan.state.chance, wanted[place]))
+        filled = plan.state.thresholds(np.maximum(plan.state.chance, wanted[place]))
+        own = _checked(plan.submission, plan.state, filled)
         highest[place] = np.maximum(highest[place], own)
     needs = np.zeros(squares.shape)
     for row, (plan, place) in enumerate(zip(plans, places, strict=True)):
@@ -330,7 +323,7 @@ def _affordable(submission: Submission, state: State, goal: float) -> tuple[Floa
     variance that they plan for; and which of the two it is.
     """
     can = _questions_paid_for(submission)
-    pi = state.raised(goal)
+    pi = _checked(submission, state, state.raised(goal))
     if len(state.new(state.asked(pi))) <= can:
         return pi, goal, "target"
     low, high = goal, max(goal * 1e4, 1.0)

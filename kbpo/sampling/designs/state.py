@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 from django.db.models import Q
+from scipy.optimize import brentq
 
 from estimators.model import expected_error
 from estimators.poisson import multiplier, next_goal, planned_variance, water_fill
@@ -139,14 +140,27 @@ class State:
         raised = np.where(wanted > self.chance, np.clip(alone, self.start, 1.0), self.start)
         return self.disclosed.raised(raised, self.old) if self.disclosed else raised
 
-    def anew(self, pi: Floats) -> float:
-        """How many targets (expected) thresholds ask anew of those that others had asked with some
-        probability, and the team could not see.
+    def asked_anew(self, pi: Floats, least: float) -> Floats:
+        """Thresholds (per target) raised until so many targets (expected) are asked anew, of those
+        that others had asked with some probability and the team could not see; or all of these.
         """
         others = self.old > 0
         if self.disclosed:
             others &= ~self.disclosed.known
-        return float((pi - self.old)[others].sum())
+        size = self.size
+
+        def raised(multiplier: float) -> Floats:
+            return np.where(others, np.maximum(pi, np.minimum(1.0, multiplier * size)), pi)
+
+        def missing(multiplier: float) -> float:
+            return least - float((raised(multiplier) - self.old)[others].sum())
+
+        if missing(0.0) <= 0:
+            return pi
+        most = 1 / float(size[others & (size > 0)].min(initial=1.0))
+        if missing(most) >= 0:
+            return raised(most)
+        return raised(float(brentq(missing, 0.0, most, xtol=1e-9 * most)))
 
     def alone(self, multiplier: float) -> Floats:
         """What (per target) the submission would ask by itself with a λ, whatever was asked before.
