@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import binom
+from scipy.stats import binom, rankdata
 
 from estimators import checks
 from estimators.checks import FloatArray
@@ -27,6 +27,8 @@ CUTS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95)
 """Quantiles of what a run says in numbers at which `clearest_splits` cuts"""
 CLEAREST = 3
 """How many splits `clearest_splits` returns: the first look is rough"""
+GRADES = 8
+"""Into how many grades `amount_test` puts documents by how much is said in them"""
 NOTHING = 1e-20
 """What is rarer adds nothing to a p-value that anybody asks for."""
 
@@ -329,6 +331,60 @@ def document_test(
         p_values += _two_sided(_sum_law(fewer, n), int(fewer[chosen].sum()))
     least = min(1.0, len(p_values) * min(p_values)) if p_values else 1.0
     return ShareTest(size, n_predicted, expected, least)
+
+
+def amount_test(amount: ArrayLike, drawn: ArrayLike) -> ShareTest:
+    """Return the exact test of how much a run says in documents that were drawn uniformly, against
+    how much it says in the others.
+
+    Somebody who knows which documents were read, and finds by himself what is true there, copies no
+    answer, and yet says more in these than elsewhere. What is said in a document counts by its rank
+    in ``GRADES`` grades, 0 where nothing is said, so that few long documents decide nothing.
+
+    Parameters
+    ----------
+    amount : (n,) array
+        How much the run says in each document, not negative; in any unit.
+    drawn : (n,) boolean array
+        Whether the document was drawn.
+
+    Returns
+    -------
+    ShareTest
+        ``size`` counts drawn documents, ``predicted`` and ``expected`` are what is said in them, in
+        the unit of ``amount`` and rounded; p = 1 where these can tell nothing.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, or an amount is negative.
+
+    Examples
+    --------
+    Of twelve documents four were read, and a run says something in just these:
+
+    >>> import numpy as np
+    >>> read = np.arange(12) < 4
+    >>> found = amount_test(3 * read, read)
+    >>> found.size, found.predicted, found.expected, round(found.p_value, 4)
+    (4, 12, 4.0, 0.004)
+    """
+    said, is_drawn = np.asarray(amount, dtype=np.float64), np.asarray(drawn, dtype=np.bool_)
+    if said.shape != is_drawn.shape or said.ndim != 1:
+        raise ValueError("amount and drawn must have as many entries")
+    if (said < 0).any():
+        raise ValueError("amount must not be negative")
+    n = int(is_drawn.sum())
+    grade = np.zeros(said.size, dtype=np.int64)
+    if (some := said > 0).any():
+        below = rankdata(said[some], method="average") / some.sum()
+        grade[some] = np.ceil(GRADES * below).astype(np.int64)
+    p_values = (
+        _two_sided(_sum_law(grade, n), int(grade[is_drawn].sum())) if 0 < n < said.size else []
+    )
+    expected = n / max(said.size, 1) * float(said.sum())
+    predicted = round(float(said[is_drawn].sum()))
+    return ShareTest(n, predicted, expected, min(p_values, default=1.0))
 
 
 class Channel(NamedTuple):

@@ -24,7 +24,7 @@ from kbpo.instances.models import Label
 from kbpo.pool.overlap import overlaps
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.guess import Lesson, guess_of, one_verdict
-from kbpo.sampling.models import Sample
+from kbpo.sampling.models import LeakTest, Sample
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
@@ -149,7 +149,8 @@ def _pending(
 def _entered(systems: list[int]) -> list[int]:
     """Those of the sampled submissions of a track whose facts recall counts: of whose settled
     batches at least half got an answer, whether or not they were withdrawn since; all of them, as
-    long as there is none.
+    long as there is none. None that seems to know which documents were read: what it finds in these
+    says nothing of what it finds elsewhere.
 
     Before that how many of its facts are true would be the model's guess: it would move
     everybody's recall, for good if the submission is then withdrawn, or its questions are given up.
@@ -163,7 +164,14 @@ def _entered(systems: list[int]) -> list[int]:
         known=Count("target", distinct=True, filter=Q(answered=True)),
     )
     entered = {system for system, n, known in asked if 2 * known >= n}
-    return [system for system in systems if system in entered or not entered]
+    chose = set(
+        LeakTest.objects.filter(
+            submission__in=systems, channel=LeakTest.Channel.DOCUMENTS, seen=True, lifted=False
+        ).values_list("submission", flat=True)
+    )
+    return [
+        system for system in systems if system not in chose and (system in entered or not entered)
+    ]
 
 
 def _drawn(track: Track) -> dict[int, list[int]]:

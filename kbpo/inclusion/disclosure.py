@@ -170,6 +170,13 @@ class Decision:
         )
         return set(drawn.values_list("batch__submission", flat=True))
 
+    def shows_documents(self) -> bool:
+        """Whether the run says so much more, or less, in documents that were read that its team
+        seems to have known them.
+        """
+        of_documents = LeakTest.Channel.DOCUMENTS
+        return self.submission.leak_tests.filter(channel=of_documents, seen=True).exists()
+
     def planned_before(self) -> bool:
         """Whether the team had another submission by then of which it was told anything, if only
         what it would cost.
@@ -195,11 +202,12 @@ class Decision:
         them: a judgment that it could see, or a document that was put before one of its people.
 
         Or what a plan tells of them: a draft that predicts things of one document alone is told how
-        many are judged there.
+        many are judged there. Or if what it says shows that it knows them.
         """
         if not documents:
             return []
-        if targets_seen.any() or _has_document(self.asked_about) or self.planned_before():
+        told = targets_seen.any() or _has_document(self.asked_about)
+        if told or self.planned_before() or self.shows_documents():
             return annotated_by(self.submission.track, documents, self.when)
         return []
 

@@ -17,7 +17,7 @@ the same way, and its p-value taken as often as there are splits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from estimators.leaks import (
     Channel,
     ShareTest,
+    amount_test,
     clearest_splits,
     contrast_test,
     document_test,
@@ -65,25 +66,26 @@ def look_for_leaks(submission: Submission) -> list[LeakTest]:
     """
     track = submission.track
     beside = Track.objects.filter(corpus=track.corpus_id, kind=track.kind).order_by("pk")
-    test_of = {
-        other: test for beside_track in beside for other, test in _against(beside_track, submission)
-    }
-    adjusted = holm([share_test.p_value for _, share_test in test_of.values()])
-    leak_tests = [
-        LeakTest(
+    tests = [test for beside_track in beside for test in _against(beside_track, submission)]
+    adjusted = holm([test.p_value for _, _, test in tests]).tolist()
+    row_of = dict[int, LeakTest]()
+    for (other, channel, test), p in zip(tests, adjusted, strict=True):
+        row = LeakTest(
             submission=submission,
             earlier_id=other,
-            size=share_test.size,
-            predicted=share_test.predicted,
-            expected=share_test.expected,
-            p_value=share_test.p_value,
-            adjusted=float(p),
-            of_unlikely=share_test.of_unlikely,
+            size=test.size,
+            predicted=test.predicted,
+            expected=test.expected,
+            p_value=test.p_value,
+            adjusted=p,
+            of_unlikely=test.of_unlikely,
             channel=channel,
-            seen=bool(p <= LEVEL),
+            seen=p <= LEVEL,
         )
-        for (other, (channel, share_test)), p in zip(test_of.items(), adjusted, strict=True)
-    ]
+        before = row_of.setdefault(other, row)
+        if p < before.adjusted:
+            row_of[other] = row
+    leak_tests = list(row_of.values())
     found = [row for row in leak_tests if row.seen]
     leak_tests = _with_same_words(submission, leak_tests)
     LeakTest.objects.bulk_create(leak_tests)
@@ -151,6 +153,12 @@ def _same_words(submission: Submission) -> dict[int, int]:
 
 def in_words(row: LeakTest) -> str:
     """What was found, in a sentence."""
+    if row.channel == LeakTest.Channel.DOCUMENTS:
+        return (
+            f"In the {row.size} documents that were read {row.get_channel_display()}"
+            f" {row.predicted} times, where {row.expected:.0f} were to be expected of a run that"
+            f" was made without knowing which they are: {odds(row.adjusted)}."
+        )
     which = " to what few other runs predict" if row.of_unlikely else ""
     return (
         f"Of {row.size} judged answers{which} {row.get_channel_display()} {row.predicted}, where"
@@ -182,20 +190,26 @@ ChannelTest: TypeAlias = tuple[str, ShareTest]
 """A channel of `LeakTest`, and a test of what a run says by it"""
 
 
-def _against(track: Track, submission: Submission) -> Iterator[tuple[int, ChannelTest]]:
-    """Each earlier run of a track that tells something, with its test."""
+def _against(track: Track, submission: Submission) -> Iterator[tuple[int, str, ShareTest]]:
+    """Each earlier run of a track that tells something, with a channel and its test. What is said
+    in documents that were read is held against the one that says most there.
+    """
     when = decided(submission)
     sampled = Submission.objects.filter(track=track, sampled_at__lte=when).exclude(pk=submission.pk)
     systems = list(sampled.order_by("pk").values_list("pk", flat=True))
     own = set(earlier(submission))
-    if not set(systems) - own:
+    if not systems:
         return
     judged = Judged.of(track, read_pool(track, [*systems, submission.pk]), submission)
     for column, other in enumerate(systems):
         if other not in own:
             channel, test = judged.against(column)
             if test.size:
-                yield other, (channel, test)
+                yield other, channel, test
+    others = [column for column, other in enumerate(systems) if other not in own]
+    amount, column = judged.in_documents(others or range(len(systems)))
+    if amount.size:
+        yield systems[column], LeakTest.Channel.DOCUMENTS.value, amount
 
 
 @dataclass(frozen=True, eq=False)
@@ -375,6 +389,31 @@ class Judged:
             for documents in (uniform, drawn_before)
         )
         return document, read, before
+
+    def in_documents(self, columns: Sequence[int]) -> tuple[ShareTest, int]:
+        """Return the test of how much the run says in the documents that were drawn to be read
+        whole, and of how much that none says which depends on no judgment; and which of some
+        earlier runs says most there.
+
+        What people marked in a document anybody can find who knows that it was read. A team that
+        could see judgments may know it, and leave out there what is wrong: of its runs only is
+        tested whether they say more there that is new.
+        """
+        _, read, _ = self._documents(columns[0])
+        is_read = read[self.pool.target]
+        free = [c for c in range(self._member.shape[1] - 1) if c not in self.second]
+        mine, beside = self.predicted(-1), (self._member[:, free] > 0).any(axis=1)
+        row = np.unique(self.pool.document[mine | beside], return_inverse=True)[1]
+        drawn = np.bincount(row, weights=is_read[mine | beside]) > 0
+        amounts = [
+            np.bincount(row, weights=said[mine | beside], minlength=drawn.size)
+            for said in (mine, mine & ~beside)
+        ]
+        most = max(columns, key=lambda c: int((self.predicted(c) & is_read).sum()))
+        in_all, new = (amount_test(amount, drawn) for amount in amounts)
+        if self.open.all():
+            return either(in_all, new), most
+        return new if new.predicted > new.expected else ShareTest(0, 0, 0.0, 1.0), most
 
     def _levels(self, predicting: Bools, mine: Ids, domain: Bools, chance: Floats) -> Ids:
         """(t,) how likely what an earlier run predicts is right, as a level: by how many other runs

@@ -231,6 +231,7 @@ class LeakTest(models.Model):
         WEIGHED = "weighed", "it gives more weight to"
         LINKED = "linked", "it links otherwise in"
         RIGHT = "right", "it is right in"
+        DOCUMENTS = "documents", "it says something"
         SAME = "same", "it repeats word for word"
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="leak_tests")

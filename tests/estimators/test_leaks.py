@@ -9,6 +9,7 @@ import pytest
 
 from estimators.leaks import (
     Channel,
+    amount_test,
     clearest_splits,
     contrast_test,
     document_test,
@@ -202,6 +203,33 @@ def test_who_deletes_or_adds_what_was_read_in_documents_is_found_and_who_did_not
     assert document_test(document, read, of_another, stratum=base).p_value < 1e-6
     with pytest.raises(ValueError, match="for all of its targets or for none"):
         document_test([0, 0], [True, False], [True, True])
+
+
+@pytest.mark.parametrize(
+    "amount", [[0, 0, 0, 1, 1, 2, 5, 9, 30], [1, 1, 1, 1, 0, 0, 0, 0, 0], [2] * 9]
+)
+def test_over_all_draws_of_documents_no_p_value_of_an_amount_is_too_small(
+    amount: list[int],
+) -> None:
+    found = [amount_test(amount, np.isin(np.arange(9), some)) for some in combinations(range(9), 4)]
+    never_more_often([(1 / 126, test.p_value) for test in found])
+    expected = np.mean([test.predicted for test in found])
+    assert found[0].expected == pytest.approx(expected) and found[0].size == 4
+
+
+def test_who_says_more_where_documents_were_read_is_found_and_who_does_not_is_not() -> None:
+    rng = np.random.default_rng(4)
+    said = rng.poisson(6, 300) * rng.integers(1, 5, 300)
+    read = np.isin(np.arange(300), rng.choice(300, 40, replace=False))
+    assert amount_test(said, read).p_value > 0.01
+    assert amount_test(said + 15 * read, read).p_value < 1e-6
+    assert amount_test(said * ~read, read).p_value < 1e-6
+    assert amount_test(np.ones(300), read).p_value == 1
+    assert amount_test(said, np.zeros(300)).p_value == amount_test([], []).p_value == 1
+    with pytest.raises(ValueError, match="must not be negative"):
+        amount_test([-1.0], [True])
+    with pytest.raises(ValueError, match="as many entries"):
+        amount_test([1.0], [True, False])
 
 
 def test_two_ways_to_have_read_are_two_tests() -> None:

@@ -47,7 +47,7 @@ LOWEST = 1e-9
 """Share of a goal at which all is asked."""
 CERTAIN = 1e-6
 """A threshold that is below 1 by so little is as good as 1."""
-CHECK = 12.0
+CHECK = 8.0
 """Expected answers, at least, of a run's own among what others had asked: it is not scored by such
 alone as were out before it came, from which it may have been made (`kbpo.sampling.verdicts`).
 """
