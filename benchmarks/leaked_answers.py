@@ -2,7 +2,7 @@
 often an honest run is taken for one, and how often such a run is found.
 
 usage: python benchmarks/leaked_answers.py [REPEATS] [PART …]        (default: 12, all parts)
-parts: honest channels power second documents errors
+parts: honest channels power second documents verdicts errors
 
 The real runs on Re-DocRED, weighted by instance. One run is read from: thresholds to a half-width
 at 80 %, all that is drawn is judged. Then another run comes:
@@ -22,6 +22,10 @@ second      of the same team: the first one without what was judged wrong, and w
             predicts beside it. Its sample is drawn and judged, and the others are tested against
             it: against all that it predicts, and, as the service does, against what was still to be
             drawn when its team decided on it
+
+verdicts    what was judged of the new run before it came against what was judged since, once it is
+            judged to ±5 or ±3, with a few questions anew (`our_rule.CHECK`): of honest runs, with
+            both samples drawn anew; of masked ones, also how many questions were asked anew
 
 sure        a copy that is least sure of what was judged wrong, and surest of some at random; the
             numbers of `channels` are those of a run's other channels (`scoring.channels`: how sure
@@ -51,13 +55,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import redocred, tables
 from benchmarks.arrivals import LEVEL, World, Z, worlds
-from benchmarks.our_rule import Board, Run, arrive, measure
+from benchmarks.our_rule import Board, Run, arrive, ask_anew, measure
 from estimators import horvitz_thompson, leaks, model, poisson, seen
 from scoring.channels import Said
 
 ALPHA, EARLIER, FOLDS = 0.001, 27, 5
 N_DOCUMENTS = 500
 REDRAWN = 100
+ANEW = 10
 HALF_WIDTHS = (0.10, 0.05, 0.03)
 UNTIL = "anticipated"
 USED = (1.0, 0.5, 0.25, 0.1, 0.05)
@@ -367,19 +372,62 @@ def through_documents(
 def false_alarms_by_documents(
     world: World, document: np.ndarray, repeats: int, rng: np.random.Generator
 ) -> list[list[object]]:
-    """Return how often an honest run is flagged of having read documents, by how many are read."""
+    """Return how often an honest run is flagged of having read documents, by how many are read: by
+    what it lacks there, and by how much it says there.
+    """
     table: list[list[object]] = []
     of_target = documents_of(world, document)
     for size in (20, 100):
         found: list[float] = []
+        amounts: list[float] = []
         for _ in range(repeats):
             i = int(rng.integers(world.member.shape[1]))
-            read = np.isin(of_target, rng.choice(N_DOCUMENTS, size, replace=False))
+            chosen = rng.choice(N_DOCUMENTS, size, replace=False)
+            read = np.isin(of_target, chosen)
             for _, run in honest_runs(world, i, rng):
                 found.append(tested_by_documents(world, i, run, of_target, read))
-        p = np.array(found)
-        low = (float(np.mean(p <= level)) for level in (0.1, 0.01))
-        table.append([size, p.size, *low, *alarms(p)])
+                amounts.append(tested_by_amount(world, [i], run, document, chosen))
+        for how, some in (("what it lacks", found), ("how much it says", amounts)):
+            p = np.array(some)
+            low = (float(np.mean(p <= level)) for level in (0.1, 0.01))
+            table.append([f"{size}, by {how}", p.size, *low, *alarms(p)])
+    return table
+
+
+def tested_by_amount(
+    world: World, earlier: list[int], run: np.ndarray, document: np.ndarray, chosen: np.ndarray
+) -> float:
+    """Return the p-value of how much a run says in documents that were read, and of how much of it
+    no earlier run says.
+    """
+    beside = (world.member[:, earlier] > 0).any(axis=1)
+    names, row = np.unique(document[run | beside], return_inverse=True)
+    said = (
+        np.bincount(row, weights=some[run | beside], minlength=names.size)
+        for some in (run, run & ~beside)
+    )
+    drawn = np.isin(names, chosen)
+    return leaks.either(*(leaks.amount_test(amount, drawn) for amount in said)).p_value
+
+
+def power_by_amount(
+    world: World, document: np.ndarray, repeats: int, rng: np.random.Generator
+) -> list[list[object]]:
+    """Return how often a run is flagged that adds to an honest one a share of what is true in the
+    documents that were read.
+    """
+    table: list[list[object]] = []
+    for size in (20, 100):
+        hits: dict[float, list[bool]] = {used: [] for used in USED}
+        for _ in range(repeats):
+            i, base = (int(k) for k in rng.choice(world.member.shape[1], 2, replace=False))
+            chosen = rng.choice(N_DOCUMENTS, size, replace=False)
+            true = (world.true == 1) & np.isin(document, chosen)
+            for used in USED:
+                run = (world.member[:, base] > 0) | (true & (rng.random(true.size) < used))
+                p = tested_by_amount(world, [i], run, document, chosen)
+                hits[used].append(EARLIER * p <= ALPHA)
+        table.append([size, *(float(np.mean(hits[u])) for u in USED)])
     return table
 
 
@@ -647,6 +695,90 @@ def errors(world: World, repeats: int, rng: np.random.Generator) -> list[list[ob
     return table
 
 
+def by_verdicts(board: Board, before: np.ndarray, new: int) -> tuple[float, int]:
+    """Return the p-value of what was judged of a run before it came against what was judged since,
+    and how much was judged since of what could have been judged before.
+    """
+    own = np.flatnonzero(board.world.member[:, new])
+    names, row = np.unique(board.world.target[own], return_inverse=True)
+    share = np.bincount(row, weights=board.world.true[own]) / np.bincount(row)
+    u, pi_then, pi_now = board.u[names], before[names], board.pi[names]
+    known = (pi_then > 0) & (u < pi_now)
+    chance, was_before = pi_then[known] / pi_now[known], u[known] < pi_then[known]
+    right = share[known] > share[known].mean() if known.any() else known[known]
+    test = leaks.share_test(chance, was_before, right)
+    return test.p_value, int((~was_before).sum())
+
+
+def false_alarms_of_verdicts(
+    world: World, repeats: int, rng: np.random.Generator
+) -> list[list[object]]:
+    """Return how often honest runs look as if they were made from answers, by how they were
+    made: thresholds for each by itself, a few questions anew, and both samples drawn anew.
+    """
+    p_values: dict[str, list[float]] = {}
+    for _ in range(repeats):
+        i = int(rng.integers(world.member.shape[1]))
+        pi = thresholds(world, world.member[:, i] > 0, float(rng.choice(HALF_WIDTHS)))
+        for made, run in honest_runs(world, i, rng):
+            if not run.any():
+                continue
+            full, n = with_run(world, run), world.n_targets
+            new = full.member.shape[1] - 1
+            board = Board(full, np.zeros(n), np.zeros(n, dtype=int), pi.copy(), [])
+            board.pi = np.maximum(pi, thresholds(world, run, 0.05 if rng.random() < 0.5 else 0.1))
+            ask_anew(board, Run.of(full, new, 0.0), pi)
+            for _ in range(ANEW):
+                board.u = rng.random(n)
+                p_values.setdefault(made, []).append(2 * by_verdicts(board, pi, new)[0])
+    return by_making(p_values)
+
+
+def power_of_verdicts(world: World, repeats: int, rng: np.random.Generator) -> list[list[object]]:
+    """Return how often a run that hides what was deleted is found by draws, and of the others by
+    verdicts; how far the precision of those that neither finds is off; and what is asked anew.
+    """
+    table: list[list[object]] = []
+    for how, used in (("masked", 1.0), ("masked", 0.5), ("leak", 0.1), *((h, 0.0) for h in HONEST)):
+        played = [_judged_since(world, how, used, rng) for _ in range(repeats)]
+        of = np.array(played, dtype=float)
+        missed = of[:, 0] == 0
+        left = of[missed & (of[:, 1] == 0), 2]
+        late = of[missed, 1].mean() if missed.any() else np.nan
+        off = 100 * left.mean() if left.size else np.nan
+        whom = [f"{how}, {used:.0%} used", repeats, of[:, 0].mean(), int(missed.sum()), late]
+        table.append([*whom, left.size, off, of[:, 3].mean(), of[:, 4].mean()])
+    return table
+
+
+def _judged_since(
+    world: World, how: str, used: float, rng: np.random.Generator
+) -> tuple[bool, bool, float, int, int]:
+    """Return of one board of three whether the new run is found by draws, and by verdicts; its
+    error, believed; how many of its answers are new of what could have been known; how many
+    questions it asked.
+    """
+    i, other = (int(one) for one in rng.choice(world.member.shape[1], 2, replace=False))
+    n = world.n_targets
+    board = Board(world, rng.random(n), rng.integers(0, FOLDS, n), np.zeros(n), [])
+    for one in (i, other):
+        arrive(board, [one], True, goal_of(0.05), UNTIL)
+    run = made_from(world, i, board.asked, used, how, rng)
+    if not run.any():
+        return _judged_since(world, how, used, rng)
+    p = tested(world, world.member[:, i], run, board.pi, board.asked)
+    full = with_run(world, run)
+    new = full.member.shape[1] - 1
+    fooled = Board(full, board.u, board.fold, board.pi.copy(), [])
+    for one in (i, other):
+        fooled.welcome(one)
+    arrive(fooled, [new], True, goal_of(0.05), UNTIL)
+    since, fresh = by_verdicts(fooled, board.pi, new)
+    asked = int(fooled.asked.sum() - board.asked.sum())
+    found = EARLIER * p <= ALPHA, 2 * EARLIER * since <= ALPHA
+    return *found, error(fooled, new)[0], fresh, asked
+
+
 def main(repeats: int, parts: set[str]) -> None:
     """Print the tables and write them as CSV."""
     if not redocred.available():
@@ -683,10 +815,23 @@ def main(repeats: int, parts: set[str]) -> None:
         head = ["made by", "documents", *(f"{used:.0%} used" for used in USED)]
         table = through_documents(world, document, 4 * repeats, np.random.default_rng([12, 3]))
         tables.show("leaked_answers_documents", head, table)
+        print(
+            "\nFlagged, by how much is said in documents read whole, by share of what is true there"
+        )
+        table = power_by_amount(world, document, 4 * repeats, np.random.default_rng([12, 10]))
+        tables.show("leaked_answers_amount", head[1:], table)
         print(f"\nHonest runs against {20 * repeats} choices of documents that were read whole")
         rng = np.random.default_rng([12, 5])
         table = false_alarms_by_documents(world, document, 20 * repeats, rng)
         tables.show("leaked_answers_honest_documents", ["documents", "pairs", *many], table)
+    if "verdicts" in parts:
+        print("\nHonest runs, judged before against judged since, both drawn anew")
+        table = false_alarms_of_verdicts(world, 20 * repeats, np.random.default_rng([12, 8]))
+        tables.show("leaked_answers_honest_verdicts", ["made of", "pairs", *many], table)
+        print("\nFound by draws, and of the others by what was judged since; ±5 at 80 %")
+        head = ["made by", "boards", "by draws", "not", "of these by verdicts", "by neither"]
+        table = power_of_verdicts(world, 2 * repeats, np.random.default_rng([12, 9]))
+        tables.show("leaked_answers_verdicts", [*head, "points off", "new answers", "asked"], table)
     if "errors" in parts:
         print("\nErrors in points, ±5 at 80 %, instance")
         head = ["made by", "new run is", "boards", "whose", "mean", "mean |error|", "worst"]
@@ -695,7 +840,7 @@ def main(repeats: int, parts: set[str]) -> None:
     print(f"{repeats} repeats, {time.perf_counter() - started:.0f} s")
 
 
-PARTS = ("honest", "channels", "power", "second", "documents", "errors")
+PARTS = ("honest", "channels", "power", "second", "documents", "verdicts", "errors")
 
 if __name__ == "__main__":
     repeats_wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 12

@@ -5,6 +5,7 @@ that the model expects will do.
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.optimize import brentq
 
 from benchmarks.arrivals import LEVEL, TARGET, Arrival, Path, World
 from estimators import horvitz_thompson, model, poisson
@@ -12,6 +13,8 @@ from estimators.estimate import Estimate
 from estimators.features import Claims, Features
 
 FIRST, FOLDS = 4.0, 5
+CHECK = 8.0
+"""Expected answers of a run's own, at least, among what others had asked"""
 
 
 @dataclass
@@ -133,8 +136,12 @@ def arrive(
             board.learn()
             for run in waiting:
                 run.g = board.fitted.g[np.searchsorted(board.rows, run.own)]
+    before = board.pi.copy()
     while waiting:
         raise_together(board, waiting)
+        for run in waiting:
+            if not run.stages:
+                ask_anew(board, run, before)
         for run in waiting:
             run.stages += 1
             run.estimate, run.g = measure(board, run, with_g)
@@ -181,6 +188,25 @@ def raise_together(board: Board, waiting: list[Run]) -> None:
         goals = [run.goal for run in waiting]
         alone = poisson.multipliers_together(variances, goals, alone, sizes.sum(axis=1))
     board.pi = raised(alone)
+
+
+def ask_anew(board: Board, run: Run, before: np.ndarray) -> None:
+    """Nothing; thresholds are raised until enough is asked anew of what others had asked before."""
+    others = np.zeros(before.size, dtype=bool)
+    others[run.names] = before[run.names] > 0
+    v = np.broadcast_to(doubt(board, run), run.p.shape)
+    size = np.sqrt(np.bincount(run.names, weights=run.p**2 * v, minlength=before.size))
+
+    def raised(multiplier: float) -> np.ndarray:
+        return np.where(others, np.maximum(board.pi, np.minimum(1.0, multiplier * size)), board.pi)
+
+    def missing(multiplier: float) -> float:
+        return CHECK - float((raised(multiplier) - before)[others].sum())
+
+    if not others.any() or missing(0.0) <= 0:
+        return
+    most = 1 / float(size[others & (size > 0)].min(initial=1.0))
+    board.pi = raised(most if missing(most) >= 0 else brentq(missing, 0.0, most))
 
 
 def arrival(board: Board, run: Run) -> Arrival:
