@@ -190,10 +190,18 @@ def raise_together(board: Board, waiting: list[Run]) -> None:
     board.pi = raised(alone)
 
 
-def ask_anew(board: Board, run: Run, before: np.ndarray) -> None:
-    """Nothing; thresholds are raised until enough is asked anew of what others had asked before."""
+def ask_anew(
+    board: Board,
+    run: Run,
+    before: np.ndarray,
+    least: float = CHECK,
+    asked: np.ndarray | None = None,
+) -> None:
+    """Nothing; thresholds are raised from what they were before until enough is asked anew of what
+    others had asked (what had a threshold before, if nothing else is said).
+    """
     others = np.zeros(before.size, dtype=bool)
-    others[run.names] = before[run.names] > 0
+    others[run.names] = (before if asked is None else asked)[run.names] > 0
     v = np.broadcast_to(doubt(board, run), run.p.shape)
     size = np.sqrt(np.bincount(run.names, weights=run.p**2 * v, minlength=before.size))
 
@@ -201,7 +209,7 @@ def ask_anew(board: Board, run: Run, before: np.ndarray) -> None:
         return np.where(others, np.maximum(board.pi, np.minimum(1.0, multiplier * size)), board.pi)
 
     def missing(multiplier: float) -> float:
-        return CHECK - float((raised(multiplier) - before)[others].sum())
+        return least - float((raised(multiplier) - before)[others].sum())
 
     if not others.any() or missing(0.0) <= 0:
         return

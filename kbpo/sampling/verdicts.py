@@ -8,8 +8,8 @@ target that is judged by now it is chance, with known probabilities, whether it 
 then: π then / π now. What is right by now cannot depend on that, unless somebody looked.
 
 That needs answers that were not there before. So each run asks a few among the targets that others
-had brought in (`kbpo.sampling.designs.poisson.CHECK`): none is scored by such answers alone as were
-out before it came.
+had brought in (`kbpo.sampling.designs.poisson.CHECK`), and more where these leave a doubt: none is
+scored by such answers alone as were out before it came.
 """
 
 from __future__ import annotations
@@ -40,8 +40,12 @@ def look_again(submission: Submission) -> list[LeakTest]:
     raise no more false alarms than one look would.
     """
     test_of = dict(_against(submission))
-    looks = submission.batches.filter(settled_at__isnull=False).count()
+    settled = submission.batches.filter(settled_at__isnull=False).order_by("pk")
+    looks, last = settled.count(), settled.last()
     adjusted = np.minimum(1.0, 2.0**looks * holm([test.p_value for test in test_of.values()]))
+    if last is not None and adjusted.size:
+        last.settings["by_verdicts"] = float(adjusted.min())
+        last.save(update_fields=["settings"])
     found = []
     for (other, test), p in zip(test_of.items(), adjusted.tolist(), strict=True):
         if p > LEVEL or submission.leak_tests.filter(earlier=other, lifted=True).exists():

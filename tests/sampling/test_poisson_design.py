@@ -22,9 +22,19 @@ from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.designs import design_of, poisson
 from kbpo.sampling.designs.base import Realised, target_variance
-from kbpo.sampling.designs.poisson import CHECK, FIRST, Plan, _affordable, _goal
+from kbpo.sampling.designs.poisson import (
+    CHECK,
+    CHECK_AGAIN,
+    DOUBTFUL,
+    FIRST,
+    LEVEL,
+    Plan,
+    _affordable,
+    _goal,
+)
 from kbpo.sampling.designs.state import State
 from kbpo.sampling.guess import VERSION, Lesson
+from kbpo.sampling.leaks import LEVEL
 from kbpo.sampling.models import Sample, Threshold
 from kbpo.sampling.plan import narrower
 from kbpo.submissions.models import Submission
@@ -297,6 +307,24 @@ def test_of_what_others_judgments_settle_a_few_are_asked_anew(toy: Toy) -> None:
     [batch] = row.batches.all()
     assert 0 < batch.size <= 2 * CHECK
     assert (row.status, row.stage_reason) == ("scored", "target")
+
+
+def test_where_answers_seem_unlikely_more_is_asked_anew_before_it_is_enough(toy: Toy) -> None:
+    world, _ = Replay.judged(toy, N, 0.5)
+    row = world.judge(world.upload("Neural", range(N)))
+    [batch] = row.batches.all()
+    assert batch.settings["by_verdicts"] > DOUBTFUL
+    realised = Realised.of(batch)
+    assert design_of(toy.track).enough(row, realised) == "target"
+    Submission.objects.filter(pk=row.pk).update(status="confirmed")
+    row.refresh_from_db()
+    for unlikely, goes_on in ((2 * LEVEL, True), (LEVEL / 2, False)):
+        batch.settings["by_verdicts"] = unlikely
+        batch.save()
+        assert (design_of(toy.track).enough(row, realised) == "") == goes_on
+        plan = Plan.of(row)
+        anew = float((plan.pi - plan.state.old).sum())
+        assert anew == pytest.approx(CHECK_AGAIN, rel=0.02) if goes_on else anew < CHECK
 
 
 def test_where_all_is_judged_there_is_no_stage(toy: Toy) -> None:

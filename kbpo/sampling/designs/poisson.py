@@ -34,6 +34,7 @@ from kbpo.sampling.designs.base import (
 from kbpo.sampling.designs.draft import Draft
 from kbpo.sampling.designs.state import BOLD, State, to_be_paid
 from kbpo.sampling.guess import VERSION
+from kbpo.sampling.leaks import LEVEL
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Submission
 from scoring.arrays import Floats, Ids
@@ -50,6 +51,10 @@ CERTAIN = 1e-6
 CHECK = 8.0
 """Expected answers, at least, of a run's own among what others had asked: it is not scored by such
 alone as were out before it came, from which it may have been made (`kbpo.sampling.verdicts`).
+"""
+DOUBTFUL, CHECK_AGAIN = 0.2, 24.0
+"""Where its own answers seem less likely than this had it not been made from them, so many more are
+asked anew.
 """
 PRICED_AIM = 0.8
 """What 'at most' allows for: a plan misses in a quarter to a third of arrivals, and then asks
@@ -114,7 +119,8 @@ class Poisson(Design):
 
     def enough(self, submission: Submission, realised: Realised | None) -> str:
         target = target_variance(submission, submission.plan["chosen"])
-        if realised is not None and self.held_against(realised) <= CLOSE * target:
+        doubtful = _is_doubtful(submission)
+        if realised is not None and self.held_against(realised) <= CLOSE * target and not doubtful:
             return "target"
         last, done, left = last_batch(submission), _stages(submission), _not_drawn(submission)
         if last is None:
@@ -148,8 +154,20 @@ def _goal(submission: Submission, state: State) -> float:
 
 
 def _checked(submission: Submission, state: State, pi: Floats) -> Floats:
-    """The thresholds of a stage; if it is the first one, raised so that enough is asked anew."""
+    """The thresholds of a stage; if it is the first one, or what is judged so far leaves a doubt,
+    raised so that enough is asked anew.
+    """
+    if _is_doubtful(submission):
+        return state.asked_anew(pi, CHECK_AGAIN)
     return pi if submission.orders or _stages(submission) else state.asked_anew(pi, CHECK)
+
+
+def _is_doubtful(submission: Submission) -> bool:
+    """Whether its latest answers seem unlikely, had it not been made from earlier ones, and yet not
+    so unlikely that it is treated so.
+    """
+    last = last_batch(submission)
+    return last is not None and LEVEL < last.settings.get("by_verdicts", 1.0) < DOUBTFUL
 
 
 def _stages(submission: Submission) -> int:

@@ -14,9 +14,11 @@ from estimators.model import expected_error
 from estimators.poisson import multiplier, next_goal, planned_variance, water_fill
 from kbpo.corpus.fetch import fetch
 from kbpo.inclusion.annotated import annotated
+from kbpo.inclusion.disclosure import decided
 from kbpo.inclusion.documents import known_documents
 from kbpo.inclusion.read import Routes
 from kbpo.inclusion.read import read as read_routes
+from kbpo.inclusion.thresholds import thresholds
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.designs.base import Realised
 from kbpo.sampling.guess import Lesson, guess_of, one_verdict
@@ -144,7 +146,8 @@ class State:
         """Thresholds (per target) raised until so many targets (expected) are asked anew, of those
         that others had asked with some probability and the team could not see; or all of these.
         """
-        others = self.old > 0
+        before = thresholds(self.track, self.target_id, until=decided(self.submission))
+        others = before > 0
         if self.disclosed:
             others &= ~self.disclosed.known
         size = self.size
