@@ -27,7 +27,6 @@ from kbpo.sampling.designs.poisson import (
     CHECK_AGAIN,
     DOUBTFUL,
     FIRST,
-    LEVEL,
     Plan,
     _affordable,
     _goal,
