@@ -147,7 +147,7 @@ class State:
         that others had asked with some probability and the team could not see; or all of these.
         """
         before = thresholds(self.track, self.target_id, until=decided(self.submission))
-        others = before > 0
+        others = (before > 0) & (self.chance < 1)
         if self.disclosed:
             others &= ~self.disclosed.known
         size = self.size
