@@ -79,7 +79,7 @@ def test_a_release_is_ordered_made_downloaded_and_rescored(
     missing = kbpo("release", "toy", "--number", 7)
     assert missing.exit_code == 1 and "there are: 1" in missing.output
     nothing = kbpo("rescore", tmp_path / "nothing.zip")
-    assert nothing.exit_code == 3 and "There is no" in nothing.output
+    assert nothing.exit_code == 2 and "does not exist" in nothing.output
 
 
 def _names_nobody(path: Path) -> None:

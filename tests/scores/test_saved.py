@@ -371,7 +371,7 @@ def test_a_run_ends_when_its_rank_is_decided_and_only_where_the_track_says_so(
     studied: World,
 ) -> None:
     track = studied.track
-    Submission.objects.update(plan={"chosen": "0.005", "options": {"0.005": {"each": "0.15"}}})
+    Submission.objects.update(plan={"chosen": "0.005", "options": {"0.005": {"each": "0"}}})
     [first, second] = studied.runs["A"], studied.runs["B"]
     evaluate(track, [first])
     first.refresh_from_db()
