@@ -63,7 +63,7 @@ ALPHA, EARLIER, FOLDS = 0.001, 27, 5
 N_DOCUMENTS = 500
 REDRAWN = 100
 ANEW = 10
-DOUBTFUL, CHECK_AGAIN = 0.2, 24.0
+DOUBTFUL, CHECK_AGAIN, LOOKS = 0.05, 24.0, 6
 HALF_WIDTHS = (0.10, 0.05, 0.03)
 UNTIL = "anticipated"
 USED = (1.0, 0.5, 0.25, 0.1, 0.05)
@@ -775,15 +775,19 @@ def _judged_since(
         fooled.welcome(one)
     arrive(fooled, [new], True, goal_of(0.05), UNTIL)
     since, fresh = by_verdicts(fooled, board.pi, new)
-    if ALPHA < 2 * EARLIER * since < DOUBTFUL:
+    look = 1
+    while ALPHA / EARLIER < 2**look * since < DOUBTFUL and look < LOOKS:
         fooled.learn()
         latest = Run.of(full, new, 0.0)
         latest.g = fooled.fitted.g[np.searchsorted(fooled.rows, latest.own)]
-        ask_anew(fooled, latest, fooled.pi.copy(), CHECK_AGAIN, board.pi)
-        again, fresh = by_verdicts(fooled, board.pi, new)
-        since = min(since, 2 * again)
+        before = fooled.pi.copy()
+        ask_anew(fooled, latest, before, CHECK_AGAIN, board.pi)
+        if not (fooled.pi > before).any():
+            break
+        look += 1
+        since, fresh = by_verdicts(fooled, board.pi, new)
     asked = int(fooled.asked.sum() - board.asked.sum())
-    found = EARLIER * p <= ALPHA, 2 * EARLIER * since <= ALPHA
+    found = EARLIER * p <= ALPHA, 2**look * EARLIER * since <= ALPHA
     return *found, error(fooled, new)[0], fresh, asked
 
 

@@ -41,10 +41,11 @@ def look_again(submission: Submission) -> list[LeakTest]:
     """
     test_of = dict(_against(submission))
     settled = submission.batches.filter(settled_at__isnull=False).order_by("pk")
-    looks, last = settled.count(), settled.last()
-    adjusted = np.minimum(1.0, 2.0**looks * holm([test.p_value for test in test_of.values()]))
-    if last is not None and adjusted.size:
-        last.settings["by_verdicts"] = float(adjusted.min())
+    times = 2.0 ** settled.count()
+    p_values = np.array([test.p_value for test in test_of.values()])
+    adjusted = np.minimum(1.0, times * holm(p_values))
+    if (last := settled.last()) is not None and p_values.size:
+        last.settings["doubt"] = min(1.0, times * p_values[adjusted > LEVEL].min(initial=1.0))
         last.save(update_fields=["settings"])
     found = []
     for (other, test), p in zip(test_of.items(), adjusted.tolist(), strict=True):

@@ -33,7 +33,6 @@ from kbpo.sampling.designs.poisson import (
 )
 from kbpo.sampling.designs.state import State
 from kbpo.sampling.guess import VERSION, Lesson
-from kbpo.sampling.leaks import LEVEL
 from kbpo.sampling.models import Sample, Threshold
 from kbpo.sampling.plan import narrower
 from kbpo.submissions.models import Submission
@@ -312,13 +311,13 @@ def test_where_answers_seem_unlikely_more_is_asked_anew_before_it_is_enough(toy:
     world, _ = Replay.judged(toy, N, 0.5)
     row = world.judge(world.upload("Neural", range(N)))
     [batch] = row.batches.all()
-    assert batch.settings["by_verdicts"] > DOUBTFUL
+    assert batch.settings["doubt"] > DOUBTFUL
     realised = Realised.of(batch)
     assert design_of(toy.track).enough(row, realised) == "target"
     Submission.objects.filter(pk=row.pk).update(status="confirmed")
     row.refresh_from_db()
-    for unlikely, goes_on in ((2 * LEVEL, True), (LEVEL / 2, False)):
-        batch.settings["by_verdicts"] = unlikely
+    for unlikely, goes_on in ((DOUBTFUL / 2, True), (1.0, False)):
+        batch.settings["doubt"] = unlikely
         batch.save()
         assert (design_of(toy.track).enough(row, realised) == "") == goes_on
         plan = Plan.of(row)

@@ -34,7 +34,6 @@ from kbpo.sampling.designs.base import (
 from kbpo.sampling.designs.draft import Draft
 from kbpo.sampling.designs.state import BOLD, State, to_be_paid
 from kbpo.sampling.guess import VERSION
-from kbpo.sampling.leaks import LEVEL
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Submission
 from scoring.arrays import Floats, Ids
@@ -52,9 +51,9 @@ CHECK = 8.0
 """Expected answers, at least, of a run's own among what others had asked: it is not scored by such
 alone as were out before it came, from which it may have been made (`kbpo.sampling.verdicts`).
 """
-DOUBTFUL, CHECK_AGAIN = 0.2, 24.0
-"""Where its own answers seem less likely than this had it not been made from them, so many more are
-asked anew.
+DOUBTFUL, CHECK_AGAIN = 0.05, 24.0
+"""Where its own answers seem less likely than this had it not been made from those to one earlier
+run, so many more are asked anew.
 """
 PRICED_AIM = 0.8
 """What 'at most' allows for: a plan misses in a quarter to a third of arrivals, and then asks
@@ -167,7 +166,7 @@ def _is_doubtful(submission: Submission) -> bool:
     so unlikely that it is treated so.
     """
     last = last_batch(submission)
-    return last is not None and LEVEL < last.settings.get("by_verdicts", 1.0) < DOUBTFUL
+    return last is not None and bool(last.settings.get("doubt", 1.0) < DOUBTFUL)
 
 
 def _stages(submission: Submission) -> int:
