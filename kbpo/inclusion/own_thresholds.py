@@ -10,6 +10,7 @@ asked: what they pay for is not asked twice.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from datetime import datetime
 
 import numpy as np
 
@@ -67,6 +68,25 @@ def own_thresholds(
         still = np.isin(pool.target_id[predicted], list(waiting.get(owner, ())))
         threshold_of[column] = np.zeros(pool.target_id.size)
         threshold_of[column][predicted] = _answered(now, done, pool.u[predicted], still)
+    return threshold_of
+
+
+def settled(pool: Pool, until: datetime | None = None) -> dict[int, Floats]:
+    """Column -> (t,) below which number a target of the pool is in the submission's own sample by
+    batches that have settled by now; only of batches drawn up to a moment, if asked.
+    """
+    rows = OwnThresholds.objects.filter(
+        batch__submission__in=pool.systems, batch__settled_at__isnull=False
+    )
+    if until is not None:
+        rows = rows.filter(batch__drawn_at__lte=until)
+    threshold_of = {}
+    for owner, pi in rows.order_by("batch_id").values_list("batch__submission_id", "pi"):
+        column = pool.systems.index(owner)
+        predicted = np.unique(pool.target[pool.predicted(column)])
+        if (own := _read(pi)).size == predicted.size:
+            threshold_of[column] = np.zeros(pool.target_id.size)
+            threshold_of[column][predicted] = own
     return threshold_of
 
 

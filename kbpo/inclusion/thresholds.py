@@ -112,17 +112,13 @@ def thresholds(
     *,
     private: Private = NOTHING,
     until: datetime | None = None,
-    settled: bool = False,
 ) -> Floats:
     """Return the highest threshold of each target on a track (0: none); only of batches drawn up to
-    a moment, or of those that have settled by now, if asked. What a submission set on its `private`
-    targets is left out.
+    a moment, if asked. What a submission set on its `private` targets is left out.
     """
     batches = SampleBatch.objects.filter(submission__track=track)
     if until is not None:
         batches = batches.filter(drawn_at__lte=until)
-    if settled:
-        batches = batches.filter(settled_at__isnull=False)
     return _of_batches(list(batches.values_list("pk", flat=True)), target_ids, private)
 
 

@@ -83,7 +83,8 @@ def look_for_leaks(submission: Submission) -> list[LeakTest]:
             seen=p <= LEVEL,
         )
         before = row_of.setdefault(other, row)
-        if p < before.adjusted:
+        # What is said in documents has an effect of its own: it must not be lost beside another.
+        if p < before.adjusted or (row.seen and channel == LeakTest.Channel.DOCUMENTS):
             row_of[other] = row
     leak_tests = list(row_of.values())
     found = [row for row in leak_tests if row.seen]
@@ -206,6 +207,8 @@ def _against(track: Track, submission: Submission) -> Iterator[tuple[int, str, S
             channel, test = judged.against(column)
             if test.size:
                 yield other, channel, test
+    if track.closed_at is not None and track.closed_at <= when:
+        return  # everybody may learn from what its readers marked
     others = [column for column, other in enumerate(systems) if other not in own]
     amount, column = judged.in_documents(others or range(len(systems)))
     if amount.size:
@@ -460,7 +463,8 @@ class Judged:
             samples = Sample.objects.filter(batch=pk, target__in=pool.target_id[~hidden].tolist())
             for target, times in samples.values_list("target_id", "multiplicity"):
                 drawn[np.searchsorted(pool.target_id, target)] += times
-            batches.append(Batch(drawn_at, settled_at is not None, p * ~hidden, drawn))
+            column, is_settled = pool.systems.index(owner), settled_at is not None
+            batches.append(Batch(column, drawn_at, is_settled, p * ~hidden, drawn))
         return batches
 
 
@@ -540,6 +544,8 @@ def _best(tests: list[tuple[str, ShareTest]], number: int) -> tuple[str, ShareTe
 class Batch(NamedTuple):
     """A batch of draws with replacement; 0 where nothing was a sample."""
 
+    column: int
+    """The run that it was drawn for"""
     drawn_at: datetime
     is_settled: bool
     """All that it drew has an answer, or was given up"""

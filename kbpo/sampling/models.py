@@ -212,8 +212,8 @@ class LeakTest(models.Model):
     predict of that sample what chance would have it, or had somebody read the answers?
 
     Made before the run's own sample is drawn, and by what is right of it whenever a stage of it has
-    ended (`Channel.RIGHT`). `seen`: it is scored as one that saw them, for good, since its sample
-    is drawn accordingly; lifted, what it predicts is believed again by the model, and
+    ended (`Channel.RIGHT`). `seen`: it is scored as one that saw them, for good, since what is
+    drawn from then on is drawn accordingly; lifted, what it predicts is believed again by the model, and
     later runs of its team are free of it. Texts that are the same word for word are no sign of
     that, but count alike (`Channel.SAME`); the model believes them.
     """

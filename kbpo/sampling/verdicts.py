@@ -5,7 +5,8 @@ Who reads the answers and leaves out what is wrong can leave out as much blindly
 predicts of each sample what chance would have it (`kbpo.sampling.leaks` finds nothing). But of what
 was judged it kept what is right, and what is judged later tells how much is right of the rest. Of a
 target that is judged by now it is chance, with known probabilities, whether it already was judged
-then: π then / π now. What is right by now cannot depend on that, unless somebody looked.
+then: π then / π now. What is right cannot depend on that, unless somebody looked; nor can what is
+judged right, as long as people judge alike then and now.
 
 That needs answers that were not there before. So each run asks a few among the targets that others
 had brought in (`kbpo.sampling.designs.poisson.CHECK`), and more where these leave a doubt: none is
@@ -16,14 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
 from estimators.leaks import ShareTest, holm, share_test
 from kbpo import clock
 from kbpo.inclusion.disclosure import decided, earlier
-from kbpo.inclusion.thresholds import thresholds
+from kbpo.inclusion.own_thresholds import settled
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.leaks import LEVEL, Batch, Judged, tell
 from kbpo.sampling.models import LeakTest
@@ -40,11 +41,11 @@ def look_again(submission: Submission) -> list[LeakTest]:
     raise no more false alarms than one look would.
     """
     test_of = dict(_against(submission))
-    settled = submission.batches.filter(settled_at__isnull=False).order_by("pk")
-    times = 2.0 ** settled.count()
+    stages = submission.batches.filter(settled_at__isnull=False).order_by("pk")
+    times = 2.0 ** stages.count()
     p_values = np.array([test.p_value for test in test_of.values()])
     adjusted = np.minimum(1.0, times * holm(p_values))
-    if (last := settled.last()) is not None and p_values.size:
+    if (last := stages.last()) is not None and p_values.size:
         last.settings["doubt"] = min(1.0, times * p_values[adjusted > LEVEL].min(initial=1.0))
         last.save(update_fields=["settings"])
     found = []
@@ -104,15 +105,15 @@ class _Verdicts:
         right = np.zeros(mine.size, dtype=np.bool_)
         if known.any():
             right[known] = self._right[known] > self._right[known].mean()
-        at, before, was_before = self._came_in(known)
+        at, before, was_before = self._came_in(column, known)
         return share_test(before, was_before, right[at])
 
-    def _came_in(self, known: Bools) -> tuple[Ids, Floats, Bools]:
+    def _came_in(self, column: int, known: Bools) -> tuple[Ids, Floats, Bools]:
         """(k,) each target among some that is asked by now, and each draw of one: which it is, the
         probability that it was asked by then, and whether it was.
         """
-        pi_then, pi_now = self._thresholds
-        u, batches = self.then.pool.u, self._batches
+        pi_then, pi_now = self._thresholds(column)
+        u, batches, tiny = self.then.pool.u, self._batches(column), np.finfo(float).tiny
         asked = np.flatnonzero(known & (u < pi_now))
         places, chances, came = (
             [asked],
@@ -120,10 +121,10 @@ class _Verdicts:
             [u[asked] < pi_then[asked]],
         )
         expected = [
-            sum((batch.drawn.sum() * batch.p for batch in some), np.zeros(u.size))
+            sum((b.drawn.sum() * b.p / max(b.p.sum(), tiny) for b in some), np.zeros(u.size))
             for some in batches
         ]
-        share = expected[0] / np.maximum(expected[0] + expected[1], np.finfo(float).tiny)
+        share = expected[0] / np.maximum(expected[0] + expected[1], tiny)
         for is_before, some in zip((True, False), batches, strict=True):
             for batch in some:
                 drawn = np.repeat(np.flatnonzero(known), batch.drawn[known])
@@ -144,20 +145,32 @@ class _Verdicts:
         total = np.bincount(target, weights=value, minlength=then.pool.target_id.size)
         return np.asarray(total / np.maximum(np.bincount(target, minlength=total.size), 1))
 
-    @cached_property
-    def _thresholds(self) -> tuple[Floats, Floats]:
-        """(t,) what has been asked by now, u below it: by batches from before, and by all."""
-        then = self.then
-        settled = partial(
-            thresholds, then.track, then.pool.target_id, private=then.hidden, settled=True
-        )
-        return settled(until=then.when), settled()
+    def _thresholds(self, column: int) -> tuple[Floats, Floats]:
+        """(t,) below what u was asked for an earlier run by itself, by batches from before; and for
+        that one or the run by now.
+
+        What was asked on top of others' thresholds will not do, nor what others asked: a run that
+        was made from answers raised what was judged right alone.
+        """
+        pool, nothing = self.then.pool, np.zeros(self.then.pool.target_id.size)
+        hidden = np.isin(pool.target_id, self.then.hidden.get(pool.systems[column], []))
+        before = np.where(hidden, 0.0, self._own[0].get(column, nothing))
+        return before, np.maximum(before, self._own[1].get(len(pool.systems) - 1, nothing))
 
     @cached_property
-    def _batches(self) -> tuple[list[Batch], list[Batch]]:
-        """The settled batches of draws with replacement from before, and those since."""
-        settled = [
-            batch for batch in replace(self.then, when=clock.now()).batches if batch.is_settled
-        ]
-        before = [batch for batch in settled if batch.drawn_at <= self.then.when]
-        return before, [batch for batch in settled if batch.drawn_at > self.then.when]
+    def _own(self) -> tuple[dict[int, Floats], dict[int, Floats]]:
+        """Column -> its own thresholds by settled batches: of those from before, and of all."""
+        return settled(self.then.pool, until=self.then.when), settled(self.then.pool)
+
+    def _batches(self, column: int) -> tuple[list[Batch], list[Batch]]:
+        """The settled batches of draws with replacement of an earlier run, from before, and those
+        of the run.
+        """
+        ended = [batch for batch in self._ended if batch.is_settled]
+        before = [b for b in ended if b.column == column and b.drawn_at <= self.then.when]
+        return before, [b for b in ended if b.column == len(self.then.pool.systems) - 1]
+
+    @cached_property
+    def _ended(self) -> list[Batch]:
+        """The batches of draws with replacement so far."""
+        return replace(self.then, when=clock.now()).batches

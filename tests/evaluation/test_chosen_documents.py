@@ -15,6 +15,7 @@ from kbpo.sampling.documents.draw import order_documents, settle_documents, wait
 from kbpo.sampling.leaks import decide, in_words, look_for_leaks
 from kbpo.sampling.models import LeakTest, SampleBatch
 from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
 from tests.conftest import Toy
 from tests.evaluation.world import World
 
@@ -83,6 +84,32 @@ def test_it_is_found_moves_nobodys_recall_and_is_printed_near_its_own(toy: Toy) 
     assert board.printed(board.first, "recall").value == pytest.approx(before, abs=0.01)
     decide(found, toy.users["Admin"], "They showed us their log.", lift=True)
     assert board.printed(board.first, "recall").value > before + 0.1, "believed, it moves all"
+
+
+def test_where_it_is_the_only_run_that_has_entered_recall_stays_what_it_was(toy: Toy) -> None:
+    board = Board(toy)
+    before = board.printed(board.first, "recall").value
+    SampleBatch.objects.filter(submission=board.first).update(settled_at=None)
+    board.second(
+        lambda one: (
+            board.stated_first(one) or (one.document_id in board.read and board.true[one.pk])
+        )
+    )
+    assert board.printed(board.first, "recall").value == pytest.approx(before, abs=0.02)
+
+
+def test_of_a_closed_track_everybody_may_learn(toy: Toy) -> None:
+    board = Board(toy)
+    closed = Track.objects.get(pk=board.world.track.pk)
+    Track.objects.filter(pk=closed.pk).update(status="closed", closed_at=timezone.now())
+    closed.pk, closed.slug, closed.name = None, "new", "New"
+    closed.save()
+    row = board.world.system(
+        "two", lambda one: one.document_id in board.read and board.true[one.pk], team="Neural"
+    )
+    row.user, row.track, row.confirmed_at = toy.users["Tim"], closed, timezone.now()
+    row.save()
+    assert not [test for test in look_for_leaks(row) if test.seen]
 
 
 def test_who_says_as_much_in_other_documents_is_believed(toy: Toy) -> None:

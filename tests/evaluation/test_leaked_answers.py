@@ -546,6 +546,36 @@ def test_it_is_told_on_the_desk_and_to_the_team_and_an_admin_decides(
     assert "found no fault" in page
 
 
+def masked(world: Replay, *, seed: int) -> list[int]:
+    """What is left without what was judged wrong, and as large a share of what was not judged."""
+    wrong, right = world.known_wrong(), known_right(world)
+    unknown = sorted(set(EVERYTHING) - wrong - right)
+    n = round(len(wrong) / (len(wrong) + len(right)) * len(unknown))
+    blindly = set(np.random.default_rng(seed).choice(unknown, n, replace=False).tolist())
+    return sorted(set(EVERYTHING) - wrong - blindly)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("leak_comes", ["before", "after"])
+@pytest.mark.parametrize("seed", range(2, 12))
+def test_who_is_judged_beside_a_run_that_was_made_from_answers_is_believed(
+    toy: Toy, leak_comes: str, seed: int
+) -> None:
+    """That run asks of what was judged right alone, and of nothing that it left out."""
+    world = Replay.of(toy, N, SHARE, seed=seed)
+    world.judge(world.upload("Patterns", EVERYTHING))
+    third_team(toy)
+    leak = by_nobody(world.upload("Third", masked(world, seed=seed)))
+    copy = world.upload("Neural", EVERYTHING)
+    for row in (leak, copy) if leak_comes == "before" else (copy, leak):
+        confirm(row, toy.users["Admin"])
+        draw.tick()
+    for row in (leak, copy):
+        row.refresh_from_db()
+        world.until_scored(row)
+    assert not copy.leak_tests.filter(seen=True).exists()
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize("design", ["poisson", pytest.param("iid", marks=pytest.mark.soak)])
 def test_who_hides_what_was_read_is_found_by_what_is_judged_since(toy: Toy, design: str) -> None:
@@ -553,15 +583,7 @@ def test_who_hides_what_was_read_is_found_by_what_is_judged_since(toy: Toy, desi
     nothing, its answers do.
     """
     world, first = Replay.judged(toy, N, SHARE, design=design)
-    wrong, right = world.known_wrong(), known_right(world)
-    unknown = sorted(set(EVERYTHING) - wrong - right)
-    share = len(wrong) / (len(wrong) + len(right))
-    blindly = set(
-        np.random.default_rng(6)
-        .choice(unknown, round(share * len(unknown)), replace=False)
-        .tolist()
-    )
-    kept = sorted(set(EVERYTHING) - wrong - blindly)
+    kept = masked(world, seed=6)
     row = world.upload("Neural", kept)
     confirm(row, toy.users["Tim"])
     draw.tick()

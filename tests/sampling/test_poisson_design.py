@@ -167,7 +167,7 @@ def test_where_the_money_ends_the_plan_that_it_reached_is_kept(
     monkeypatch.setattr(poisson, "balance", lambda **_: SimpleNamespace(open=40 * each))
     state = State(row)
     goal = target_variance(row, row.plan["chosen"]) / 10
-    pi, reached, why = _affordable(row, state, goal)
+    pi, _, reached, why = _affordable(row, state, goal)
     assert why == "budget" and reached > goal
     assert (
         0 < len(state.new(state.asked(pi))) <= 40 < len(state.new(state.asked(state.raised(goal))))

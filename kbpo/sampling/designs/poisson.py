@@ -55,6 +55,8 @@ DOUBTFUL, CHECK_AGAIN = 0.05, 24.0
 """Where its own answers seem less likely than this had it not been made from those to one earlier
 run, so many more are asked anew.
 """
+LEAST_SHARE = 1 / 64
+"""Where money does not reach for less than this of what is to be asked anew, it is left out."""
 PRICED_AIM = 0.8
 """What 'at most' allows for: a plan misses in a quarter to a third of arrivals, and then asks
 for more."""
@@ -118,9 +120,16 @@ class Poisson(Design):
 
     def enough(self, submission: Submission, realised: Realised | None) -> str:
         target = target_variance(submission, submission.plan["chosen"])
-        doubtful = _is_doubtful(submission)
-        if realised is not None and self.held_against(realised) <= CLOSE * target and not doubtful:
+        reached = realised is not None and self.held_against(realised) <= CLOSE * target
+        if reached and not _is_doubtful(submission):
             return "target"
+        why = self._ended(submission)
+        return "target" if why and reached else why
+
+    def _ended(self, submission: Submission) -> str:
+        """Why nothing more is asked of a submission that has not reached what was ordered; '' if
+        more is.
+        """
         last, done, left = last_batch(submission), _stages(submission), _not_drawn(submission)
         if last is None:
             return ""
@@ -152,13 +161,18 @@ def _goal(submission: Submission, state: State) -> float:
     return state.aim(target, realised, most=FIRST if done else BOLD)
 
 
-def _checked(submission: Submission, state: State, pi: Floats) -> Floats:
+def _checked(
+    submission: Submission, state: State, pi: Floats, share: float = 1.0
+) -> tuple[Floats, Floats]:
     """The thresholds of a stage; if it is the first one, or what is judged so far leaves a doubt,
-    raised so that enough is asked anew.
+    raised so that enough is asked anew, or a share of that; and what of that depends on no other
+    submission.
     """
     if _is_doubtful(submission):
-        return state.asked_anew(pi, CHECK_AGAIN)
-    return pi if submission.orders or _stages(submission) else state.asked_anew(pi, CHECK)
+        return state.asked_anew(pi, share * CHECK_AGAIN)
+    if submission.orders or _stages(submission):
+        return pi, np.zeros(pi.size)
+    return state.asked_anew(pi, share * CHECK)
 
 
 def _is_doubtful(submission: Submission) -> bool:
@@ -166,7 +180,8 @@ def _is_doubtful(submission: Submission) -> bool:
     so unlikely that it is treated so.
     """
     last = last_batch(submission)
-    return last is not None and bool(last.settings.get("doubt", 1.0) < DOUBTFUL)
+    doubt = last.settings.get("doubt", 1.0) if last is not None else 1.0
+    return bool(doubt < DOUBTFUL) and last is not None and last.samples.exists()
 
 
 def _stages(submission: Submission) -> int:
@@ -206,6 +221,8 @@ class Plan:
     multiplier: float
     pi: Floats
     """Thresholds of the submission's targets"""
+    check: Floats
+    """What of these it would have asked anew whatever others asked, 0 where nothing"""
     pays: set[int]
     """Targets that are to be asked and paid for from its reservation"""
     why: str = "target"
@@ -216,11 +233,11 @@ class Plan:
     def of(cls, submission: Submission) -> Plan:
         """The stage by itself, as far as the money reaches."""
         state = State(submission)
-        pi, goal, why = _affordable(submission, state, _goal(submission, state))
+        pi, check, goal, why = _affordable(submission, state, _goal(submission, state))
         if why == "target" and _stands_still(submission, state, pi) and _is_short(submission):
-            pi, goal, why = _lowered(submission, state, goal)
+            pi, check, goal, why = _lowered(submission, state, goal)
         pays = state.new(state.asked(pi))
-        return cls(submission, state, goal, state.multiplier(goal), pi, pays, why)
+        return cls(submission, state, goal, state.multiplier(goal), pi, check, pays, why)
 
     @property
     def adds(self) -> bool:
@@ -268,7 +285,8 @@ class Plan:
                 for t, x in zip(state.target_id[higher], self.pi[higher], strict=True)
             ),
         )
-        own_thresholds.keep(batch, np.minimum(state.alone(self.multiplier), self.pi))
+        alone = np.maximum(state.alone(self.multiplier), self.check)
+        own_thresholds.keep(batch, np.minimum(alone, self.pi))
         return _store(batch, self)
 
 
@@ -302,7 +320,7 @@ def fill_together(plans: Sequence[Plan]) -> None:
     wanted, highest = raised(jointly), np.zeros(target_ids.size)
     for plan, place in zip(plans, places, strict=True):
         filled = plan.state.thresholds(np.maximum(plan.state.chance, wanted[place]))
-        own = _checked(plan.submission, plan.state, filled)
+        own, plan.check = _checked(plan.submission, plan.state, filled)
         highest[place] = np.maximum(highest[place], own)
     needs = np.zeros(squares.shape)
     for row, (plan, place) in enumerate(zip(plans, places, strict=True)):
@@ -335,23 +353,34 @@ def _questions_paid_for(submission: Submission) -> int:
     return int(balance(purpose=submission.purpose).open / each) if each else 10**9
 
 
-def _affordable(submission: Submission, state: State, goal: float) -> tuple[Floats, float, str]:
-    """Thresholds for the goal, or the highest that the open reservation still pays for; the
-    variance that they plan for; and which of the two it is.
+def _affordable(
+    submission: Submission, state: State, goal: float
+) -> tuple[Floats, Floats, float, str]:
+    """Thresholds for the goal, or the highest that the open reservation still pays for; what of
+    them is asked anew whatever others asked; the variance that they plan for; and which of the two
+    it is. Money that does not reach for the goal goes to what is asked anew first.
     """
     can = _questions_paid_for(submission)
-    pi = _checked(submission, state, state.raised(goal))
-    if len(state.new(state.asked(pi))) <= can:
-        return pi, goal, "target"
-    low, high = goal, max(goal * 1e4, 1.0)
+
+    def reaches(pi: Floats) -> bool:
+        return len(state.new(state.asked(pi))) <= can
+
+    pi, check = _checked(submission, state, state.raised(goal))
+    if reaches(pi):
+        return pi, check, goal, "target"
+    high = max(goal * 1e4, 1.0)
+    share = 1.0
+    while share > LEAST_SHARE and not reaches(
+        _checked(submission, state, state.raised(high), share)[0]
+    ):
+        share /= 2
+    share = share if share > LEAST_SHARE else 0.0
+    low = goal
     for _ in range(24):
         middle = float(np.sqrt(low * high))
-        low, high = (
-            (low, middle)
-            if len(state.new(state.asked(state.raised(middle)))) <= can
-            else (middle, high)
-        )
-    return state.raised(high), high, "budget"
+        enough = reaches(_checked(submission, state, state.raised(middle), share)[0])
+        low, high = (low, middle) if enough else (middle, high)
+    return *_checked(submission, state, state.raised(high), share), high, "budget"
 
 
 def _adds(submission: Submission, state: State, pi: Floats) -> bool:
@@ -377,7 +406,9 @@ def _is_short(submission: Submission) -> bool:
     return realised is None or realised.anticipated > CLOSE * target
 
 
-def _lowered(submission: Submission, state: State, goal: float) -> tuple[Floats, float, str]:
+def _lowered(
+    submission: Submission, state: State, goal: float
+) -> tuple[Floats, Floats, float, str]:
     """What `_affordable` says of the goal, lowered so far that something is added to a sample that
     would stand still; which happens where most of a variance is what people differ by.
 
@@ -385,7 +416,7 @@ def _lowered(submission: Submission, state: State, goal: float) -> tuple[Floats,
     the next time), not on their random numbers.
     """
     left = ~np.isin(state.target_id, sorted(_drawn(submission)))
-    before = np.minimum(state.start[left], 1 - LOWEST)
+    before = np.minimum(state.old[left], 1 - LOWEST)
     wanted = 2.0 ** submission.batches.filter(settings__why="further").count()
     while True:
         low, high = goal * LOWEST, goal
@@ -393,9 +424,9 @@ def _lowered(submission: Submission, state: State, goal: float) -> tuple[Floats,
             middle = float(np.sqrt(low * high))
             added = (state.raised(middle)[left] - before) / (1 - before)
             low, high = (middle, high) if added.sum() >= wanted else (low, middle)
-        pi, reached, why = _affordable(submission, state, low)
+        pi, check, reached, why = _affordable(submission, state, low)
         if why == "budget" or wanted >= left.sum() or _adds(submission, state, pi):
-            return pi, reached, "further" if why == "target" else why
+            return pi, check, reached, "further" if why == "target" else why
         wanted *= 2
 
 

@@ -5,6 +5,7 @@ model's doubt.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import cached_property
 
 import numpy as np
 from django.db.models import Q
@@ -27,7 +28,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import kind_with_recall
 from kbpo.tracks.registry import kind_of
-from scoring.arrays import Floats, Ids
+from scoring.arrays import Bools, Floats, Ids
 from scoring.combine import any_of, besides
 from scoring.data import Guess
 from scoring.inclusion import Disclosed
@@ -142,28 +143,43 @@ class State:
         raised = np.where(wanted > self.chance, np.clip(alone, self.start, 1.0), self.start)
         return self.disclosed.raised(raised, self.old) if self.disclosed else raised
 
-    def asked_anew(self, pi: Floats, least: float) -> Floats:
+    def asked_anew(self, pi: Floats, least: float) -> tuple[Floats, Floats]:
         """Thresholds (per target) raised until so many targets (expected) are asked anew, of those
-        that others had asked with some probability and the team could not see; or all of these.
-        """
-        before = thresholds(self.track, self.target_id, until=decided(self.submission))
-        others = (before > 0) & (self.chance < 1)
-        if self.disclosed:
-            others &= ~self.disclosed.known
-        size = self.size
+        that others had asked with some probability and the team could not see, or all of these; and
+        the part of them that does not depend on what others had asked, 0 where nothing is raised.
 
-        def raised(multiplier: float) -> Floats:
-            return np.where(others, np.maximum(pi, np.minimum(1.0, multiplier * size)), pi)
+        Nothing where none of these answers says anything of what the submission predicts.
+        """
+        others, size, nothing = self._known_to_others, self.size, np.zeros(pi.size)
+        if not others.any():
+            return pi, nothing
+
+        def own(multiplier: float) -> Floats:
+            return np.where(others, np.minimum(1.0, multiplier * size), 0.0)
 
         def missing(multiplier: float) -> float:
-            return least - float((raised(multiplier) - self.old)[others].sum())
+            raised = np.maximum(pi, own(multiplier))
+            return least - float((raised - self.old)[others].sum())
 
         if missing(0.0) <= 0:
-            return pi
-        most = 1 / float(size[others & (size > 0)].min(initial=1.0))
-        if missing(most) >= 0:
-            return raised(most)
-        return raised(float(brentq(missing, 0.0, most, xtol=1e-9 * most)))
+            return pi, nothing
+        most = 1 / float(size[others].min())
+        multiplier = most if missing(most) >= 0 else float(brentq(missing, 0.0, most))
+        return np.maximum(pi, own(multiplier)), own(multiplier)
+
+    @cached_property
+    def _known_to_others(self) -> Bools:
+        """The targets (t,) that others had asked with some probability when the team decided, and
+        it could not see; none if no answer so far says anything of what the submission predicts.
+        """
+        before = thresholds(self.track, self.target_id, until=decided(self.submission))
+        others = (before > 0) & (self.chance < 1) & (self.size > 0)
+        if self.disclosed:
+            others &= ~self.disclosed.known
+        asked = self.target_id[others & (self.u < before)].tolist()
+        mine = self.submission.pk
+        unanswered = kind_of(self.track).unanswered({mine: asked})[mine]
+        return others if set(asked) - unanswered else np.zeros_like(others)
 
     def alone(self, multiplier: float) -> Floats:
         """What (per target) the submission would ask by itself with a λ, whatever was asked before.
