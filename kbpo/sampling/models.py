@@ -213,9 +213,9 @@ class LeakTest(models.Model):
 
     Made before the run's own sample is drawn, and by what is right of it whenever a stage of it has
     ended (`Channel.RIGHT`). `seen`: it is scored as one that saw them, for good, since what is
-    drawn from then on is drawn accordingly; lifted, what it predicts is believed again by the model, and
-    later runs of its team are free of it. Texts that are the same word for word are no sign of
-    that, but count alike (`Channel.SAME`); the model believes them.
+    drawn from then on is drawn accordingly; lifted, what it predicts is believed again by the
+    model, and later runs of its team are free of it. Texts that are the same word for word are no
+    sign of that, but count alike (`Channel.SAME`); the model believes them.
     """
 
     class Channel(models.TextChoices):
