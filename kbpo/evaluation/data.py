@@ -169,9 +169,8 @@ def _entered(systems: list[int]) -> list[int]:
             submission__in=systems, channel=LeakTest.Channel.DOCUMENTS, seen=True, lifted=False
         ).values_list("submission", flat=True)
     )
-    return [
-        system for system in systems if system not in chose and (system in entered or not entered)
-    ]
+    counted = entered - chose
+    return [system for system in systems if system in counted or not (counted or system in chose)]
 
 
 def _drawn(track: Track) -> dict[int, list[int]]:

@@ -107,11 +107,7 @@ class Thresholds(Route):
 
 
 def thresholds(
-    track: Track,
-    target_ids: Ids,
-    *,
-    private: Private = NOTHING,
-    until: datetime | None = None,
+    track: Track, target_ids: Ids, *, private: Private = NOTHING, until: datetime | None = None
 ) -> Floats:
     """Return the highest threshold of each target on a track (0: none); only of batches drawn up to
     a moment, if asked. What a submission set on its `private` targets is left out.

@@ -73,12 +73,8 @@ def look_for_leaks(submission: Submission) -> list[LeakTest]:
         row = LeakTest(
             submission=submission,
             earlier_id=other,
-            size=test.size,
-            predicted=test.predicted,
-            expected=test.expected,
-            p_value=test.p_value,
+            **counts_of(test),
             adjusted=p,
-            of_unlikely=test.of_unlikely,
             channel=channel,
             seen=p <= LEVEL,
         )
@@ -93,6 +89,17 @@ def look_for_leaks(submission: Submission) -> list[LeakTest]:
     for row in found:
         tell(row)
     return leak_tests
+
+
+def counts_of(test: ShareTest) -> dict[str, Any]:
+    """What is kept of a test, by the names of `LeakTest`."""
+    return {
+        "size": test.size,
+        "predicted": test.predicted,
+        "expected": test.expected,
+        "p_value": test.p_value,
+        "of_unlikely": test.of_unlikely,
+    }
 
 
 def tell(row: LeakTest) -> None:

@@ -26,7 +26,7 @@ from kbpo import clock
 from kbpo.inclusion.disclosure import decided, earlier
 from kbpo.inclusion.own_thresholds import settled
 from kbpo.pool.pool import read_pool
-from kbpo.sampling.leaks import LEVEL, Batch, Judged, tell
+from kbpo.sampling.leaks import LEVEL, Batch, Judged, counts_of, tell
 from kbpo.sampling.models import LeakTest
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
@@ -48,7 +48,7 @@ def look_again(submission: Submission) -> list[LeakTest]:
     if (last := stages.last()) is not None and p_values.size:
         last.settings["doubt"] = min(1.0, times * p_values[adjusted > LEVEL].min(initial=1.0))
         last.save(update_fields=["settings"])
-    found = []
+    leak_tests = []
     for (other, test), p in zip(test_of.items(), adjusted.tolist(), strict=True):
         if p > LEVEL or submission.leak_tests.filter(earlier=other, lifted=True).exists():
             continue
@@ -56,12 +56,8 @@ def look_again(submission: Submission) -> list[LeakTest]:
             submission=submission,
             earlier_id=other,
             defaults={
-                "size": test.size,
-                "predicted": test.predicted,
-                "expected": test.expected,
-                "p_value": test.p_value,
+                **counts_of(test),
                 "adjusted": p,
-                "of_unlikely": False,
                 "channel": LeakTest.Channel.RIGHT,
                 "seen": True,
                 "tested_at": clock.now(),
@@ -69,8 +65,8 @@ def look_again(submission: Submission) -> list[LeakTest]:
             },
         )
         tell(row)
-        found.append(row)
-    return found
+        leak_tests.append(row)
+    return leak_tests
 
 
 def _against(submission: Submission) -> Iterator[tuple[int, ShareTest]]:

@@ -180,8 +180,7 @@ def _is_doubtful(submission: Submission) -> bool:
     so unlikely that it is treated so.
     """
     last = last_batch(submission)
-    doubt = last.settings.get("doubt", 1.0) if last is not None else 1.0
-    return bool(doubt < DOUBTFUL) and last is not None and last.samples.exists()
+    return last is not None and last.settings.get("doubt", 1.0) < DOUBTFUL and last.samples.exists()
 
 
 def _stages(submission: Submission) -> int:
