@@ -457,11 +457,15 @@ def _texts(value: Any) -> list[str]:
 
 
 def _pair(value: Any) -> tuple[str, str]:
-    """Return the types of a subject and an object. Raises TypeError or ValueError for what is no
-    pair.
+    """Return the types of a subject and an object; a number of relations may stand behind them.
+    Raises TypeError or ValueError for what is no pair.
     """
-    subject, object_ = _texts(value)
-    return subject, object_
+    if not isinstance(value, list | tuple):
+        raise TypeError
+    subject, object_, *counted = value
+    if len(counted) > 1 or not all(isinstance(count, int) for count in counted):
+        raise ValueError
+    return _text(subject), _text(object_)
 
 
 def _check_text(schema: Schema) -> None:

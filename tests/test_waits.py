@@ -129,6 +129,7 @@ def test_pages_are_answered_while_ten_confirmations_wait_behind_a_paused_process
             with browser.open(f"{site.url}{address}", timeout=120) as page:
                 assert (page.status, page.url) == (200, f"{site.url}{address}")
         assert len(first & set(service.fetch(WAITING))) >= 2, "the pages came after the wait"
+        wait_for(lambda: any(one.done() for one in answers), "somebody to be told")
         paused.rollback()
         told = [answer.result() for answer in answers]
     assert {status for status, _, _ in told} == {200, 503}

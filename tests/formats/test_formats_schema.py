@@ -125,9 +125,19 @@ def test_a_small_schema_in_yaml_or_json_is_enough(tmp_path: Path) -> None:
     )
 
 
+def test_a_number_of_relations_may_stand_behind_a_pair_of_types() -> None:
+    counted = {"name": "knows", "types": [["PER", "PER", 2920]]}
+    schema = load_schema(SMALL | {"predicates": [counted]})
+    assert schema.predicates["knows"].types == (("PER", "PER"),)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
+        (
+            {"predicates": [{"name": "p", "types": [["PER", "PER", "PER"]]}]},
+            "entry 1 of predicates",
+        ),
         ({"entity_types": []}, "no entity types"),
         ({"predicates": [{"name": "p", "types": [["PER", "GPE"]]}]}, "unknown type"),
         (
