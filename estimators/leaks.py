@@ -328,7 +328,7 @@ def document_test(
         n = int(chosen.sum())
         size, n_predicted = size + int(targets[chosen].sum()), n_predicted + int(held[chosen].sum())
         expected += n / targets.size * float(held.sum())
-        p_values += _two_sided(_sum_law(fewer, n), int(fewer[chosen].sum()))
+        p_values += _twice(_sum_tails(fewer, n, int(fewer[chosen].sum())))
     least = min(1.0, len(p_values) * min(p_values)) if p_values else 1.0
     return ShareTest(size, n_predicted, expected, least)
 
@@ -340,6 +340,9 @@ def amount_test(amount: ArrayLike, drawn: ArrayLike) -> ShareTest:
     Somebody who knows which documents were read, and finds by himself what is true there, copies no
     answer, and yet says more in these than elsewhere. What is said in a document counts by its rank
     in ``GRADES`` grades, 0 where nothing is said, so that few long documents decide nothing.
+
+    It costs a fifth of a second for 2,000 documents of which 600 were drawn, and three times as
+    much for twice as many.
 
     Parameters
     ----------
@@ -379,9 +382,7 @@ def amount_test(amount: ArrayLike, drawn: ArrayLike) -> ShareTest:
     if (some := said > 0).any():
         below = rankdata(said[some], method="average") / some.sum()
         grade[some] = np.ceil(GRADES * below).astype(np.int64)
-    p_values = (
-        _two_sided(_sum_law(grade, n), int(grade[is_drawn].sum())) if 0 < n < said.size else []
-    )
+    p_values = _twice(_sum_tails(grade, n, int(grade[is_drawn].sum())))
     expected = n / max(said.size, 1) * float(said.sum())
     predicted = round(float(said[is_drawn].sum()))
     return ShareTest(n, predicted, expected, min(p_values, default=1.0))
@@ -619,23 +620,68 @@ def _given_size(predicted: FloatArray, other: FloatArray, size: int) -> FloatArr
     return np.asarray(both / total)
 
 
-def _sum_law(number: checks.IntArray, n: int) -> FloatArray:
-    """The law of a sum over n of some things, drawn uniformly, each of which adds a number.
+def _sum_tails(number: checks.IntArray, n: int, observed: int) -> list[float]:
+    """The probabilities that a sum over n of some things, drawn uniformly, each of which adds a
+    number, is at most what was observed, and at least; none where only one outcome was possible.
 
     Drawn by themselves with the same chance they are n of them by chance, and then all sets of n
-    are alike; so of each number the count is binomial, and the law is that given all counts.
+    are alike; so of each number the count is binomial, and the law is that given all counts. It is
+    never put together: of what the smaller numbers add and the larger ones, tails are enough.
     """
-    share = n / max(number.size, 1)
-    most = int(np.sort(number)[::-1][:n].sum())
-    law = np.zeros((n + 1, most + 1))  # by how many are drawn, and what they add up to
-    law[0, 0] = 1.0
-    for value, times in zip(*np.unique(number, return_counts=True), strict=True):
-        before, law = law, np.zeros_like(law)
-        for k in range(min(int(times), n) + 1):
-            added, chance = int(value) * k, float(binom.pmf(k, times, share))
-            if added <= most and chance > NOTHING:
-                law[k:, added:] += chance * before[: n + 1 - k, : most + 1 - added]
-    return np.asarray(law[n] / law[n].sum())
+    value, times = np.unique(number, return_counts=True)
+    if value.size < 2 or not 0 < n < number.size:
+        return []
+    share, half = n / number.size, int(np.searchsorted(np.cumsum(times), number.size / 2)) or 1
+    low, high = (
+        _counts_law(value[part], times[part], share) for part in (slice(half), slice(half, None))
+    )
+    at_most = np.pad(np.cumsum(high.law, axis=1), ((0, 0), (1, 0)))
+    at_least = np.pad(np.cumsum(high.law[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
+    tails, total = np.zeros(2), 0.0
+    for row, law in enumerate(low.law):
+        other = n - (low.first + row) - high.first
+        if not 0 <= other < high.law.shape[0]:
+            continue
+        added = (low.first + row) * low.each + (other + high.first) * high.each
+        rest = observed - added - low.least - high.least - np.arange(law.size)
+        most = high.law.shape[1]
+        tails[0] += law @ at_most[other, np.clip(rest + 1, 0, most)]
+        tails[1] += law @ at_least[other, np.clip(rest, 0, most)]
+        total += float(law.sum() * high.law[other].sum())
+    return [float(tail) / total for tail in tails]
+
+
+class _CountsLaw(NamedTuple):
+    """How many of some things are drawn, each by itself, and what they add up to."""
+
+    law: FloatArray
+    """By the count, and by the sum beyond as often what one adds on average, rounded"""
+    first: int
+    """The first of the counts"""
+    least: int
+    """The first of the sums"""
+    each: int
+    """What one adds on average, rounded"""
+
+
+def _counts_law(value: checks.IntArray, times: checks.IntArray, share: float) -> _CountsLaw:
+    """The law of things each of which is drawn with the same chance, without what is too rare."""
+    each = int(np.rint(value @ times / times.sum()))
+    law, first_count, first_sum = np.ones((1, 1)), 0, 0
+    for step, n in zip((value - each).tolist(), times.tolist(), strict=True):
+        chance = binom.pmf(np.arange(n + 1), n, share)
+        drawn = np.flatnonzero(chance > NOTHING)
+        begin, width = int(drawn[0]), int(drawn[-1] - drawn[0])
+        before, law = law, np.zeros((law.shape[0] + width, law.shape[1] + abs(step) * width))
+        for k in range(width + 1):
+            at = step * k if step >= 0 else -step * (width - k)
+            law[k : k + before.shape[0], at : at + before.shape[1]] += chance[begin + k] * before
+        likely = law > NOTHING
+        rows, columns = (np.flatnonzero(likely.any(axis=axis)) for axis in (1, 0))
+        law = law[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+        first_count += begin + int(rows[0])
+        first_sum += step * (begin if step >= 0 else begin + width) + int(columns[0])
+    return _CountsLaw(law, first_count, first_sum, each)
 
 
 def _times(weight: int, law: FloatArray) -> FloatArray:
@@ -655,5 +701,9 @@ def _two_sided(law: FloatArray, observed: int) -> list[float]:
     """The p-value; none where only one outcome was possible."""
     if np.count_nonzero(law) < 2:
         return []
-    tails = float(law[: observed + 1].sum()), float(law[observed:].sum())
-    return [min(1.0, 2 * min(tails))]
+    return _twice([float(law[: observed + 1].sum()), float(law[observed:].sum())])
+
+
+def _twice(tails: list[float]) -> list[float]:
+    """The two-sided p-value of two tails, if there are any."""
+    return [min(1.0, 2 * min(tails))] if tails else []

@@ -420,9 +420,9 @@ class Judged:
             for said in (mine, mine & ~beside)
         ]
         most = max(columns, key=lambda c: int((self.predicted(c) & is_read).sum()))
-        in_all, new = (amount_test(amount, drawn) for amount in amounts)
+        new = amount_test(amounts[1], drawn)
         if self.open.all():
-            return either(in_all, new), most
+            return either(amount_test(amounts[0], drawn), new), most
         return new if new.predicted > new.expected else ShareTest(0, 0, 0.0, 1.0), most
 
     def _levels(self, predicting: Bools, mine: Ids, domain: Bools, chance: Floats) -> Ids:

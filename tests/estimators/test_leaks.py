@@ -232,6 +232,22 @@ def test_who_says_more_where_documents_were_read_is_found_and_who_does_not_is_no
         amount_test([1.0], [True, False])
 
 
+def test_of_many_documents_the_test_is_as_exact_and_does_not_take_long() -> None:
+    from time import perf_counter
+
+    from scipy.stats import hypergeom
+
+    rng = np.random.default_rng(5)
+    read = np.arange(2000) < 600
+    says = rng.random(2000) < np.where(read, 0.35, 0.4)
+    alike = hypergeom(2000, int(says.sum()), 600).cdf(int((says & read).sum()))
+    assert amount_test(says, read).p_value == pytest.approx(2 * alike, rel=1e-9)
+    begin = perf_counter()
+    found = amount_test(rng.poisson(5, 2000) + (rng.random(2000) < 0.8) * read, read)
+    assert perf_counter() - begin < 2, "half a minute, if all sums of all counts are worked out"
+    assert 1e-9 < found.p_value < 1e-3
+
+
 def test_two_ways_to_have_read_are_two_tests() -> None:
     nothing = document_test([], [], [])
     clear = share_test(np.full(12, 0.5), np.arange(12) < 6, np.arange(12) >= 6)
