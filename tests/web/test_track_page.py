@@ -190,8 +190,22 @@ def test_a_baseline_on_the_board_has_its_score_beside_its_output(client: Client,
     make_board(toy, 4)
     assert "a baseline on the board" not in page(client)
     Submission.objects.filter(name="run 2").update(role="baseline")
-    said = page(client).split("; a baseline on the board has")[1][:200]
+    said = page(client).split("; a baseline on the board has F1")[1][:200]
     assert "45.0" in said and "43.0–47.0" in said
+
+
+def test_a_baseline_stands_under_the_best_systems_once(client: Client, toy: Toy) -> None:
+    def rows() -> list[str]:
+        table = page(client).split('class="best"')[1].split("</table>")[0]
+        return [" ".join(re.sub("<[^>]+>", " ", row).split()) for row in table.split("<tr>")[2:]]
+
+    make_board(toy, 5)
+    assert len(rows()) == 3 and not any("baseline" in row for row in rows())
+    Submission.objects.filter(name="run 0").update(role="baseline")
+    assert len(rows()) == 4 and "Team 0 run 0 baseline" in rows()[3]
+    assert rows()[3].endswith("20.0 18.0–22.0")
+    Submission.objects.filter(name="run 4").update(role="baseline")
+    assert ["baseline" in row for row in rows()] == [True, False, False]
 
 
 def test_the_reference_takes_no_rank_among_the_best(client: Client, toy: Toy) -> None:

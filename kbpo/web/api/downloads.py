@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from annotation.quality.pace import pace
 from kbpo.corpus.export import gzipped, mention_lines
 from kbpo.corpus.models import Corpus
 from kbpo.releases.models import Release
@@ -43,6 +44,8 @@ class TrackDetail(APIView):
             "runs_in_all",
         )
         terms = {key: getattr(track, key) for key in keys}
+        took = pace(track)
+        terms["answer_seconds"] = {"median": took.seconds, "answers": took.answers}
         more = {"corpus": _corpus(request, track), "links": _links(request, track)}
         return Response(as_track(track) | terms | more)
 

@@ -14,11 +14,12 @@ from django.shortcuts import render
 from django.urls import path, reverse
 from rest_framework.renderers import JSONRenderer
 
+from annotation.quality.pace import FEWEST, pace
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import User
 from kbpo.corpus.export import about_bytes, gzipped, mention_lines
 from kbpo.corpus.kept import is_kept, kept_file
-from kbpo.evaluation.leaderboard import board
+from kbpo.evaluation.leaderboard import Row, board
 from kbpo.submissions.limits import limits_in_words, runs_left
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
@@ -27,6 +28,7 @@ from kbpo.web.address import address_of
 from kbpo.web.api.downloads import MENTIONS, texts_name
 from kbpo.web.api.tracks import public_track
 from kbpo.web.components import drawing
+from kbpo.web.components.figures import DASH
 from kbpo.web.moment import at_one_moment
 from kbpo.web.public.board import interval, kind_of_bars, rank_text
 from kbpo.web.public.client import install_command
@@ -64,26 +66,14 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     kind = kind_of(track)
     catalogue = kind.catalogue()
     headline = shown.headline.name
-    figures = [row.figure(headline) for row in shown.rows[:BEST]]
-    best: list[dict[str, Any]] = [
-        {
-            "rank": rank_text(row),
-            "name": row.submission.full_name,
-            "description": row.submission.public_description,
-            "url": reverse("submission", args=[row.submission.pk]),
-            "figure": interval(figure),
-            "kind": kind_of_bars(row, past=False, figure=figure),
-            "judged": row.n_labels,
-        }
-        for row, figure in zip(shown.rows, figures, strict=False)
-    ]
+    best = [_standing(row, headline, place) for place, row in enumerate(shown.rows[:BEST], 1)]
+    baseline = next((row for row in shown.rows if row.submission.role == "baseline"), None)
+    below = [_standing(row, headline, DASH) for row in shown.rows[BEST:] if row is baseline]
     downloads = _downloads(track)
-    of_baseline = next((row for row in shown.rows if row.submission.role == "baseline"), None)
-    if of_baseline is not None:
-        score = interval(of_baseline.figure(headline))
+    if baseline is not None:
         for file in downloads:
             if file["name"] == "Its output":
-                file["score"] = score
+                file["score"] = interval(baseline.figure(headline))
     context: dict[str, Any] = {
         "track": track,
         "corpus": track.corpus,
@@ -94,6 +84,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "readable": track.corpus.n_documents and may_read(request, track),
         "asked": kind.asked(),
         "example": list(islice(kind.example(), EXAMPLE_LINES)),
+        "took": pace(track),
+        "least": FEWEST,
         "limit": limits_in_words(track),
         "rules": track.rules.splitlines(),
         "catalogue": catalogue if everything else catalogue[:SHOWN],
@@ -107,15 +99,33 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "whole": _whole(track, downloads),
         "release": next((file for file in downloads if file["name"].startswith("Release ")), None),
         "best": best,
+        "below": below,
         "headline": kind.quantity(shown.headline.quantity).label,
         "board_made_at": shown.evaluation and shown.evaluation.made_at,
-        "has_few": any(one["kind"] == "few" and one["figure"].estimate is not None for one in best),
+        "has_few": any(
+            one["kind"] == "few" and one["figure"].estimate is not None for one in [*best, *below]
+        ),
         "tied": 1 < len(best) <= max(map(_of_best, shown.groups), default=0),
-        "axis": drawing.axis_over([one["figure"] for one in best], ticks=3),
+        "axis": drawing.axis_over([one["figure"] for one in [*best, *below]], ticks=3),
         "n_systems": len(shown.rows),
         "mine": _mine(request, track),
     }
     return render(request, "track.html", context)
+
+
+def _standing(row: Row, column: str, place: int | str) -> dict[str, Any]:
+    """A system with its rank (else its place) and its score, as they stand on the board."""
+    figure = row.figure(column)
+    return {
+        "rank": rank_text(row) or place,
+        "name": row.submission.full_name,
+        "role": row.submission.role,
+        "description": row.submission.public_description,
+        "url": reverse("submission", args=[row.submission.pk]),
+        "figure": interval(figure),
+        "kind": kind_of_bars(row, past=False, figure=figure),
+        "judged": row.n_labels,
+    }
 
 
 def _of_best(group: list[int]) -> int:

@@ -385,6 +385,7 @@ def as_record(row: Judged) -> dict[str, Any]:
     """A prediction for programs: with what the page tells of it besides."""
     turned, dispute = row.turned, row.dispute
     return row.as_json() | {
+        "seconds": [round(seconds) for seconds in row.seconds],
         "turned": turned
         and {"before": turned.before, "now": turned.now, "at": turned.made_at.isoformat()},
         "dispute": dispute

@@ -16,6 +16,7 @@ import numpy as np
 from django.http import Http404
 
 from annotation.desk import adjudicate
+from annotation.quality.pace import seconds_of
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label
 from kbpo.pool.visibility import asked_for, is_answered
@@ -83,7 +84,17 @@ def describe(
     if asked. Of those without a judgment that may be seen nothing is told that people said.
     """
     kind = kind_of(submission.track)
-    return kind.describe(submission.pk, ids, public=public, unjudged=unjudged)
+    rows = kind.describe(submission.pk, ids, public=public, unjudged=unjudged)
+    answered = {
+        row.prediction.instance.target_id for row in rows if row.source == Label.Source.CROWD
+    }
+    took = seconds_of(answered, public=public)
+    return [
+        replace(row, seconds=took[row.prediction.instance.target_id])
+        if row.source == Label.Source.CROWD and row.prediction.instance.target_id in took
+        else row
+        for row in rows
+    ]
 
 
 def dispute(user: User, submission: Submission, prediction: int, note: str) -> ExpertCheck:
