@@ -21,6 +21,7 @@ from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
+from kbpo.web.components.drawing import draw_overlap
 from kbpo.web.public import compare
 from scoring.score import default_estimates
 from tests.conftest import Toy
@@ -129,6 +130,28 @@ def test_the_page_shows_scores_difference_and_overlap(
     board = Client().get("/tracks/world/?criterion=relation").content.decode()
     assert f'name="s" value="{a}"' in board and 'id="compare-marked"' in board
     assert Client().get("/compare/").status_code == 302
+
+
+def test_what_both_say_is_drawn_to_scale(
+    pair: tuple[Submission, Submission], scored: Evaluation
+) -> None:
+    both, first, second = part_of(scored.comparisons, pair[0].pk, pair[1].pk)
+    page = Client().get(URL, {"a": pair[0].pk, "b": pair[1].pk}).content.decode()
+    [drawn] = re.findall(r'<svg class="overlap-bars".*?</svg>', page)
+    bars = {
+        tone: (float(x), float(width))
+        for tone, x, width in re.findall(
+            r'whole-(.)" x="([\d.]+)%" y="[\d.]+" width="([\d.]+)%"', drawn
+        )
+    }
+    total = both.n + first.n + second.n
+    assert bars["a"] == pytest.approx((0, 100 * (first.n + both.n) / total), abs=0.01)
+    assert bars["b"] == pytest.approx(
+        (100 * first.n / total, 100 * (both.n + second.n) / total), abs=0.01
+    )
+    assert f"of these both say {both.n}" in drawn and "Patterns wide says" in drawn
+    assert draw_overlap(0, 0, 0, ("A", "B")) == ""
+    assert "shared" not in draw_overlap(3, 0, 5, ("A", "B")), "nothing lies between the lines"
 
 
 def test_the_first_sentence_says_how_sure_it_is(
