@@ -100,6 +100,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "release": next((file for file in downloads if file["name"].startswith("Release ")), None),
         "best": best,
         "below": below,
+        "of_baseline": kind.quantity(shown.headline.quantity).in_text,
         "headline": kind.quantity(shown.headline.quantity).label,
         "board_made_at": shown.evaluation and shown.evaluation.made_at,
         "has_few": any(
