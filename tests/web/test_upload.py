@@ -177,6 +177,7 @@ def test_only_the_first_ten_problems_stand_on_the_page(toy: Toy, as_user: As, dr
     row = draft(body=lines_of(toy, GOOD) + b"{not json}\n" * 30)
     page = as_user("Rosa").get(reverse("upload-check", args=[row.pk])).content.decode()
     assert page.count('class="problem"') == 10 and "Show the other 20" in page
+    assert "kbpo validate FILE" in page
     report = as_user("Rosa").get(reverse("submission-problems-tsv", args=[row.pk]))
     assert b"".join(report.streaming_content).count(b"syntax.json") == Problem.objects.count() == 30  # type: ignore[arg-type]
 

@@ -45,6 +45,7 @@ from kbpo.submissions.receive import GONE, CannotChange, CannotReceive, receive,
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of, n_inputs_of
 from kbpo.web.components.figures import count_text
+from kbpo.web.public.track import reads_offline
 from kbpo.web.research.quote import Quote, quote, quotes
 from kbpo.web.research.submissions import RunForm, acts, find, find_to_act, told
 
@@ -329,6 +330,7 @@ def _problems(request: HttpRequest, submission: Submission) -> dict[str, Any]:
         "severities": options,
         "more": max(0, total - SHOWN),
         "n_problems": every,
+        "offline": reads_offline(submission.track),
     }
 
 
