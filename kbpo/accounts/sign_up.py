@@ -38,6 +38,18 @@ class SignUpForm(BaseUserCreationForm):  # type: ignore[type-arg]
         super().validate_password_for_user(user, password_field_name)  # type: ignore[misc]
 
 
+class NewPassword(forms.Form):
+    """What forms that set a password share: what is wrong with it stands under its first field,
+    and under the second that it is another one.
+    """
+
+    def validate_password_for_user(
+        self, user: User, password_field_name: str = "new_password1"
+    ) -> None:
+        """Nothing; whichever field Django names, the new password stands in the first."""
+        super().validate_password_for_user(user, "new_password1")  # type: ignore[misc]
+
+
 class EmailForm(forms.ModelForm):  # type: ignore[type-arg]
     """An e-mail address that is added or changed later; it may be taken away again."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -216,3 +217,23 @@ def test_who_finds_a_page_open_guesses_no_password_on_any_page(toy: Toy, as_user
         assert answer.status_code == 422 and password_again.TOO_MANY in answer.content.decode()
     password_again.TRIES.forget(str(toy.users["Rosa"].pk))
     assert client.post(tries[0][0], tries[0][1] | {"old_password": PASSWORD}).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "told"),
+    [
+        ({"new_password1": "123", "new_password2": "123"}, "new_password1", "too short"),
+        ({"new_password2": "something else"}, "new_password2", "match"),
+        ({"old_password": "no"}, "old_password", "not your password"),
+    ],
+)
+def test_what_is_wrong_with_a_new_password_stands_at_the_field_that_is_wrong(
+    as_user: As, changes: dict[str, str], field: str, told: str
+) -> None:
+    page = as_user("Rosa").post(
+        reverse("password"), {"old_password": PASSWORD, **NEW_PASSWORD, **changes}
+    )
+    assert page.status_code == 422 and list(page.context["form"].errors) == [field]
+    html = page.content.decode()
+    assert html.count('aria-invalid="true"') == 1
+    assert re.search(rf'id="id_{field}_error">\s*<span class="error">[^<]*{told}', html)

@@ -228,7 +228,9 @@ def test_a_forgotten_password_is_set_anew_once(client: Client, toy: Toy) -> None
     form = client.get(link, follow=True)
     address = form.request["PATH_INFO"]
     weak = client.post(address, {"new_password1": "123", "new_password2": "123"})
-    assert weak.status_code == 422
+    assert weak.status_code == 422 and list(weak.context["form"].errors) == ["new_password1"]
+    other = client.post(address, {"new_password1": "a quite new secret", "new_password2": "a"})
+    assert list(other.context["form"].errors) == ["new_password2"]
     secret = {"new_password1": "a quite new secret", "new_password2": "a quite new secret"}
     assert client.post(address, secret)["Location"] == reverse("login")
     assert not Client().login(username="rosa", password=PASSWORD)

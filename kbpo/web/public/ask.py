@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.forms import PasswordResetForm
+from django.contrib.auth.forms import PasswordResetForm, SetPasswordForm
 from django.contrib.auth.views import PasswordResetConfirmView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -18,6 +18,7 @@ from kbpo.accounts.ask import CannotAsk, ask
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.mail import goes_out, send
 from kbpo.accounts.models import User
+from kbpo.accounts.sign_up import NewPassword
 from kbpo.web.address import address_of, network_of
 from kbpo.web.public import throttle
 
@@ -135,9 +136,14 @@ def forgotten(request: HttpRequest) -> HttpResponse:
     return redirect("login")
 
 
+class ResetForm(NewPassword, SetPasswordForm):
+    """A new password, twice."""
+
+
 class Reset(PasswordResetConfirmView):
     """The page behind a link of a mail, or of an admin: a new password, twice."""
 
+    form_class = ResetForm
     template_name = "people/reset.html"
     success_url = reverse_lazy("login")
 

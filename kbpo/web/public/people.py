@@ -23,6 +23,7 @@ from kbpo.accounts.close import close as close_account
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import Team, Token, User
 from kbpo.accounts.password_again import why_not
+from kbpo.accounts.sign_up import NewPassword
 from kbpo.accounts.teams import CannotChange
 from kbpo.web.armed import is_armed
 from kbpo.web.public import throttle
@@ -91,7 +92,7 @@ class Login(LoginView):
         return response
 
 
-class PasswordForm(PasswordChangeForm):
+class PasswordForm(NewPassword, PasswordChangeForm):
     """The old password and a new one; whoever finds a page open does not guess the old one."""
 
     def clean_old_password(self) -> str:
