@@ -259,6 +259,11 @@ def test_a_watch_says_by_its_exit_code_that_a_run_ended_without_a_score(
     watched = run("status", row.pk, "--watch", "--json")
     assert watched.exit_code == 1 and json.loads(watched.stdout)["status"] == status
     assert run("status", row.pk).exit_code == 0, "whoever asks once is answered"
+    refused = run("confirm", row.pk)
+    assert refused.exit_code == 1 and refused.output == (
+        f"{row.name} ({row.get_status_display()}) cannot be confirmed:"
+        " only a run that waits for you can be. So it is.\n"
+    )
 
 
 class Flaky(BaseHTTPRequestHandler):

@@ -8,7 +8,7 @@ import click
 
 from kbpo_client.commands.printing import show_json
 from kbpo_client.commands.service import REFUSED, Service, end, json_option, service_of
-from kbpo_client.telling import on_one_screen
+from kbpo_client.telling import how_far, on_one_screen
 
 ENDED = {"refused", "expired", "withdrawn"}
 """Statuses in which there is nothing to take back"""
@@ -40,9 +40,11 @@ def confirm(
     with service.client() as client:
         if not yes:
             submission = client.submission(number)
-            click.echo("\n".join(on_one_screen(submission, {}, with_next=False)))
             if submission["status"] != "planned":
-                end("It cannot be confirmed: only a run that waits for you can be.", REFUSED)
+                state = f"{submission['name']} ({how_far(submission)})"
+                sentence = f"{state} cannot be confirmed: only a run that waits for you can be."
+                end(f"{sentence} {submission['reason']}".rstrip(), REFUSED)
+            click.echo("\n".join(on_one_screen(submission, {}, with_next=False)))
             plan = submission["plan"]
             option = _chosen(plan, half_width or plan["chosen"])
             if submission["counts"].get("errors") and not good_lines_only:
