@@ -161,9 +161,10 @@ def score_interval(
     lowest = np.minimum(lowest, 1 - half_label)
     centre = np.clip(np.nan_to_num(estimate), lowest, 1 - half_label)
     has_variance = (total > 0) & np.isfinite(total)
-    effective = np.where(
-        has_variance, centre * (1 - centre) / np.where(has_variance, total, 1.0), np.inf
-    )
+    with np.errstate(over="ignore"):  # of a variance of next to nothing: as many as one likes
+        effective = np.where(
+            has_variance, centre * (1 - centre) / np.where(has_variance, total, 1.0), np.inf
+        )
     low, high = wilson(centre, effective, confidence_level)
     outwards = step + continuity / effective
     low, high = np.maximum(low - outwards, 0.0), np.minimum(high + outwards, 1.0)

@@ -315,7 +315,8 @@ def multipliers_together(
     multipliers = by_itself
     for _ in range(TOGETHER_ROUNDS):
         now = variances(multipliers)
-        off = now / wanted - 1
+        with np.errstate(over="ignore"):  # of a goal of next to nothing: far off
+            off = now / wanted - 1
         if not np.any((off > CLOSE) | ((off < -CLOSE) & (multipliers > LEFT_OVER * by_itself))):
             break
         multipliers = np.where(multipliers > 0, multipliers * (now + size) / (wanted + size), 0.0)

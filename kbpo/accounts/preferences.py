@@ -14,7 +14,7 @@ MOST = 5
 """Webhooks of one person"""
 LONGEST = 500
 """Characters of an address"""
-TESTS = Limit("webhook test", 20, 3600)
+TESTS = Limit("webhook_test", 20, 3600)
 """Tests that one person may send in an hour"""
 
 

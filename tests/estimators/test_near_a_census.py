@@ -171,6 +171,11 @@ def test_what_needs_no_half_step_is_told_without_looking_for_the_judged(judged: 
     assert not few_left(np.full(100, 0.01), np.full(79, 0.01)), "then nothing need be looked for"
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_variance_of_next_to_nothing_gives_the_point_and_no_warning() -> None:
+    assert score_interval(0.5, 1e-310, 50) == pytest.approx((0.5, 0.5))
+
+
 @pytest.mark.parametrize(("p", "judged"), [([0.5, 0.5], [True]), ([-1.0], [True])])
 def test_what_does_not_go_together_is_refused(p: list[float], judged: list[bool]) -> None:
     with pytest.raises(ValueError):

@@ -299,3 +299,12 @@ def test_systems_that_are_planned_together_come_to_their_goals_with_the_fewest_q
     for size, goal in zip(sizes, goals, strict=True):
         one_by_one = water_fill(size, one_by_one, 1.0, target_variance=goal)
     assert raised(found)[predicted].sum() < one_by_one[predicted].sum()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_goal_of_next_to_nothing_is_planned_for_without_a_warning():
+    def variances(multipliers):
+        return np.full(2, 1e-3) / (1 + multipliers)
+
+    found = multipliers_together(variances, [1e-315, 1e-3], [1.0, 1.0], [1e-2, 1e-2])
+    assert np.isfinite(found).all() and found[0] > found[1]

@@ -4,6 +4,8 @@ account is not kept out of it.
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -248,6 +250,14 @@ def test_what_is_reckoned_too_often_says_when_to_come_again(
     first, refused = (client.post(reverse("prmse"), said) for _ in range(2))
     assert (first.status_code, refused.status_code) == (422, 429)
     assert refused["Retry-After"] == "60" and "Retry-After" not in first
+
+
+def test_every_counter_has_a_name_that_any_cache_takes() -> None:
+    named = re.compile(r"\bLimit\(\s*\"([^\"]+)\"")
+    found = [
+        name for path in Path("kbpo").rglob("*.py") for name in named.findall(path.read_text())
+    ]
+    assert len(found) > 10 and [name for name in found if not re.fullmatch(r"[\w.]+", name)] == []
 
 
 def test_no_counter_is_ever_without_its_end(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
