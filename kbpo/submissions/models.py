@@ -176,7 +176,9 @@ class Submission(Moving):
         max_digits=4, decimal_places=3, null=True, help_text="The owner's choice"
     )
     stage_reason = models.CharField(
-        max_length=24, blank=True, help_text="Why it stopped: target, budget, exhausted"
+        max_length=24,
+        blank=True,
+        help_text="Why it stopped: target, ranked, budget, all, stages, exhausted",
     )
     orders = models.PositiveSmallIntegerField(
         default=0, help_text="How often more was ordered after it was scored"

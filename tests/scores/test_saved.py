@@ -384,6 +384,8 @@ def test_a_run_ends_when_its_rank_is_decided_and_only_where_the_track_says_so(
         run.refresh_from_db()
         assert (run.status, run.stage_reason) == ("scored", "ranked")
     assert "rank among all runs is decided" in ENDED["ranked"]
+    told = Submission._meta.get_field("stage_reason").help_text.removeprefix("Why it stopped: ")
+    assert set(told.split(", ")) == set(ENDED)
 
 
 def test_the_board_draws_both_widths_and_what_the_judge_alone_would_say(
