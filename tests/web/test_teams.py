@@ -188,3 +188,24 @@ def test_one_takes_ones_own_data_along_and_nobody_elses(
     others = json.loads(as_user("Tim").get(reverse("own-data")).content)
     assert others["runs"] == [] and "nils" not in json.dumps(others)
     assert Client().get(reverse("own-data-zip")).status_code == 302
+
+
+def test_a_team_is_told_of_money_on_tracks_alone_that_concern_it(
+    toy: Toy, as_user: As, draft: Draft
+) -> None:
+    team, rosa = toy.teams["Patterns"], as_user("Rosa")
+
+    def told() -> bool:
+        return (
+            f"{toy.track.name}: your budget"
+            in rosa.get(reverse("team", args=[team.slug])).content.decode()
+        )
+
+    toy.track.budgets.create(scope="team", cap=20)
+    assert not told(), "a cap of every team says nothing of this one"
+    own = toy.track.budgets.create(scope="team", team=team, cap=10)
+    assert told()
+    own.delete()
+    assert not told()
+    draft()
+    assert told(), "it has a run"

@@ -136,7 +136,7 @@ def forgotten(request: HttpRequest) -> HttpResponse:
     return redirect("login")
 
 
-class ResetForm(NewPassword, SetPasswordForm):
+class ResetForm(NewPassword, SetPasswordForm):  # type: ignore[type-arg]
     """A new password, twice."""
 
 

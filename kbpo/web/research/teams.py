@@ -30,7 +30,7 @@ from kbpo.accounts.ask import link
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import AccountRequest, Invitation, Team, User
 from kbpo.accounts.sign_up import SignUpForm
-from kbpo.money.models import Budget
+from kbpo.money.models import Budget, Ledger
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, allowance, balance
 from kbpo.submissions.models import Submission
@@ -195,7 +195,7 @@ def find_team(request: HttpRequest | Request, slug: str) -> Team:
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """A team's page, for its members."""
     team, user = find_team(request, slug), cast(User, request.user)
-    members = teams.roles_of(team)
+    members, here = teams.roles_of(team), concerned(team)
     context = {
         "team": team,
         "members": members,
@@ -204,7 +204,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "acts": teams.may_act(team, user),
         "manages": teams.may_manage(team, user),
         "money": balance(team=team),
-        "budgets": money_of(team).purses,
+        "budgets": [purse for purse in money_of(team).purses if purse.track.pk in here],
         "links": links(request, open_invitations(team)),
     }
     return render(request, "people/team.html", context)
@@ -294,6 +294,18 @@ def money_of(team: Team) -> Money:
             left = allowance(track, team, Purpose("submission")).left  # of a run to come
         purses.append(Purse(track, sums.spent, sums.open, own_cap(track, team), left))
     return Money(purses)
+
+
+def concerned(team: Team) -> set[int]:
+    """Return the tracks on which money was set for the team alone, held or spent, or it has a
+    run.
+    """
+    rows = (Budget.objects, Ledger.objects, Submission.objects.filter(deleted_at=None))
+    return {
+        pk
+        for some in rows
+        for pk in some.filter(team=team).values_list("track", flat=True).distinct()
+    }
 
 
 def own_cap(track: Track, team: Team) -> Decimal | None:
