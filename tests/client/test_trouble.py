@@ -235,8 +235,9 @@ def test_a_busy_proxy_is_asked_again_and_that_is_told(monkeypatch: MonkeyPatch) 
 
 @pytest.mark.parametrize(("later", "when"), [("90", "90 seconds"), ("3600", "60 minutes")])
 def test_who_is_to_come_much_later_is_told_when_and_not_kept_waiting(
-    monkeypatch: MonkeyPatch, later: str, when: str
+    monkeypatch: MonkeyPatch, tmp_path: Path, later: str, when: str
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     waits: list[float] = []
     monkeypatch.setattr(module.time, "sleep", waits.append)
     with proxy(503, later) as url:
