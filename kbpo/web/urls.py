@@ -37,6 +37,7 @@ from kbpo.web.public import (
     people,
     prmse,
     prose,
+    search,
     track,
     whole,
 )
@@ -72,6 +73,7 @@ urlpatterns = [
     *order.urlpatterns,
     *upload.urlpatterns,
     *prose.urlpatterns,
+    *search.urlpatterns,
     *people.urlpatterns,
     *notices.urlpatterns,
     *ask.urlpatterns,

@@ -172,6 +172,7 @@ def _public(toy: Toy) -> dict[str, list[Page]]:
         "about",
         "help",
         "methods",
+        "search",
         "prmse",
         "api",
         "login",

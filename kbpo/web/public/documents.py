@@ -105,6 +105,7 @@ def listing(request: HttpRequest, slug: str) -> HttpResponse:
         "after": page.after,
         "n": page.n if words else None,
         "all_found": page.all_found,
+        "past": page.n and int(after),
     }
     return render(request, "documents.html", context)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
+from urllib.parse import urlencode
 
 from django import template
 from django.urls import NoReverseMatch, reverse
@@ -15,6 +16,7 @@ from annotation.platforms.mturk import account
 from annotation.workers.intake import takes_volunteers
 from annotation.workers.models import Intake
 from kbpo.evaluation import words as words_of_scores
+from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Pages, Words
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -287,7 +289,24 @@ def nav(context: template.Context, current: str = "", menu: str = "public") -> d
         for name, text, keys in pages
         if (url := submit_url(context) if name == "submit" else url_if_any(name))
     ]
-    return {"links": links}
+    search = url_if_any("search")
+    return {"links": links, "search_url": search and f"{search}?{urlencode(_searched(context))}"}
+
+
+@register.inclusion_tag("components/search.html", takes_context=True)
+def search(context: template.Context, own: str = "") -> dict[str, object]:
+    """The search of the head: into the texts that the page is about, if it is about some; `own`:
+    the id of the page's own field, to which the head leads then.
+    """
+    return {"own": own, "url": url_if_any("search"), "about": _searched(context)}
+
+
+def _searched(context: template.Context) -> dict[str, object]:
+    """The run or track that a page is about."""
+    run, track = context.get("submission"), context.get("track")
+    if isinstance(run, Submission):
+        return {"run": run.pk}
+    return {"track": track.slug} if isinstance(track, Track) else {}
 
 
 @register.inclusion_tag("components/real_money.html")

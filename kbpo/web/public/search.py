@@ -1,0 +1,169 @@
+"""The search of every page’s head: into the texts that the page is about; elsewhere for tracks, for
+runs that whoever asks may see, and for what the help pages say.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache, reduce
+from html import unescape
+from operator import and_, or_
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.template.loader import get_template
+from django.urls import path, reverse
+from django.views.decorators.http import require_safe
+
+from kbpo.accounts.models import User
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.web.public.documents import LONGEST_WORDS, may_read, readable
+from kbpo.web.research.explore import explored
+from kbpo.web.research.submissions import find, is_own, name_for
+
+MOST = 20
+"""Tracks, runs and sections that are listed, of each"""
+PAGES = {"help": "Help", "methods": "Methods", "api": "API", "about": "About"}
+"""Pages to read that are searched, by the names of their addresses"""
+HEADING = re.compile(r'<h[23] id="([\w-]+)">(.*?)</h[23]>', re.S)
+MARKUP = re.compile(r"{%.*?%}|{{.*?}}|{#.*?#}|<[^>]*>", re.S)
+BEFORE, AFTER = 60, 120
+"""Characters that are shown around the first word that was found"""
+
+
+@require_safe
+def show(request: HttpRequest) -> HttpResponse:
+    """What has the words; on its way from a page about texts to where these are searched."""
+    words = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_WORDS]
+    if address := _within(request):
+        return redirect(f"{address}?{urlencode({'q': words})}" if words else address)
+    context: dict[str, Any] = {"q": words}
+    if words:
+        tracks = _public_tracks(request)
+        context |= {
+            "tracks": tracks.filter(_has(words, "name", "slug", "description"))[:MOST],
+            "runs": _runs(request, words),
+            "sections": [one.around(words) for one in _sections(words)],
+            "readable": [
+                track for track in tracks if track.corpus.n_documents and may_read(request, track)
+            ],
+        }
+    return render(request, "search.html", context)
+
+
+def _within(request: HttpRequest) -> str:
+    """Where the texts are searched that the page was about; nothing where it was about none that
+    whoever asks may read.
+    """
+    slug, run = request.GET.get("track", "").replace("\0", ""), request.GET.get("run", "")
+    try:
+        if run.isascii() and run.isdecimal() and len(run) < 18:
+            slug = find(request, int(run)).track.slug
+            return _of_run(request, int(run)) or _of_track(request, slug)
+        return _of_track(request, slug) if slug else ""
+    except Http404:
+        return ""
+
+
+def _of_run(request: HttpRequest, pk: int) -> str:
+    try:
+        searched = explored(request, pk).kind.searchable
+    except Http404:
+        return ""
+    return reverse("submission-explore", args=[pk]) if searched else ""
+
+
+def _of_track(request: HttpRequest, slug: str) -> str:
+    return reverse("track-documents", args=[readable(request, slug).slug])
+
+
+def _public_tracks(request: HttpRequest) -> Any:
+    tracks = Track.objects.select_related("corpus").order_by("-pk")
+    return tracks if getattr(request.user, "is_staff", False) else tracks.exclude(status="draft")
+
+
+def _has(words: str, *fields: str) -> Q:
+    """That each word stands in one of these fields."""
+    return reduce(and_, (_in_one_of(fields, word) for word in words.split()))
+
+
+def _in_one_of(fields: tuple[str, ...], word: str) -> Q:
+    return reduce(or_, (Q((f"{name}__icontains", word)) for name in fields))
+
+
+def _runs(request: HttpRequest, words: str) -> list[dict[str, Any]]:
+    """Runs that are called or described by these words, under the names that whoever asks knows."""
+    user, rows = request.user, Submission.objects.filter(deleted_at=None)
+    if not getattr(user, "is_staff", False):
+        board = Submission.objects.on_board().filter(is_anonymous=False)
+        teams = user.team_keys if isinstance(user, User) else ()
+        rows = rows.filter(Q(pk__in=board.values("pk")) | Q(team__in=teams))
+    rows = rows.filter(_has(words, "name", "team__name", "description"))
+    rows = rows.select_related("team", "track").order_by("-pk")[:MOST]
+    return [
+        {"submission": row, "name": name_for(row, mine), "mine": mine}
+        for row, mine in ((row, is_own(request, row)) for row in rows)
+    ]
+
+
+def _sections(words: str) -> list[Section]:
+    """Sections with these words, those first whose heading has them."""
+    found = [one for one in sections() if one.has(words)]
+    return sorted(found, key=lambda one: not _all_in(words, one.heading))[:MOST]
+
+
+def _all_in(words: str, text: str) -> bool:
+    return all(word in text.casefold() for word in words.casefold().split())
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page to read."""
+
+    page: str
+    anchor: str
+    heading: str
+    text: str
+
+    def has(self, words: str) -> bool:
+        """Whether each word stands in it."""
+        return _all_in(words, f"{self.heading} {self.text}")
+
+    def around(self, words: str) -> dict[str, str]:
+        """Where it is, and what it says around the first of the words that its text has."""
+        found = re.search("|".join(map(re.escape, words.split())), self.text, re.I)
+        begin = found.start() - BEFORE if found else 0
+        begin = self.text.find(" ", begin) + 1 if begin > 0 else 0
+        said = self.text[begin : begin + BEFORE + AFTER].rpartition(" ")[0]
+        return {
+            "url": f"{reverse(self.page)}#{self.anchor}",
+            "page": PAGES[self.page],
+            "heading": self.heading,
+            "says": f"{'… ' if begin else ''}{said} …",
+        }
+
+
+@cache
+def sections() -> tuple[Section, ...]:
+    """Every section of the pages to read, from their templates: what is filled in later is not
+    among its words.
+    """
+    found = []
+    for page in PAGES:
+        source = get_template(f"prose/{page}.html").template.source  # type: ignore[attr-defined]
+        _, *parts = HEADING.split(source)
+        for anchor, heading, text in zip(*[iter(parts)] * 3, strict=True):
+            found.append(Section(page, anchor, _plain(heading), _plain(text)))
+    return tuple(found)
+
+
+def _plain(source: str) -> str:
+    return " ".join(unescape(MARKUP.sub(" ", source)).split())
+
+
+urlpatterns = [path("search/", show, name="search")]
