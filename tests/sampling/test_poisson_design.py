@@ -236,25 +236,31 @@ def _confirmed(world: Replay, *runs: tuple[str, range]) -> list[Submission]:
     return rows
 
 
-def test_runs_that_wait_at_the_same_time_are_planned_together(toy: Toy) -> None:
+@pytest.mark.parametrize("noise", [0.0, 0.003], ids=["people agree", "people differ"])
+def test_runs_that_wait_at_the_same_time_are_planned_together(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch, noise: float
+) -> None:
     """One after the other, the first raises what it predicts as if it were alone, and the second
-    what is its own: where both would have done with less of what they share.
+    what is its own: where both would have done with less of what they share. Either way thresholds
+    bring down what people do not differ by.
     """
+    monkeypatch.setattr(State, "_noise", lambda *_: noise)
     world = Replay.of(toy, N, 0.5)
     rows = _confirmed(world, ("Patterns", range(200)), ("Neural", range(100, N)))
     plans = [Plan.of(row) for row in rows]
     first, second = (plan.state for plan in plans)
     sequential = first.raised(plans[0].goal)
     after = np.maximum(np.r_[sequential[100:], np.zeros(100)], 0.0)
-    by_itself = water_fill(second.p, after, second.v, target_variance=plans[1].goal)
+    left = [plan.goal - noise for plan in plans]
+    by_itself = water_fill(second.p, after, second.v, target_variance=left[1])
     assert draw.tick() == 2
     batches = [row.batches.get() for row in rows]
     assert [one.settings["together"] for one in batches] == [2, 2]
-    for row, plan in zip(rows, plans, strict=True):
+    for row, plan, goal in zip(rows, plans, left, strict=True):
         pi = np.array([_threshold(one) for one in plan.state.target_id.tolist()])
         assert planned_variance(
             plan.state.p, pi[plan.state.row], plan.state.v, target=plan.state.row
-        ) == pytest.approx(plan.goal, rel=1e-3), row.team
+        ) == pytest.approx(goal, rel=1e-3), row.team
     targets = np.unique(np.concatenate([first.target_id, second.target_id]))
     together = sum(_threshold(one) for one in targets.tolist())
     assert together < 0.999 * (sequential[:100].sum() + by_itself.sum())

@@ -314,8 +314,9 @@ def fill_together(plans: Sequence[Plan]) -> None:
         return np.asarray((squares * odds).sum(axis=1))
 
     goals = [_goal(plan.submission, plan.state) for plan in plans]
+    left = [plan.state.left(goal) for plan, goal in zip(plans, goals, strict=True)]
     alone = [plan.state.multiplier(goal) for plan, goal in zip(plans, goals, strict=True)]
-    jointly = multipliers_together(variances, goals, alone, squares.sum(axis=1))
+    jointly = multipliers_together(variances, left, alone, squares.sum(axis=1))
     wanted, highest = raised(jointly), np.zeros(target_ids.size)
     for plan, place in zip(plans, places, strict=True):
         filled = plan.state.thresholds(np.maximum(plan.state.chance, wanted[place]))

@@ -107,7 +107,7 @@ class State:
         people = 1 / rated if rated.size else 1 / np.array([self.track.workers_per_question])
         return float(self.p @ self.p) * noise.variance * float(people.mean())
 
-    def _left(self, goal: float) -> float:
+    def left(self, goal: float) -> float:
         """What thresholds may leave of a planned variance."""
         return max(goal - self.noise, LEAST_LEFT * goal)
 
@@ -115,7 +115,7 @@ class State:
         """The variance that thresholds raised for a goal plan for: not less than what people
         differ by.
         """
-        return self.noise + self._left(goal) if self.noise else goal
+        return self.noise + self.left(goal) if self.noise else goal
 
     def raised(self, goal: float) -> Floats:
         """Thresholds (per target) that plan for a variance."""
@@ -123,7 +123,7 @@ class State:
             self.p,
             self.chance[self.row],
             self.v,
-            target_variance=self._left(goal),
+            target_variance=self.left(goal),
             target=self.row,
         )
         by_target = np.zeros(self.target_id.size)
@@ -197,7 +197,7 @@ class State:
         """λ of those thresholds: min(1, λ s) is what a target's probability, by either way, is
         raised to, s² = Σ p² v; 0 if nothing is raised.
         """
-        left = self._left(goal)
+        left = self.left(goal)
         return multiplier(
             self.p, self.chance[self.row], self.v, target_variance=left, target=self.row
         )
