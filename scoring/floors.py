@@ -19,7 +19,7 @@ from estimators.intervals import few_left, half_step
 from estimators.misses import with_misses
 from estimators.sums import Support
 from scoring.arrays import Floats
-from scoring.default import Centred
+from scoring.default import Centred, at_most_all
 from scoring.pool import Pool
 from scoring.shares import Shares
 
@@ -49,6 +49,8 @@ class Floors:
         they find.
         """
         with_missed = with_misses(recall, share)
+        uncounted = self.arranged.shares_of("fact").uncounted
+        with_missed = replace(with_missed, recall=at_most_all(with_missed.recall, uncounted))
         if not _truth(with_missed) > 0:
             return with_missed.recall
         floor = self._of_recall(criterion, with_missed, "fact")
@@ -74,7 +76,7 @@ class Floors:
         own = _Own(
             self.arranged.data.pool, self.arranged.shares_of("fact"), part, kind, by_precision
         )
-        taken = part * np.asarray(recall.recall.value)
+        taken = part * np.asarray(recall.totals.systems.value) / _truth(recall)
         with_floor = replace(
             both,
             anticipated=self._floor(criterion, own, taken, both, recall),

@@ -4,10 +4,13 @@ states of which nobody has answered anything moves nobody's recall.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from undone import undone
 
+from estimators.estimate import Estimate as Number
 from kbpo.corpus.models import Document
 from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Estimate
@@ -21,6 +24,9 @@ from kbpo.sampling.models import Sample, SampleBatch
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import withdraw
 from scoring.arrays import Ids
+from scoring.data import Data
+from scoring.default import Centred
+from scoring.floors import Floors
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay, _set_u
 from tests.evaluation.test_leaked_answers import SHARE, N, read_some
@@ -101,6 +107,31 @@ def printed(world: Replay, row: Submission) -> dict[tuple[str, str], Ids]:
     }
 
 
+def follows_from_recall(data: Data, row: Submission) -> None:
+    """Recall of a run is capped, and where precision is beyond doubt F1 is as sure as recall."""
+    floors, at = Floors(Centred(data)), data.systems.index(row.pk)
+    recall = floors.recall("relation")
+    assert recall is not None and data.facts is not None
+    found, truth = recall.totals.systems.value, recall.totals.pool.value + recall.unseen.value
+    capped = np.asarray(recall.recall.value)[at]
+    assert np.asarray(found)[at] / truth > capped == 1
+    precision = floors.arranged.settled("instance", "relation")
+    beyond_doubt = replace(
+        precision,
+        value=np.full(len(data.systems), 1e9),
+        influence=np.zeros_like(precision.influence),
+    )
+    both = floors.f1("instance", "relation", beyond_doubt, recall)
+    for of_f1, of_recall in (
+        (both.value, 2 * np.asarray(recall.recall.value)),
+        (both.variance, 4 * np.asarray(recall.recall.variance)),
+        (both.anticipated, 4 * np.asarray(recall.recall.anticipated)),
+    ):
+        np.testing.assert_allclose(of_f1, of_recall, rtol=1e-6)
+    share = Number(0.9, 0.0, 9, np.zeros(recall.design.pi.size))
+    assert np.asarray(floors.corrected("relation", recall, share).value)[at] == 1
+
+
 @pytest.mark.parametrize("design", ["poisson", BY_DRAWS])
 def test_claims_of_which_nobody_was_asked_move_no_recall_that_is_out(toy: Toy, design: str) -> None:
     world, first = Replay.once(toy, f"begun, {design}", lambda: begun(toy, design, 4))
@@ -126,6 +157,12 @@ def test_claims_of_which_nobody_was_asked_move_no_recall_that_is_out(toy: Toy, d
         assert 0 <= low95 <= low80 <= value <= high80 <= high95 <= 1, own
         assert low95 < 0.3 < high95, "hardly anything is known"
         assert np.isnan(own["recall", "joint"].astype(float)).all()
+    of_junk = slice(N, None)
+    with undone():
+        world.true[of_junk] = True
+        world.answer(10)
+        world.true[of_junk] = False
+        follows_from_recall(read(toy.track), row)
     with undone():  # nobody can tell of any of them: the batch has ended, without an answer
         asked = Sample.objects.filter(batch__submission=row).values_list("target", flat=True)
         record(NewLabel(pk, {}, "crowd", "nobody", 0, "given up") for pk in asked.distinct())
