@@ -129,9 +129,10 @@ class Response:
         probability = chances.asked * self.sample
         if self.covered is None:
             return probability
-        later = np.maximum(chances.asked - chances.before, 0) * self.follow_up
-        by_itself = self.covered & (chances.document == 0)
-        return np.where(by_itself, chances.before * self.sample + later, probability)
+        # What others asked for themselves alone may have labelled it where no sample held it.
+        before = np.minimum(chances.before, chances.asked)
+        by_both = before * self.sample + (chances.asked - before) * self.follow_up
+        return np.where(self.covered & (chances.document == 0), by_both, probability)
 
 
 def combine(chances: Chances, response: Response, disclosed: Bools | None = None) -> Floats:

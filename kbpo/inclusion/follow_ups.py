@@ -13,7 +13,7 @@ import numpy as np
 from kbpo.inclusion.documents import inside
 from kbpo.inclusion.draws import Draws
 from kbpo.inclusion.moment import moment_of
-from kbpo.inclusion.route import NOTHING
+from kbpo.inclusion.route import NOTHING, Private
 from kbpo.inclusion.thresholds import Thresholds
 from kbpo.sampling.models import FollowUp
 from kbpo.tracks.models import Track
@@ -47,30 +47,32 @@ class FollowUps:
                 is_covered |= predicted & inside(self.pool, documents)
         return is_covered
 
-    def labelled_before(self, but: Collection[int] = ()) -> Floats:
+    def labelled_before(self, but: Collection[int] = (), besides: Private = NOTHING) -> Floats:
         """Return (t,) the probability that a target was drawn and labelled (or given up) before a
         follow-up would have asked about it, if it lies in a document that was followed up: that
         asks only about the others, and what is drawn of those later is not asked.
 
         Which follow-up that is depends on the document, drawn from those that each was the first to
         cover, and on when the target was first predicted: none before that asked about it. `but`
-        are documents that are left out.
+        are documents that are left out. What a submission drew of targets that are private
+        `besides` did not ask what is claimed of them now.
         """
-        earlier = set(but)
+        earlier, labelled = set(but), self._labelled_besides(besides) if besides else self._labelled
         total, n = np.zeros(self.pool.target_id.size), 0
         for number, documents in enumerate(self._documents):
             first_covered = documents - earlier
             earlier |= first_covered
-            total, n = total + self._by_first(number) * len(first_covered), n + len(first_covered)
+            total, n = (
+                total + self._by_first(number, labelled) * len(first_covered),
+                n + len(first_covered),
+            )
         return np.asarray(total / max(n, 1))
 
-    def _by_first(self, number: int) -> Floats:
+    def _by_first(self, number: int, labelled: list[Floats]) -> Floats:
         """(t,) `labelled_before` in a document that this follow-up was the first to cover."""
-        probability = self._labelled[-1].copy()
+        probability = labelled[-1].copy()
         left = np.ones(self.pool.target_id.size, dtype=np.bool_)
-        for predicted, chance in zip(
-            self._predicted[number:], self._labelled[number:], strict=True
-        ):
+        for predicted, chance in zip(self._predicted[number:], labelled[number:], strict=True):
             probability = np.where(left & predicted, chance, probability)
             left &= ~predicted
         return probability
@@ -96,6 +98,9 @@ class FollowUps:
 
     @cached_property
     def _labelled(self) -> list[Floats]:
+        return self._labelled_besides(NOTHING)
+
+    def _labelled_besides(self, besides: Private) -> list[Floats]:
         """(t,) for each the probability that a target had a label of its own when it was ordered.
 
         Of what readers marked it is the same as of the others: it may depend on nothing that is
@@ -103,7 +108,7 @@ class FollowUps:
         """
         nothing = np.zeros(self.pool.target_id.size, dtype=np.bool_)
         thresholds = Thresholds(self.track, self.pool, nothing, NOTHING)
-        draws = Draws(self.track, self.pool, nothing, NOTHING)
+        draws = Draws(self.track, self.pool, nothing, besides)
         probabilities = []
         for row, predicted in zip(self.rows, self._predicted, strict=True):
             moment = moment_of(self.pool, self.track, row.ordered_at, predicted).without_marks()

@@ -87,13 +87,14 @@ class Routes:
     def _before(self) -> Floats:
         return self.follow_ups.labelled_before()
 
-    def _before_of(self, saw: Disclosed | None) -> Floats:
+    def _before_of(self, saw: Disclosed | None, besides: Private) -> Floats:
         """(t,) `_before` for a team: where the document is chance for it, over those documents that
         it could not know.
         """
+        of_all = self.follow_ups.labelled_before(besides=besides) if besides else self._before
         if saw is None or not saw.read:
-            return self._before
-        return np.where(saw.inside, self._before, self.follow_ups.labelled_before(saw.read))
+            return of_all
+        return np.where(saw.inside, of_all, self.follow_ups.labelled_before(saw.read, besides))
 
     def _hidden(self, column: int | None, besides: Private) -> Private:
         hidden = dict(private(self.pool, self.disclosed, but=column))
@@ -115,7 +116,7 @@ class Routes:
                 thresholds.chance(),
                 draws.chance(),
                 self._documents.chance(),
-                self._before_of(saw),
+                self._before_of(saw, besides),
             ),
             drawn=drawn,
             counts=drawn | self._documents.realised(),

@@ -5,18 +5,20 @@ not: a score that is out stays, whatever somebody states on the same pairs after
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 
 import numpy as np
 import pytest
 from undone import undone
 
+from kbpo import clock
 from kbpo.evaluation.data import read
 from kbpo.evaluation.run import evaluate, finished
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling import distribution, draw
 from kbpo.sampling.confirm import confirm
-from kbpo.sampling.models import Sample
+from kbpo.sampling.models import DocumentSample, FollowUp, Sample
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import withdraw
 from scoring.default import Centred
@@ -113,6 +115,31 @@ def test_a_second_run_that_claims_otherwise_of_what_its_team_saw_unjudged_has_an
     assert (own > 0).all(), "whatever it claims could be asked"
     assert number.variance is not None and 0 < number.variance < 0.01
     assert honest(number, world.truth(range(N)))
+
+
+def test_before_a_follow_up_no_draw_had_asked_what_is_claimed_since(toy: Toy) -> None:
+    world, _ = Replay.judged(toy, N, SHARE, design="iid")
+    row = claim_otherwise(world)
+    answer(world, row, 1.0)
+    evaluate(toy.track, finished(toy.track))
+    now, nothing = clock.now(), Decimal(0)
+    follow_up = FollowUp.objects.create(
+        track=toy.track,
+        workers=3,
+        price=nothing,
+        reward=nothing,
+        seconds=1,
+        ordered_at=now,
+        settled_at=now,
+    )
+    read_whole = DocumentSample.objects.create(
+        track=toy.track, document=world.documents[0], probability=1 / 8, settled_at=now
+    )
+    follow_up.documents.add(read_whole)
+    data = read(toy.track)
+    own, common = (some.chances for some in (data.own[data.systems.index(row.pk)], data.inclusion))
+    np.testing.assert_allclose(own.before, own.asked, rtol=1e-9)
+    assert (common.before > own.before).all(), "others' draws asked what they claim"
 
 
 @pytest.mark.soak

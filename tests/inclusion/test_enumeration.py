@@ -202,6 +202,22 @@ def again_with_follow_ups(play: Play) -> dict[str, Any]:
     return {"first": None, "again": (frozenset(saw), tuple(before))}
 
 
+def again_before_a_follow_up_of_one_document(play: Play) -> dict[str, Any]:
+    """Of one document nothing comes in by itself. What the second run had asked for itself alone,
+    before it was followed up, is no sample of the others.
+    """
+    play.numbers({0: [0.4, 0.8], 1: [0.4, 0.8]})
+    play.upload("first", "Patterns", [0, 1])
+    play.ask("first", dict.fromkeys([0, 1], 0.4))
+    saw = play.labelled() & {0, 1}
+    predicts = [k for k in range(2) if k not in saw or TRUE[k]]
+    play.upload("again", "Patterns", predicts)
+    play.ask("again", dict.fromkeys(predicts, 0.8))
+    play.read(play.fate.sample(range(2), 1), closed=False)
+    play.follow_up()
+    return {"first": None, "again": frozenset(saw)}
+
+
 STORIES = {
     "thresholds": Story(2, by_thresholds),
     "draws": Story(2, by_draws),
@@ -209,6 +225,9 @@ STORIES = {
     "an exhaustive follow-up": Story(3, by_follow_up),
     "an exhaustive follow-up, of four targets": Story(3, by_follow_up_of_four),
     "a second run by thresholds": Story(2, again_by_thresholds),
+    "a second run, then a follow-up of one document": Story(
+        2, again_before_a_follow_up_of_one_document
+    ),
     "a second run by thresholds, of four targets": Story(2, again_by_thresholds_of_four),
     # How much of its draws a second run spends on what others predict depends on what its team saw,
     # and so on where the draws of others fell: of n draws that is of the order of 1/n. Here n is
@@ -223,11 +242,12 @@ STORIES = {
 LONG = {
     "an exhaustive follow-up, of four targets",
     "a second run by thresholds, of four targets",
+    "a second run, then a follow-up of one document",
     "a run made from another team's answers, by thresholds",
     "a second run, documents before and after",
     "a second run, follow-ups before and after",
 }
-"""Each thing that happens in them happens in another of these, too, which is through sooner."""
+"""What happens in them happens in another of these, too, or is told in `test_formula`."""
 
 
 @pytest.mark.parametrize(

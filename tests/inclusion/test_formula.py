@@ -9,7 +9,7 @@ mark of readers counts as often as a question beside it was answered.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -140,6 +140,17 @@ def test_for_a_team_that_saw_it_unjudged_pi_is_how_often_it_comes_to_be_known_si
     since_then = Chances(now.threshold, now.draw, now.document, np.array([target.second]))
     pi = combine(disclosed.given(since_then), _response(rates))
     assert float(pi[0]) == pytest.approx(known["unjudged"] / mass["unjudged"], abs=SURE)
+
+
+def test_what_was_asked_for_another_run_alone_before_a_follow_up_makes_no_sample_likelier() -> None:
+    """A second run had what it saw unjudged asked up to 0.8, and another sample holds it up to 0.4;
+    its document, which was followed up, is no route.
+    """
+    nothing = np.zeros(1)
+    chances = Chances(np.array([0.4]), nothing, nothing, np.array([0.8]))
+    for rho in (1.0, 0.7):
+        response = replace(_response((rho, 0.9)), covered=np.array([True]))
+        assert combine(chances, response) == pytest.approx([0.4 * rho])
 
 
 def test_what_was_disclosed_is_certain() -> None:
