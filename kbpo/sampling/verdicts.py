@@ -15,7 +15,7 @@ scored by such answers alone as were out before it came.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -27,7 +27,7 @@ from kbpo.inclusion.disclosure import decided, earlier
 from kbpo.inclusion.own_thresholds import settled
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.leaks import LEVEL, Batch, Judged, counts_of, tell
-from kbpo.sampling.models import LeakTest
+from kbpo.sampling.models import LeakTest, SampleBatch
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Bools, Floats, Ids
@@ -37,17 +37,18 @@ def look_again(submission: Submission) -> list[LeakTest]:
     """The tests of a run one of whose stages has just ended in which it shows that the answers to
     an earlier run were read; they are kept, and told.
 
-    It is looked after each stage, and what is found at the k-th counts 2ᵏ times: together they
+    It is looked after each stage, and what is found at the k-th look counts 2ᵏ times: together they
     raise no more false alarms than one look would.
     """
     test_of = dict(_against(submission))
-    stages = submission.batches.filter(settled_at__isnull=False).order_by("pk")
-    times = 2.0 ** stages.count()
+    stages = list(submission.batches.filter(settled_at__isnull=False).order_by("pk"))
+    times = 2.0 ** _number_of_look(stages, test_of)
     p_values = np.array([test.p_value for test in test_of.values()])
     adjusted = np.minimum(1.0, times * holm(p_values))
-    if (last := stages.last()) is not None and p_values.size:
-        last.settings["doubt"] = min(1.0, times * p_values[adjusted > LEVEL].min(initial=1.0))
-        last.save(update_fields=["settings"])
+    if stages and p_values.size:
+        doubt = min(1.0, times * p_values[adjusted > LEVEL].min(initial=1.0))
+        stages[-1].settings["doubt"] = doubt
+        stages[-1].save(update_fields=["settings"])
     leak_tests = []
     for (other, test), p in zip(test_of.items(), adjusted.tolist(), strict=True):
         if p > LEVEL or submission.leak_tests.filter(earlier=other, lifted=True).exists():
@@ -67,6 +68,25 @@ def look_again(submission: Submission) -> list[LeakTest]:
         tell(row)
         leak_tests.append(row)
     return leak_tests
+
+
+def _number_of_look(stages: Sequence[SampleBatch], test_of: Mapping[int, ShareTest]) -> int:
+    """Which look this is, at least as many as stages have ended; the latest of these remembers it.
+
+    A run may be judged anew without a stage more, if answers to it were excluded: that is another
+    look. Where it shows the same as the one before, nothing new is tested.
+    """
+    if not stages:
+        return 0
+    shown = [[other, *counts_of(test).values()] for other, test in sorted(test_of.items())]
+    looks = [stage.settings["look"] for stage in stages if "look" in stage.settings]
+    last = stages[-1].settings.get("look")
+    if last is not None and last["shown"] == shown:
+        return int(last["number"])
+    number = max([len(stages), *(look["number"] + 1 for look in looks)])
+    stages[-1].settings["look"] = {"number": number, "shown": shown}
+    stages[-1].save(update_fields=["settings"])
+    return int(number)
 
 
 def _against(submission: Submission) -> Iterator[tuple[int, ShareTest]]:

@@ -17,6 +17,7 @@ from estimators.model import expected_error
 from estimators.poisson import planned_variance, water_fill
 from kbpo.evaluation.data import read
 from kbpo.evaluation.run import evaluate, finished
+from kbpo.instances.models import Label
 from kbpo.pool.pool import read_pool
 from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm
@@ -35,6 +36,7 @@ from kbpo.sampling.designs.state import State
 from kbpo.sampling.guess import VERSION, Lesson
 from kbpo.sampling.models import Sample, Threshold
 from kbpo.sampling.plan import narrower
+from kbpo.sampling.verdicts import look_again
 from kbpo.submissions.models import Submission
 from scoring.default import Centred
 from tests.conftest import Toy
@@ -329,6 +331,28 @@ def test_where_answers_seem_unlikely_more_is_asked_anew_before_it_is_enough(toy:
         plan = Plan.of(row)
         anew = float((plan.pi - plan.state.old).sum())
         assert anew == pytest.approx(CHECK_AGAIN, rel=0.02) if goes_on else anew < CHECK
+
+
+def test_a_look_at_other_answers_counts_as_another_though_no_stage_has_ended(toy: Toy) -> None:
+    """The chance of a false alarm would be spent twice; a look at the same answers spends none."""
+    world, _ = Replay.judged(toy, N, 0.5)
+    row = world.judge(world.upload("Neural", range(N)))
+    [batch] = row.batches.all()
+    assert batch.settings["look"]["number"] == 1
+    doubt = batch.settings["doubt"]
+
+    def looked() -> tuple[int, float]:
+        look_again(row)
+        batch.refresh_from_db()
+        return batch.settings["look"]["number"], batch.settings["doubt"]
+
+    assert looked() == looked() == (1, doubt)
+    asked = batch.samples.filter(pays=True).values_list("target_id", flat=True)
+    Label.objects.filter(target_id=asked.order_by("target__u")[0]).delete()
+    number, twice = looked()
+    p = min(one[4] for one in batch.settings["look"]["shown"])
+    assert number == 2 and twice == min(1.0, 4 * p)
+    assert looked() == (2, twice)
 
 
 def test_where_all_is_judged_there_is_no_stage(toy: Toy) -> None:
