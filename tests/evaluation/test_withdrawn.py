@@ -69,7 +69,8 @@ def test_the_others_scores_stay_to_ten_digits(toy: Toy, design: str, which: int)
     _, rows = judged(toy, design)
     gone, others = rows[which], [row for at, row in enumerate(rows) if at != which]
     evaluate(toy.track)
-    before, pi = {row.pk: told(row) for row in rows}, read(toy.track).inclusion.chances.threshold
+    before, data = {row.pk: told(row) for row in rows}, read(toy.track)
+    pi = data.inclusion.chances.threshold
     raised = Threshold.objects.filter(batch__submission=gone).count()
     assert {key[3] for key in before[gone.pk]} == {"centred", "simple", "joint"}
     taken_back(toy, gone)
@@ -77,7 +78,11 @@ def test_the_others_scores_stay_to_ten_digits(toy: Toy, design: str, which: int)
     assert told(gone) == {}
     for row in others:
         assert before[row.pk] and same(before[row.pk], told(row))
-    assert np.array_equal(read(toy.track).inclusion.chances.threshold, pi)
+    after = read(toy.track)
+    assert np.array_equal(after.inclusion.chances.threshold, pi)
+    guess = data.g["relation"]
+    assert np.array_equal(after.g["relation"], guess), "the model learns from what it predicted"
+    assert np.unique(guess).size > 1
     assert Threshold.objects.filter(batch__submission=gone).count() == raised
 
 
