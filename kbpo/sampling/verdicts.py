@@ -11,6 +11,11 @@ judged right, as long as people judge alike then and now.
 That needs answers that were not there before. So each run asks a few among the targets that others
 had brought in (`kbpo.sampling.designs.poisson.CHECK`), and more where these leave a doubt: none is
 scored by such answers alone as were out before it came.
+
+What a run repeats of texts that are judged one by one counts as seen anyway, which leaves nothing
+to test. Where they are compared two by two, a run that joins brings the earlier ones further pairs,
+and what was kept of their own samples goes (`kbpo.sampling.distribution.distribute_anew`): until it
+is kept of the pairs that there were, nothing is tested.
 """
 
 from __future__ import annotations
