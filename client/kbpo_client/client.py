@@ -377,8 +377,9 @@ class Client:
     ) -> Json:
         """Uploads a file; a repeat after a broken connection returns the same submission.
 
-        `paper` and `code` are addresses. A `private` run is nowhere for others until `publish`; of
-        an `anonymous` one they see a number. `team`: which of yours, by its slug; else the first.
+        `paper` and `code` are addresses. A `private` run is shown to nobody else until
+        `publish`, but a data release of the closed track holds it without a name; of an
+        `anonymous` one others see a number. `team`: which of yours, by its slug; else the first.
         `again`: yes, although the same file is there already. `tell` hears of every block's size as
         it is sent.
         """

@@ -24,7 +24,9 @@ The texts that were judged are not part of this release. Their licence is in rel
 """
 
 TABLES = {
-    "systems": "the runs; what was withdrawn has no name, and is here since draws rest on it",
+    "systems": (
+        "the runs; what was withdrawn or is private has no name, and is here since draws rest on it"
+    ),
     "targets": "what people are asked about, where it lies, and by which chances it came in",
     "instances": (
         "what the runs predict, with the model's guess, and the fact that it is for recall"

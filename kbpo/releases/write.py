@@ -141,13 +141,12 @@ def check(track: Track) -> None:
     taking_part = Submission.objects.filter(track=track).confirmed()
     if not Submission.objects.filter(track=track, sampled_at__isnull=False).exists():
         raise CannotRelease(f"No run of {track.name} was ever sampled: nothing can be released.")
-    waiting = taking_part.exclude(pk__in=Submission.objects.on_board()).select_related("team")
+    waiting = taking_part.exclude(pk__in=Submission.objects.with_score()).select_related("team")
     if waiting:
         names = ", ".join(run.own_name for run in waiting.order_by("pk")[:5])
         raise CannotRelease(
-            f"{len(waiting):,} confirmed run{'' if len(waiting) == 1 else 's'} of {track.name} not"
-            f" on the board, still judged or not public: {names}. Wait until each is scored, or"
-            " withdraw it."
+            f"{len(waiting):,} confirmed run{'' if len(waiting) == 1 else 's'} of {track.name}"
+            f" still judged: {names}. Wait until each is scored, or withdraw it."
         )
 
 
@@ -252,7 +251,9 @@ def _about(track: Track, evaluation: Evaluation, rows: dict[str, int], data: Row
 
 
 def _systems(data: Data) -> Iterator[Row]:
-    """Yields the runs in the order of columns: by name those that stand on the board."""
+    """Yields the runs in the order of columns: by name those that stand on the board. The numbers
+    of others rest on what a private one had asked, so that it is here without a name.
+    """
     runs = Submission.objects.select_related("team").in_bulk(data.systems)
     public = set(
         Submission.objects.filter(pk__in=data.systems).on_board().values_list("pk", flat=True)
@@ -266,7 +267,8 @@ def _systems(data: Data) -> Iterator[Row]:
                 "description": run.public_description,
             }
         else:
-            named = {"name": f"withdrawn run {pk}", "team": "", "description": ""}
+            state = "private" if takes_part else "withdrawn"
+            named = {"name": f"{state} run {pk}", "team": "", "description": ""}
         yield {"system": pk, **named, "takes_part": takes_part}
 
 

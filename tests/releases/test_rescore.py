@@ -180,6 +180,30 @@ def test_a_variance_without_a_bound_is_null_in_a_release_that_rescores(
     )
 
 
+def test_a_private_run_is_part_of_a_release_without_its_name(toy: Toy, tmp_path: Path) -> None:
+    world = Replay.of(toy, 40, 0.4)
+    world.judge(world.upload("Patterns", range(40)))
+    row = world.upload("Neural", range(20))
+    Submission.objects.filter(pk=row.pk).update(is_private=True, description="told to nobody")
+    row.refresh_from_db()
+    world.judge(row)
+    close_track(toy.track)
+    Label.objects.filter(public_at=None).update(public_at=clock.now())
+    toy.track.refresh_from_db()
+    Submission.objects.filter(pk=row.pk).update(status="judging", scored_at=None)
+    with pytest.raises(CannotRelease, match=f"1 confirmed run .* still judged: .*{row.name}"):
+        write_release(toy.track, tmp_path / "release")
+    Submission.objects.filter(pk=row.pk).update(status="scored", scored_at=clock.now())
+    write_release(toy.track, tmp_path / "release")
+    release = Release(tmp_path / "release")
+    assert rescore(release).agrees
+    [held] = [one for _, one in release.lines("systems") if one["system"] == row.pk]
+    assert (held["name"], held["team"]) == (f"private run {row.pk}", "")
+    for file in release.path.iterdir():
+        for secret in (row.name, "told to nobody", str(row.team.name)):
+            assert secret.encode() not in file.read_bytes(), f"{secret} in {file.name}"
+
+
 def _another_value(row: dict[str, Any]) -> bool:
     row["value"] = 0.123
     return True

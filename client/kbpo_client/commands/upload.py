@@ -66,7 +66,12 @@ def show_reading(reading: Reading, as_json: bool) -> None:
 @click.option("--team", default="", help="Which of your teams, by its slug; else the first.")
 @click.option("--paper", default="", help="Address of the paper.")
 @click.option("--code", default="", help="Address of the code.")
-@click.option("--private", is_flag=True, help="Nowhere for others until `kbpo publish`.")
+@click.option(
+    "--private",
+    is_flag=True,
+    help="Neither it nor its scores are shown to others until `kbpo publish`; without a name it is"
+    " part of a data release of the closed track.",
+)
 @click.option("--anonymous", is_flag=True, help="Others see a number in place of names.")
 @click.option("--again", is_flag=True, help="Yes, although the same file is there already.")
 @json_option

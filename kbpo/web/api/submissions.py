@@ -62,7 +62,12 @@ class AboutForm(Said):
     )
     code = serializers.URLField(required=False, allow_blank=True, max_length=300, source="code_url")
     private = serializers.BooleanField(
-        required=False, source="is_private", help_text="Nowhere for others until it is false"
+        required=False,
+        source="is_private",
+        help_text=(
+            "Neither it nor its scores are shown to others until it is false; without a name it is"
+            " part of a data release of the closed track"
+        ),
     )
     anonymous = serializers.BooleanField(
         required=False, source="is_anonymous", help_text="Others see a number in place of names"

@@ -569,8 +569,12 @@ class RunForm(forms.Form):
         required=False,
         label="Private until we publish it",
         help_text=(
-            "Nowhere for others: not on the board, in no comparison, file or count of theirs. It is"
-            " judged like any other. Without the tick it is published, and that stays."
+            "Not on the board, in no comparison, rank or badge: others see neither it nor its"
+            " scores. It is judged like any other, and counts in what the whole track spent and"
+            " what of its texts is judged. A data release of"
+            " the closed track holds what it predicts and scores, without team, name and"
+            " description, since others’ numbers rest on its draws. Without the tick it is"
+            " published, and that stays."
         ),
     )
     is_anonymous = forms.BooleanField(
