@@ -4,13 +4,13 @@ documents read, by people who are always right and by such as err?
     python benchmarks/coverage_default.py --repeats 300
 
 In each repetition the runs arrive in random order, and each raises thresholds in stages, as the
-service does (`kbpo/sampling/designs/`), until its guaranteed number is as narrow as asked. Some
-documents were drawn at random before and are closed: what is marked there is true, what is not is
-false, and their labels of pool targets come by the document route. Judgments are the gold
-standard's, or those of three people who are right 85 times in 100, by majority; then an expert
-checks a random fifth of what was drawn (`checked`). When all runs are judged, the service's own
-`scoring.score` and `scoring.corrected` make every number of the board, and each is held against the
-exact truth.
+service does (`kbpo/sampling/designs/`), until its guaranteed number is as narrow as asked; the
+first stage asks a few anew of what others had asked (CHECK). Some documents were drawn at random
+before and are closed: what is marked there is true, what is not is false, and their labels of pool
+targets come by the document route. Judgments are the gold standard's, or those of three people who
+are right 85 times in 100, by majority; then an expert checks a random fifth of what was drawn
+(`checked`). When all runs are judged, the service's own `scoring.score` and `scoring.corrected`
+make every number of the board, and each is held against the exact truth.
 
 Every repetition is kept in `benchmarks/out/` as soon as it is done. A run that is interrupted
 prints what there is; started again, or a second time beside it, it goes on from there, and with
@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 import coverage_redocred as shared
 import numpy as np
 import redocred
+from our_rule import anew
 from redocred import KINDS, Pool
 from scipy import sparse
 from scipy.stats import norm
@@ -45,7 +46,7 @@ from estimators.features import Features
 from estimators.poisson import alone, multiplier, next_goal, planned_variance, water_fill
 from kbpo.sampling import guess as guesses
 from kbpo.sampling.designs.base import CLOSE
-from kbpo.sampling.designs.poisson import FIRST, STAGES
+from kbpo.sampling.designs.poisson import CHECK, FIRST, STAGES
 from kbpo.sampling.designs.state import worth
 from scoring.combine import Chances, any_of
 from scoring.corrected import METHOD as CHECKED
@@ -243,11 +244,14 @@ class Board:
         by_document = worth(np.full(own.size, self.beta))
         g, rho = self.guess(columns)
         goal = FIRST * target
-        for _ in range(STAGES):
+        for stage in range(STAGES):
             v = np.full(p.size, 0.25)
             if (g != 0.5).any():
                 v = model.expected_error(p, g[mine], row, correlation=rho)
+            before = self.pi[own]
             self.raise_to(run, goal, own, row, p, v, by_document)
+            if not stage:
+                self.ask_anew(run, before, own, row, p, v)
             g, rho = self.guess(columns)
             expected = self.anticipated(columns, mine, p, row, g, rho)
             if expected <= CLOSE * target or (self.pi[own] >= 1).all():
@@ -319,6 +323,13 @@ class Board:
         by_itself[row] = alone(p, v, share, target=row)
         by_itself = np.clip((by_itself - by_document) / closed, 0.0, self.pi[own])
         self.own[own, run] = np.maximum(self.own[own, run], by_itself)
+
+    def ask_anew(self, run: int, before: Array, own: Array, row: Array, p: Array, v: Array) -> None:
+        """Nothing; a few of what others had asked are asked anew, as the service does."""
+        size = np.sqrt(np.bincount(row, weights=p**2 * v))
+        check = anew(self.pi[own], before, np.where(before > 0, size, 0.0), CHECK)
+        self.pi[own] = np.maximum(self.pi[own], check)
+        self.own[own, run] = np.maximum(self.own[own, run], check)
 
 
 def repetition(runs: Runs, setting: Setting, half_width: float, seed: list[int]) -> dict[str, Any]:
