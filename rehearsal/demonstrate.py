@@ -540,6 +540,8 @@ class Demo:
                 "--preload",
                 "-b",
                 f"127.0.0.1:{self.port}",
+                "--keep-alive",
+                "0",
                 "--workers",
                 "2",
                 "--threads",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -12,7 +14,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from decimal import Decimal
 from http.cookiejar import CookieJar
 from typing import Any
@@ -139,6 +141,21 @@ def test_pages_are_answered_while_ten_confirmations_wait_behind_a_paused_process
     with service.speaking():
         assert Ledger.objects.filter(track__slug="waits").count() == 1
         assert Submission.objects.get(pk=pk).confirmed_at
+
+
+@pytest.mark.journey
+def test_a_refused_body_that_is_sent_slowly_is_not_waited_for(site: Service) -> None:
+    said = b"POST /nothing/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 900000\r\n\r\n"
+    with ExitStack() as they_leave:
+        for _ in range(12):  # more than there are threads
+            stranger = they_leave.enter_context(
+                closing(socket.create_connection(("127.0.0.1", site.port)))
+            )
+            stranger.sendall(said)
+            answer = http.client.HTTPResponse(stranger)
+            answer.begin()
+            assert (answer.status, answer.getheader("Connection")) == (404, "close")
+        urllib.request.urlopen(f"{site.url}/login/", timeout=60).close()
 
 
 HOLDS = """
