@@ -557,7 +557,8 @@ def _ranked(
 def _move_on(submission: Submission, realised: Realised | None, ranked: bool) -> None:
     """To the board; or to its next stage."""
     why = design_of(submission.track).enough(submission, realised)
-    why = why or ("ranked" if ranked else "")
+    if not why and ranked and not design_of(submission.track).is_doubtful(submission):
+        why = "ranked"
     if not why:
         submission.move("confirmed")
         nudge("draw")

@@ -16,7 +16,7 @@ from annotation.questions import ask
 from estimators.model import expected_error
 from estimators.poisson import planned_variance, water_fill
 from kbpo.evaluation.data import read
-from kbpo.evaluation.run import evaluate, finished
+from kbpo.evaluation.run import _move_on, evaluate, finished
 from kbpo.instances.models import Label
 from kbpo.pool.pool import read_pool
 from kbpo.sampling import draw
@@ -331,6 +331,9 @@ def test_where_answers_seem_unlikely_more_is_asked_anew_before_it_is_enough(toy:
         plan = Plan.of(row)
         anew = float((plan.pi - plan.state.old).sum())
         assert anew == pytest.approx(CHECK_AGAIN, rel=0.02) if goes_on else anew < CHECK
+        row.status = "judging"
+        _move_on(row, replace(realised, anticipated=1.0), ranked=True)
+        assert row.status == ("confirmed" if goes_on else "scored"), "a decided rank waits, too"
 
 
 def test_a_look_at_other_answers_counts_as_another_though_no_stage_has_ended(toy: Toy) -> None:

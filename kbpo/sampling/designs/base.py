@@ -116,6 +116,12 @@ class Design(ABC):
         the guaranteed number came to; None before there are any.
         """
 
+    def is_doubtful(self, submission: Submission) -> bool:
+        """Whether more is to be asked before anything else ends a submission's judging: what is
+        judged of it so far leaves open whether it was made from others' answers.
+        """
+        return False
+
 
 def last_batch(submission: Submission) -> SampleBatch | None:
     """The submission's latest batch of the guaranteed distribution; None before its first."""

@@ -121,10 +121,13 @@ class Poisson(Design):
     def enough(self, submission: Submission, realised: Realised | None) -> str:
         target = target_variance(submission, submission.plan["chosen"])
         reached = realised is not None and self.held_against(realised) <= CLOSE * target
-        if reached and not _is_doubtful(submission):
+        if reached and not self.is_doubtful(submission):
             return "target"
         why = self._ended(submission)
         return "target" if why and reached else why
+
+    def is_doubtful(self, submission: Submission) -> bool:
+        return _is_doubtful(submission)
 
     def _ended(self, submission: Submission) -> str:
         """Why nothing more is asked of a submission that has not reached what was ordered; '' if
