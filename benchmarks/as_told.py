@@ -147,7 +147,7 @@ class Newspaper:
             )
             given.append(Reading(payload).marked({"mentions": [marks], "nothing": ["1"]}))
         found = settle_mentions(Reading(payload), given)
-        values = {one.span: {"type": one.type, "canonical": list(one.canonical)} for one in found}
+        values = {one.span: {"type": one.type, "canonical": list(one.cluster)} for one in found}
         payload = relations_payload(document, values, self.schema, "sentence")
         if not payload["pairs"]:
             return values, {}

@@ -172,12 +172,14 @@ class Label(models.Model):
     …}}``; ``>`` means that the subject is a (the smaller span), ``<`` that it is b. A predicate
     that was not shown is missing, never false. Value of a mention: ``{"canonical": [begin, end],
     "type": "PER", "link": "Carrie Fisher" | "" , "votes": {...}, "offered": [[0, 4], …]}``, the
-    names that people saw; "elsewhere" in the place of a canonical one: none of them. Value of a
-    document: ``{"scope": "sentence", "closed": bool}``; *closed* says that what is not marked is
-    false. Single judgments that are to accumulate: ``{"ratings": {"fluency": [1.0, 0.5]}, "people":
-    {"fluency": ["3fa…", "91c…"]}}``, each in [0, 1], and the keyed hash of whoever gave it; erasing
-    somebody renames them there, else nothing of a value ever changes. A target that was given up
-    has an empty value and method "nonresponse": known to be missing.
+    names that people saw; in the place of a canonical one "elsewhere": none of them, or
+    "undecided": no more than half agree, with the mention that stands for its "cluster" where
+    readers of the document do not. Value of a document: ``{"scope": "sentence", "closed": bool}``;
+    *closed* says that what is not marked is false. Single judgments that are to accumulate:
+    ``{"ratings": {"fluency": [1.0, 0.5]}, "people": {"fluency": ["3fa…", "91c…"]}}``, each in
+    [0, 1], and the keyed hash of whoever gave it; erasing somebody renames them there, else
+    nothing of a value ever changes. A target that was given up has an empty value and method
+    "nonresponse": known to be missing.
     """
 
     class Source(models.TextChoices):

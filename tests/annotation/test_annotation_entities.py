@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from annotation.interfaces.base import BadAnswer
-from annotation.interfaces.entities.interface import Entities, types_of
+from annotation.interfaces.entities.interface import Entities, _label, types_of
 from annotation.interfaces.registry import interface_of
 from annotation.interfaces.shared.mentions import settle_mentions
 from annotation.interfaces.shared.reading import Marked, Reading, is_date
@@ -279,11 +279,11 @@ def test_what_is_the_same_is_what_more_than_half_of_its_finders_say() -> None:
     )
     # Two of the three who found Lindt say that she is Mara Lindt; two of three say that there are
     # two Oslos.
-    assert [(one.span, one.canonical) for one in found] == [
-        (MARA, MARA),
-        (LINDT, MARA),
-        (OSLO, OSLO),
-        (OSLO2, OSLO2),
+    assert [(one.span, one.cluster, one.undecided) for one in found] == [
+        (MARA, MARA, False),
+        (LINDT, MARA, False),
+        (OSLO, OSLO, False),
+        (OSLO2, OSLO2, False),
     ]
     assert found[1].votes == {"0-10": 2, "43-48": 1}
 
@@ -292,18 +292,43 @@ def test_one_reader_of_several_does_not_say_what_is_the_same() -> None:
     both = [mark(MARA, "PER"), mark(LINDT, "PER", MARA)]
     only_one, only_other = [mark(MARA, "PER")], [mark(LINDT, "PER")]
     found = settle_mentions(Reading(PAYLOAD), readers(both, only_one, only_other))
-    assert [one.canonical for one in found] == [MARA, LINDT], (
-        "who marked one of them did not say that it is the other"
+    assert [(one.cluster, one.undecided) for one in found] == [(MARA, False), (LINDT, True)], (
+        "who marked one of them did not say that it is the other; of Lindt one says that it is"
     )
     found = settle_mentions(Reading(PAYLOAD), readers(both, both, only_other))
-    assert [one.canonical for one in found] == [MARA, MARA]
+    assert [(one.cluster, one.undecided) for one in found] == [(MARA, False), (MARA, False)]
     found = settle_mentions(Reading(PAYLOAD), readers(both))
-    assert [one.canonical for one in found] == [MARA, MARA], (
+    assert [(one.cluster, one.undecided) for one in found] == [(MARA, False), (MARA, False)], (
         "where there is one reader, that one is more than half"
     )
     split = [mark(MARA, "PER"), mark(LINDT, "PER")]
     found = settle_mentions(Reading(PAYLOAD), readers(both, both, split, split))
-    assert [one.canonical for one in found] == [MARA, LINDT], "a tie leaves them apart"
+    assert [(one.cluster, one.undecided) for one in found] == [(MARA, False), (LINDT, True)], (
+        "a tie leaves apart what is counted, and tells nobody what it refers to"
+    )
+
+
+def test_what_as_many_name_as_not_is_no_canonical_mention() -> None:
+    """Neither where readers name different ones, nor where they agree on all but who stands for
+    it.
+    """
+    marks = [mark(MARA, "PER"), mark(NORDWERK, "PER")]
+    of_mara, of_other = [*marks, mark(LINDT, "PER", MARA)], [*marks, mark(LINDT, "PER", NORDWERK)]
+    own = [*marks, mark(LINDT, "PER")]
+    for given in ([of_mara, of_other], [of_mara, of_other, own]):
+        *names, lindt = settle_mentions(Reading(PAYLOAD), readers(*given))
+        assert [(one.cluster, one.undecided) for one in names] == [(MARA, False), (NORDWERK, False)]
+        value = _label(1, lindt).value
+        assert "canonical" not in value and value["undecided"] and value["cluster"] == list(LINDT)
+        assert value["votes"]["0-10"] == value["votes"]["19-27"] == 1
+    by_full = [mark(MARA, "PER"), mark(LINDT, "PER", MARA)]
+    by_short = [mark(LINDT, "PER"), mark(MARA, "PER", LINDT)]
+    found = settle_mentions(Reading(PAYLOAD), readers(by_full, by_short))
+    assert [(one.cluster, one.undecided) for one in found] == [(MARA, True), (MARA, True)]
+    dates = settle_mentions(
+        Reading(PAYLOAD), readers([mark(MARCH, "DATE", value="1990")], [mark(MARCH, "ORG", MARA)])
+    )
+    assert not any(one.undecided for one in dates if one.type == "DATE"), "it refers to nothing"
 
 
 def test_titles_and_dates_are_those_that_more_than_half_of_the_finders_gave() -> None:

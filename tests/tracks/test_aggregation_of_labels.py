@@ -11,7 +11,7 @@ import pytest
 
 from kbpo.instances.merge import Rule, Said, Value, merged, replaced
 from kbpo.instances.models import Label
-from kbpo.tracks.kbp.merge import aggregated, is_open, mention_value, together
+from kbpo.tracks.kbp.merge import aggregated, is_open, mention_value, together, was_asked
 
 SPANS = ("0-4", "10-14", "20-24")
 PART = "per:parents>"
@@ -91,6 +91,12 @@ def test_experts_stand_above_the_crowd_and_a_reading_tells_what_the_crowd_was_di
     divided = mention(1, *SPANS)
     labels.append(label("crowd", "question:1", divided.value))
     assert merged(labels, together)["undecided"]
+    by_readers = {"undecided": True, "cluster": [10, 14], "type": "PER", "votes": {"0-4": 1}}
+    assert not was_asked(by_readers), "readers’ ties are for those who are asked about a pair"
+    labels.append(label("document", "question:8", by_readers))
+    read = merged(labels, together)
+    assert read["undecided"] and "canonical" not in read and read["cluster"] == [10, 14]
+    assert was_asked(read)
     labels.append(label("document", "question:9", {"canonical": [10, 14], "type": "PER"}))
     read = merged(labels, together)
     assert read["canonical"] == [10, 14] and "undecided" not in read

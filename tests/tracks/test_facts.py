@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
-from kbpo.instances.models import Instance
+from kbpo.instances.models import Instance, Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.submissions.models import Prediction, Submission
@@ -134,6 +134,22 @@ def test_another_predicate_or_another_cluster_is_another_fact(toy: Any) -> None:
     )
     assert not found.found.any() and not found.marked.any()
     assert len(set(found.fact.tolist())) == 2
+
+
+def test_what_readers_leave_undecided_stays_in_its_cluster(toy: Any) -> None:
+    mara, firm = toy.span("d1", "Mara Lindt"), toy.span("d1", "Nordwerk")
+    lindt = toy.span("d1", "Lindt", 1)
+    annotate(toy, (mara, FOUNDED, firm))
+    place = Place("mention", toy.documents["d1"].pk, lindt)
+    value = {"undecided": True, "cluster": list(mara), "type": "PER", "votes": {}}
+    target = targets_at(toy.corpus, [place])[place]
+    record([NewLabel(target, value, "document", "token_majority", 2, "again")])
+    Label.objects.filter(target=target, origin="read").delete()
+    surname = (lindt[0], lindt[1])
+    found = facts_of(
+        toy, state(toy, "a", (surname, FOUNDED, firm)), state(toy, "b", (mara, FOUNDED, firm))
+    )
+    assert found.fact[0] == found.fact[1] and found.marked.tolist() == [True, True]
 
 
 def test_a_mention_with_a_label_of_its_own_is_not_taken_for_the_one_around_it(toy: Any) -> None:

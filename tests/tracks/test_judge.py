@@ -131,5 +131,20 @@ def test_labels_of_labels_lead_to_one_cluster_and_circles_end() -> None:
     assert Clusters(TEXT, {}).root(MARA) is None
 
 
+def test_what_readers_leave_undecided_is_known_of_no_claim_but_keeps_its_cluster() -> None:
+    divided = {"undecided": True, "cluster": list(LINDT), "votes": {"0-10": 1, "15-23": 1}}
+    of = Clusters(TEXT, {MARA: {"canonical": list(MARA)}, LINDT: divided, BERG: SETTLED[BERG]})
+    assert all(isnan(of.refers(LINDT, claimed)) for claimed in (LINDT, MARA, OLA))
+    assert isnan(of.refers(BERG, LINDT)), "nobody knows whether that is Ola Berg"
+    assert of.refers(BERG, MARA) == 0.0
+    assert of.root(LINDT) is None and of.together_with(LINDT) == LINDT
+    member = Clusters(TEXT, {AGAIN: {"canonical": list(MARA)}, LINDT: divided | {"cluster": MARA}})
+    assert member.together_with(LINDT) == member.root(AGAIN) == MARA
+    assert member.refers(AGAIN, LINDT) == 1.0, "the same thing, by a name"
+    decided = Clusters(TEXT, {LINDT: divided | {"canonical": list(MARA)}})
+    assert decided.refers(LINDT, MARA) == 1.0, "where others settle it"
+    assert not decided.cluster
+
+
 def test_no_rows_give_no_verdicts() -> None:
     assert [values.size for values in judge([]).values()] == [0, 0, 0]

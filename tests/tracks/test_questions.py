@@ -328,6 +328,27 @@ def test_a_closed_document_answers_for_its_pairs_once_their_mentions_are_known(
     assert world.unanswered(founded) == set()
 
 
+def test_what_readers_of_a_document_leave_undecided_is_asked_with_the_names_that_they_gave(
+    world: World, founded: int
+) -> None:
+    [draft] = world.ask(founded)
+    sides = {side: (draft.payload[side]["target"], draft.payload[side]["span"]) for side in "ab"}
+    shown = ["per:employee_or_member_of>", "per:organizations_founded>"]
+    world.label(founded, {"shown": shown, "holds": shown[1:]})
+    other = world.toy.span("d1", "Lindt", 1)
+    votes = {f"{begin}-{end}": 1 for begin, end in (sides["a"][1], other)}
+    divided = {"undecided": True, "cluster": sides["a"][1], "type": "PER", "votes": votes}
+    record([NewLabel(sides["a"][0], divided, "document", "token_majority", 2, "question:7")])
+    world.label(sides["b"][0], {"canonical": sides["b"][1], "type": "ORG"}, "question:8")
+    assert world.unanswered(founded) == {founded}
+    [again] = world.ask(founded)
+    offered = [one["span"] for one in again.payload["a"]["candidates"]]
+    assert list(other) in offered and sides["a"][1] in offered
+    tie = {"undecided": True, "votes": {"0-10": 1, "other": 1}, "titles": {}}
+    world.label(sides["a"][0], tie, "question:9")
+    assert world.unanswered(founded) == set(), "those who were asked about it alone are divided too"
+
+
 def test_a_target_that_nobody_predicts_is_not_asked(world: World, founded: int) -> None:
     Label.objects.all().delete(), Prediction.objects.all().delete()
     assert world.ask(founded) == [] and world.unanswered(founded) == set()

@@ -2,8 +2,8 @@
 side by side.
 
 A settled mention is contradicted if the expert did not mark just these words, or says that they are
-of another type, date or page, or the same as other mentions (of those that both marked). Missed is
-what the expert marked where no settled mention is.
+of another type, date or page, or the same as other mentions (of those that both marked and readers
+are not divided about). Missed is what the expert marked where no settled mention is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from annotation.interfaces.base import Line, ParsedResponse
 from annotation.interfaces.shared.reading import NO_VALUE, Marked, Reading, Span
 from kbpo.instances.merge import values_of
 from kbpo.instances.models import Target
-from kbpo.tracks.kbp.merge import together
+from kbpo.tracks.kbp.merge import UNDECIDED, together
 
 if TYPE_CHECKING:
     from annotation.models import Question
@@ -87,7 +87,9 @@ def _same(span: Span, now: Mapping[Span, Mapping[str, Any]], says: Mapping[Span,
         return False
     if "link" in ours and theirs["link"] is not None and ours["link"] != theirs["link"]:
         return False
-    both = now.keys() & says.keys()
+    if UNDECIDED in ours:
+        return True
+    both = {one for one in now.keys() & says.keys() if UNDECIDED not in now[one]}
     return {
         marked_span
         for marked_span in both
@@ -113,6 +115,8 @@ def _told(reading: Reading, words: Mapping[str, str], span: Span, value: Mapping
     if value.get("value"):
         sentence_parts.append(str(value["value"]))
     begin, end = value.get("canonical") or span
+    if UNDECIDED in value:
+        sentence_parts.append("readers are divided about what it is the same as")
     if (begin, end) != span:
         sentence_parts.append(f"the same as “{reading.gloss((begin, end))}”")
     if value.get("link") is not None:

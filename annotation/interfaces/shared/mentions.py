@@ -3,9 +3,10 @@ which are the same.
 
 Spans and types are aggregated token by token (`typed_spans`). Two mentions are the same thing if
 more than half of those who found the one, and more than half of those who found the other, say so;
-a date is that of more than half of those who found it, a title that of more than half of those who
-found its entity. So no one of several readers decides any of these, and a tie decides nothing: the
-mentions stay apart, the date is not told, the entity has no title.
+what a mention refers to is what more than half of those who found it say; a date is that of more
+than half of those who found it, a title that of more than half of those who found its entity. So no
+one of several readers decides any of these, and a tie decides nothing: what the mention refers to
+is undecided, the date is not told, the entity has no title.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ from annotation.interfaces.shared.typed_spans import Reader, typed_spans
 @dataclass
 class Settled:
     """A mention that most readers found. `votes`: how many named which canonical mention; `n`: how
-    many found it.
+    many found it; `cluster`: the mention that stands for those which are the same thing, which is
+    the canonical one unless that is `undecided`.
     """
 
     span: Span
     type: str
     n: int
     disagreement: float
-    canonical: Span = (0, 0)
+    cluster: Span = (0, 0)
+    undecided: bool = False
     value: str = ""
     link: str | None = None
     votes: dict[str, int] = field(default_factory=dict)
@@ -44,10 +47,10 @@ def settle_mentions(reading: Reading, readers: Sequence[Reader]) -> list[Settled
         present = [mark for mark in marks if mark is not None]
         same = sum(mark.span == span and mark.type == kind for mark in present)
         disagreement = 1 - same / len(readers)
-        mentions.append(Settled(span, kind, len(present), disagreement, canonical=span))
+        mentions.append(Settled(span, kind, len(present), disagreement, cluster=span))
     for cluster in _clusters(reading, mentions, marks_of):
         of_cluster = [mentions[number] for number in cluster]
-        _name(reading, of_cluster, [marks_of[number] for number in cluster])
+        _name(reading, mentions, of_cluster, [marks_of[number] for number in cluster])
     for mention, marks in zip(mentions, marks_of, strict=True):
         if reading.types[mention.type]["value"] == "date":
             mention.value = more_than_half(_dates(mention, marks), mention.n) or NO_VALUE
@@ -112,38 +115,40 @@ def _are_same(left: Sequence[Marked | None], right: Sequence[Marked | None]) -> 
     return 2 * n_same > max(n_left, n_right)
 
 
-def _name(reading: Reading, cluster: list[Settled], marks: list[list[Marked | None]]) -> None:
-    """Gives the mentions of a cluster the canonical mention that most named, and the title of more
-    than half.
+def _name(
+    reading: Reading,
+    mentions: Sequence[Settled],
+    cluster: Sequence[Settled],
+    marks: Sequence[Sequence[Marked | None]],
+) -> None:
+    """Gives the mentions of a cluster the one that most named, which is the canonical one of those
+    of which more than half of the finders name it, and the title of more than half.
 
-    A tie of canonical mentions goes to the longest, then to the first: people name things in full
-    once, mostly at the beginning.
+    A tie of who stands for a cluster goes to the longest, then to the first: people name things in
+    full once, mostly at the beginning.
     """
     total: Counter[Span] = Counter()
     for mention, row in zip(cluster, marks, strict=True):
-        named = [_settled_at(mark.canonical, cluster) for mark in row if mark is not None]
-        total.update(span for span in named if span is not None)
-        mention.votes = {
-            f"{begin}-{end}": n
-            for (begin, end), n in Counter(s for s in named if s is not None).items()
-        }
-    canonical = min(
+        named = [_settled_at(mark.canonical, mentions) for mark in row if mark is not None]
+        votes = Counter(span for span in named if span is not None)
+        total.update(votes)
+        mention.votes = {f"{begin}-{end}": n for (begin, end), n in votes.items()}
+    first = min(
         cluster,
         key=lambda mention: (-total[mention.span], mention.span[0] - mention.span[1], mention.span),
     )
+    linkable = reading.linkable(first.type)
     finders = {reader for row in marks for reader, mark in enumerate(row) if mark is not None}
-    link = (
-        more_than_half(list(_links(marks).values()), len(finders))
-        if reading.linkable(canonical.type)
-        else None
-    )
+    link = more_than_half(list(_links(marks).values()), len(finders)) if linkable else None
+    name = f"{first.span[0]}-{first.span[1]}"
     for mention in cluster:
-        mention.canonical = canonical.span
+        mention.cluster = first.span
+        mention.undecided = linkable and 2 * mention.votes.get(name, 0) <= mention.n
         mention.link = "" if link == NO_VALUE else link
 
 
-def _settled_at(span: Span, cluster: Sequence[Settled]) -> Span | None:
-    best = max(cluster, key=lambda mention: (_shared(mention.span, span), -mention.span[0]))
+def _settled_at(span: Span, mentions: Sequence[Settled]) -> Span | None:
+    best = max(mentions, key=lambda mention: (_shared(mention.span, span), -mention.span[0]))
     return best.span if _shared(best.span, span) > 0 else None
 
 

@@ -15,7 +15,7 @@ from kbpo.corpus.models import Corpus, Document, Mention
 from kbpo.corpus.names import entity_types, occurrences
 from kbpo.instances.merge import merged
 from kbpo.instances.models import Label
-from kbpo.tracks.kbp.merge import together
+from kbpo.tracks.kbp.merge import CLUSTER, together
 from kbpo.tracks.recall import AboutEntities, Named
 
 FROM_PEOPLE = ("expert", "import", "document")
@@ -42,9 +42,10 @@ def entities_found(corpus: Corpus, documents: Sequence[int], when: datetime) -> 
     codes: dict[str, int] = {}
     names: dict[str, int] = {}
     for (document, _, _), value in values.items():
-        if value.get("type") not in known or not value.get("canonical"):
+        canonical = value.get("canonical") or value.get(CLUSTER)
+        if value.get("type") not in known or not canonical:
             continue
-        at = tuple(value["canonical"])
+        at = tuple(canonical)
         name = " ".join(texts[document][slice(*at)].split())
         link = value.get("link") or values.get((document, *at), {}).get("link") or name.casefold()
         if name:

@@ -423,10 +423,10 @@ class _Names:
         clusters = self.clusters.get(document)
         if clusters is None:
             return None
-        known = clusters.root(span)
+        known = clusters.together_with(span)
         if known is None:
             other = self.overlapping[document].most(span)
-            known = clusters.root(other) if other else None
+            known = clusters.together_with(other) if other else None
         return known
 
     def fact(self, document: int, predicate: str, subject: Span, object_: Span) -> Fact:
@@ -446,7 +446,7 @@ class _Overlapping:
     """The settled mentions of one document, to be found by what they overlap."""
 
     def __init__(self, clusters: Clusters) -> None:
-        self.spans = sorted(clusters.canonical)
+        self.spans = sorted(clusters.canonical.keys() | clusters.cluster.keys())
         self.begins = [begin for begin, _ in self.spans]
         self.longest = max((end - begin for begin, end in self.spans), default=0)
 

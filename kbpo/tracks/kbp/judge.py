@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbpo.tracks.kbp.merge import ELSEWHERE, OFFERED, is_open
+from kbpo.tracks.kbp.merge import CLUSTER, ELSEWHERE, OFFERED, is_open
 
 Span = tuple[int, int]
 MOST = 8
@@ -37,6 +37,12 @@ class Clusters:
         }
         self.elsewhere = {span for span, value in values.items() if value.get(ELSEWHERE)}
         self.canonical |= {span: span for span in self.elsewhere}
+        self.cluster: dict[Span, Span] = {
+            span: (value[CLUSTER][0], value[CLUSTER][1])
+            for span, value in values.items()
+            if value.get(CLUSTER) and span not in self.canonical
+        }
+        """Of what readers left undecided, the mention that stands for its cluster"""
         self.offered: dict[Span, list[Span]] = {
             span: [(begin, end) for begin, end in value[OFFERED]]
             for span, value in values.items()
@@ -45,20 +51,20 @@ class Clusters:
 
     def root(self, span: Span) -> Span | None:
         """The settled canonical mention of a span, following labels of labels; the span itself if
-        it is none of the names that people saw; None if it has no label.
+        it is none of the names that people saw; None if it has no label, or people are divided.
         """
-        seen: set[Span] = set()
-        at = span
-        while at in self.canonical and at not in seen:
-            seen.add(at)
-            at = self.canonical[at]
-        if not seen:
-            return None
-        return min(seen) if at in seen and self.canonical[at] != at else at
+        return _end_of(self.canonical, span)
+
+    def together_with(self, span: Span) -> Span | None:
+        """The mention that stands for all that are the same thing as a span, also where readers are
+        divided about what they refer to; None if it has no label.
+        """
+        return _end_of(self.cluster | self.canonical, span)
 
     def refers(self, span: Span, claimed: Span) -> float:
         """1.0 if `span` refers to what `claimed` says, 0.0 if not, NaN if `span` has no label, or
-        if people found no name right, or saw its own alone, and did not see `claimed`.
+        if people are divided about it, or found no name right, or saw its own alone, and did not
+        see `claimed`, or readers are divided about what `claimed` refers to.
 
         Linking is earned (Chaganty 2018, section 3.6.2). Right is the settled canonical mention,
         and what reads like it: pages offer each wording once, so that people cannot tell these
@@ -78,16 +84,30 @@ class Clusters:
             return nan
         if nowhere:
             return 0.0
-        root = self.root(claimed)
-        together = root is not None and self._reads_like(root, settled)
-        names_as_well = self._class_of(claimed) >= self._class_of(settled)
-        return float(together and names_as_well)
+        if self._class_of(claimed) < self._class_of(settled):
+            return 0.0
+        root = self.together_with(claimed)
+        if root is not None and self._reads_like(root, settled):
+            return 1.0
+        return nan if claimed in self.cluster else 0.0
 
     def _reads_like(self, span: Span, other: Span) -> bool:
         return span == other or wording(self.text, span) == wording(self.text, other)
 
     def _class_of(self, span: Span) -> int:
         return name_class(unicodedata.normalize("NFC", self.text[span[0] : span[1]]))
+
+
+def _end_of(leads: Mapping[Span, Span], span: Span) -> Span | None:
+    """Where a chain of spans ends, the first span of a circle; None if nothing leads on."""
+    seen: set[Span] = set()
+    at = span
+    while at in leads and at not in seen:
+        seen.add(at)
+        at = leads[at]
+    if not seen:
+        return None
+    return min(seen) if at in seen and leads[at] != at else at
 
 
 PRONOUN, NOMINAL, NAME = range(3)

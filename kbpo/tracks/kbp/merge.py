@@ -16,7 +16,10 @@ from kbpo.instances.merge import RANK, Said, Value
 from kbpo.instances.models import Label
 
 UNDECIDED = "undecided"
-"""In a mention's value: people were asked what it refers to, and no more than half agree"""
+"""In a mention's value: people said what it refers to, and no more than half agree"""
+CLUSTER = "cluster"
+"""In a mention's value that readers of its document left undecided: the mention that stands for
+those which are the same thing as it"""
 ELSEWHERE = "elsewhere"
 """In a mention's value: more than half say that it refers to none of the names that they saw"""
 OFFERED = "offered"
@@ -36,7 +39,7 @@ def together(said: Sequence[Said]) -> Value:
         value = dict(said[0].value)
     else:
         value = _of_several(said)
-    if value.get("canonical"):
+    if is_named(value):
         value.pop(UNDECIDED, None)  # a weaker source tells what people were divided about
     return value
 
@@ -91,6 +94,13 @@ def is_open(value: Mapping[str, Any]) -> bool:
 def is_named(value: Mapping[str, Any]) -> bool:
     """Whether more than half agree on what a mention refers to, or that it is none of the names."""
     return bool(value.get("canonical") or value.get(ELSEWHERE))
+
+
+def was_asked(value: Mapping[str, Any]) -> bool:
+    """Whether nobody needs to be asked what a mention refers to: that is settled, or those were
+    divided who were asked about it alone. What readers of its document left undecided is asked.
+    """
+    return is_named(value) or (UNDECIDED in value and "titles" in value)
 
 
 def aggregated(said: Sequence[Said]) -> Value:

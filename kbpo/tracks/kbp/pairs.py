@@ -13,7 +13,7 @@ from kbpo.instances.merge import values_inside, values_of
 from kbpo.instances.models import Target
 from kbpo.tracks.kbp.judge import Span, directed, was_not_offered
 from kbpo.tracks.kbp.judgments import texts_of
-from kbpo.tracks.kbp.merge import OFFERED, UNDECIDED, is_named, is_open, together
+from kbpo.tracks.kbp.merge import OFFERED, is_open, together, was_asked
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Pair:
     unanswered: bool = False
     """Somebody asked without an answer: it is known to be missing."""
     linked: bool = False
-    """Both mentions have labels, if only that people are divided about them."""
+    """People were asked what both mentions refer to, if only to be divided about it."""
     offered: dict[Span, list[Span]] = field(default_factory=dict)
     """Those of its mentions that may yet refer to a name which people did not see, with those that
     they saw"""
@@ -158,7 +158,7 @@ def _bare(target_ids: Sequence[int]) -> dict[int, Pair]:
     for kind, document, span, value in values_inside(documents, together, "document", "mention"):
         if kind == "document" and value.get("closed"):
             closed.add(document)
-        elif kind == "mention" and (is_named(value) or value.get(UNDECIDED)):
+        elif kind == "mention" and was_asked(value):
             linked.add((document, span))
             if is_open(value):
                 offered[document, span] = [(begin, end) for begin, end in value[OFFERED]]

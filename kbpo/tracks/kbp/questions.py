@@ -5,7 +5,7 @@ claims, no gold.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -17,7 +17,7 @@ from kbpo.instances.targets import Place, targets_at
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.kbp.candidates import Names, candidates, names_of
 from kbpo.tracks.kbp.judge import Span, directed, was_not_offered
-from kbpo.tracks.kbp.merge import together
+from kbpo.tracks.kbp.merge import CLUSTER, together, was_asked
 from kbpo.tracks.kbp.pairs import Pair, pairs_of, unanswered
 from kbpo.tracks.models import Track
 
@@ -25,7 +25,7 @@ INTERFACE = "relation"
 Types = dict[tuple[int, Span], set[str]]
 """(document, span) -> the types of the mention there"""
 Settled = dict[tuple[int, Span], set[tuple[str, Span]]]
-"""(document, span) -> its type and canonical mention as people settled them"""
+"""(document, span) -> its type and canonical mention as people settled them, or what they named"""
 BEFORE, AFTER = 2, 1
 """Sentences of context that are shown before and after those of the pair."""
 
@@ -244,10 +244,22 @@ def _settled(pairs: list[Pair]) -> Settled:
     """What people said of mentions: of which type each is, and to what it refers."""
     documents = {pair.document for pair in pairs}
     return {
-        (document, span): {(value["type"], (value["canonical"][0], value["canonical"][1]))}
+        (document, span): {(value["type"], name) for name in _named(value)}
         for _, document, span, value in values_inside(documents, together, "mention")
-        if value.get("type") and value.get("canonical")
+        if value.get("type") and _named(value)
     }
+
+
+def _named(value: Mapping[str, Any]) -> list[Span]:
+    """What people say that a mention refers to; where its readers are divided, all that they
+    named.
+    """
+    if canonical := value.get("canonical"):
+        return [(canonical[0], canonical[1])]
+    if was_asked(value) or CLUSTER not in value:
+        return []
+    ends = [name.split("-") for name in value["votes"]] + [value[CLUSTER]]
+    return sorted({(int(begin), int(end)) for begin, end in ends})
 
 
 def _types_of_corpus(pairs: list[Pair]) -> Types:

@@ -108,7 +108,9 @@ def relations_payload(
                 "span": list(span),
                 "gloss": document.gloss(*span),
                 "type": values[span]["type"],
-                "number": numbers.setdefault(clusters.root(span) or span, len(numbers) + 1),
+                "number": numbers.setdefault(
+                    clusters.together_with(span) or span, len(numbers) + 1
+                ),
             }
             for span in spans
         ],
@@ -154,7 +156,7 @@ def _pairs(
     for j, b in enumerate(spans):
         for a in spans[:j]:
             apart = sentence[b] - sentence[a]
-            one, other = clusters.root(a) or a, clusters.root(b) or b
+            one, other = clusters.together_with(a) or a, clusters.together_with(b) or b
             if (
                 apart > reach
                 or one == other
