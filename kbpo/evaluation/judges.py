@@ -7,9 +7,11 @@ told beside every score; the second corrects it (`correction/`), and only then i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import combinations, groupby
+from math import nan
+from statistics import mean
 
 import numpy as np
 
@@ -38,6 +40,10 @@ class Judges:
     """the share of these answers that agree with their majority; None if there are none"""
     in_interval: bool
     """Single ratings count, and what people differ by is part of every interval"""
+    twice: int = 0
+    """things of which two or more people said how good they are, where single ratings count"""
+    differ: float | None = None
+    """how far two of these people lie apart, in [0, 1], the mean over those things"""
 
 
 def judges_of(evaluation: Evaluation | None, submission: Submission | None = None) -> Judges:
@@ -48,6 +54,8 @@ def judges_of(evaluation: Evaluation | None, submission: Submission | None = Non
         counts.get("answers", 0),
         counts.get("agree"),
         evaluation is not None and _differ(evaluation.track),
+        counts.get("twice", 0),
+        counts.get("differ"),
     )
 
 
@@ -59,21 +67,36 @@ def _differ(track: Track) -> bool:
 
 def agreement(track: Track, data: Data, standing: set[int]) -> dict[str, dict[str, float | int]]:
     """Return what `judges_of` reads: for each system, and for all that stand on the board."""
-    if not data.judged.size or _differ(track):
+    if not data.judged.size:
         return {}
     pool = data.pool
-    code, row = np.unique(pool.target[data.judged], return_inverse=True)
+    code, first, row = np.unique(pool.target[data.judged], return_index=True, return_inverse=True)
     judged = (pool.member[data.judged].toarray() > 0) & ~np.isnan(data.f[track.criterion])
     predicted = np.zeros((code.size, len(data.systems)), dtype=np.bool_)
     np.logical_or.at(predicted, row, judged)
-    answers, against = answers_about(pool.target_id[code])
-    agreement_of = {
-        str(system): _share(answers, against, predicted[:, column])
-        for column, system in enumerate(data.systems)
-    }
+    which = {str(system): predicted[:, column] for column, system in enumerate(data.systems)}
     columns = [column for column, system in enumerate(data.systems) if system in standing]
-    agreement_of[ALL] = _share(answers, against, np.asarray(predicted[:, columns].any(axis=1)))
-    return {name: share for name, share in agreement_of.items() if share}
+    which[ALL] = np.asarray(predicted[:, columns].any(axis=1))
+    if _differ(track):
+        opinions = kind_of(track).opinions(pool.instance[data.judged[first]])
+        apart = np.array([_apart(ratings) for ratings in opinions[track.criterion]])
+        told = {name: _mean_apart(apart[inside]) for name, inside in which.items()}
+    else:
+        answers, against = answers_about(pool.target_id[code])
+        told = {name: _share(answers, against, inside) for name, inside in which.items()}
+    return {name: share for name, share in told.items() if share}
+
+
+def _apart(ratings: Sequence[float]) -> float:
+    """How far two ratings of one thing lie apart, the mean over all pairs; NaN without two."""
+    if len(ratings) < 2:
+        return nan
+    return mean(abs(one - other) for one, other in combinations(ratings, 2))
+
+
+def _mean_apart(apart: Floats) -> dict[str, float | int]:
+    known = apart[~np.isnan(apart)]
+    return {"twice": known.size, "differ": float(known.mean())} if known.size else {}
 
 
 def _share(answers: Floats, against: Floats, which: Bools) -> dict[str, float | int]:

@@ -4,6 +4,9 @@ moves.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import combinations
+
 import numpy as np
 import pytest
 from django.utils import timezone
@@ -11,9 +14,11 @@ from scores.conftest import CRITERIA, World
 
 from annotation.desk.adjudicate import CannotAsk, agrees, dispute, question_of
 from annotation.quality.judged import words_of
+from annotation.quality.reliability import NOT_KEPT
 from kbpo.evaluation.correction.checkable import frame_of
 from kbpo.evaluation.correction.read import checks_of
 from kbpo.evaluation.data import read
+from kbpo.evaluation.judges import Judges, judges_of
 from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.run import evaluate
@@ -32,7 +37,7 @@ from kbpo.sampling.models import (
 )
 from kbpo.submissions.models import Submission
 from kbpo.web.desk.quality.checks import matrices
-from kbpo.web.public.judges import of_board
+from kbpo.web.public.judges import as_json, of_board
 from kbpo.web.research.judged import NOT_DISPUTED
 
 TOO_KIND = 0.1
@@ -275,6 +280,26 @@ def test_what_stands_on_the_board_says_what_experts_said(judged: World) -> None:
 
     evaluate(judged.track)
     assert "No expert has checked any of these judgments yet." in said()
+    ratings: dict[int, list[float]] = defaultdict(list)
+    for label in Label.objects.filter(target__in=read(judged.track).pool.target_id):
+        ratings[label.target_id] += label.value.get("ratings", {}).get("overall", [])
+    apart = [
+        np.mean([abs(a - b) for a, b in combinations(some, 2)])
+        for some in ratings.values()
+        if len(some) > 1
+    ]
+    assert (
+        apart
+        and (
+            f"{len(apart)} outputs had two judgments or more; two of the same differ by"
+            f" {100 * np.mean(apart):.1f} points of 100 on average."
+        )
+        in said()
+    )
+    known = judges_of(judged.track.evaluations.latest("number"))
+    assert (known.twice, known.differ) == (len(apart), pytest.approx(np.mean(apart)))
+    once = Judges(0, None, True, 0, None)
+    assert as_json(once, NOT_KEPT)["difference"] is None
     draw(judged, 60)
     n = check(judged)
     evaluate(judged.track)

@@ -46,6 +46,7 @@ from kbpo.sampling.models import Further, Sample, Threshold
 from kbpo.sampling.order import offer_of, order
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import withdraw
+from kbpo.tracks.kbp.words import WORDS
 from kbpo.tracks.models import Track
 from kbpo.web.components.figures import money_text
 from kbpo.web.public.judges import CORRECTED, of_submission
@@ -670,8 +671,12 @@ def test_a_board_tells_what_was_judged_for_other_tracks_of_its_texts(toy: Toy) -
 def test_where_experts_checked_all_that_is_judged_nothing_of_the_crowd_is_said_to_remain() -> None:
     crowd = Figure(0.4, 0.4, 0.4, 0.4, 0.4, 24, 0, 0, 0, "final", no_width_text())
     experts = replace(crowd, n_checked=24, note=no_width_text(24))
-    told = of_submission(Judges(0, None, False), NOT_KEPT, crowd, corrected=experts, checked=True)
+    told = of_submission(
+        Judges(0, None, False), NOT_KEPT, crowd, corrected=experts, checked=True, words=WORDS
+    )
     assert told[:2] == [no_width_text(), no_width_text(24)]
     some = replace(experts, low80=0.3, low95=0.2, n_checked=9)
-    told = of_submission(Judges(0, None, False), NOT_KEPT, crowd, corrected=some, checked=True)
+    told = of_submission(
+        Judges(0, None, False), NOT_KEPT, crowd, corrected=some, checked=True, words=WORDS
+    )
     assert told[:2] == [no_width_text(), CORRECTED]

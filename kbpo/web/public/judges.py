@@ -8,6 +8,7 @@ from annotation.quality.reliability import NOT_KEPT, Reliability, reliability
 from kbpo.evaluation.judges import Judges, judges_of
 from kbpo.evaluation.leaderboard import Board, Figure
 from kbpo.evaluation.words import ALL_JUDGED, MEANS, no_width_text
+from kbpo.tracks.base import Words
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.figures import count_text, interval_text, number_text, percent_text
 
@@ -28,7 +29,8 @@ def of_board(shown: Board) -> list[str]:
     judges, people = judges_of(shown.evaluation), people_of(shown)
     checks = _checks(shown)
     if judges.in_interval:
-        sentences = [RATINGS, *([CORRECTED_RATINGS] if checks else []), *_people(people)]
+        sentences = [RATINGS, *([CORRECTED_RATINGS] if checks else [])]
+        sentences += [*_apart(judges, kind_of(shown.track).words), *_people(people)]
     else:
         sentences = [CORRECTED if checks else SAMPLING_ONLY]
         if any(figure.exact for row in shown.rows for figure in row.figures.values()):
@@ -75,15 +77,17 @@ def of_submission(
     *,
     corrected: Figure | None,
     checked: bool,
+    words: Words,
 ) -> list[str]:
     """What stands beside the guaranteed number of a submission; nothing where it has none.
     `corrected`: as experts’ checks correct it, if they do; `checked`: something else is said of
-    experts.
+    experts; `words`: those of the kind of track.
     """
     if printed is None or printed.value is None:
         return []
     if judges.in_interval:
-        sentences = [RATINGS, *([CORRECTED_RATINGS] if corrected else []), *_people(people)]
+        sentences = [RATINGS, *([CORRECTED_RATINGS] if corrected else [])]
+        sentences += [*_apart(judges, words), *_people(people)]
     else:
         sentences = [no_width_text()] if printed.exact else []
         if corrected is not None:
@@ -103,6 +107,17 @@ def _agree(judges: Judges, subject: str) -> str:
         f"Of the {count_text(judges.answers)} answers {subject} {percent_text(judges.agree)} agree"
         " with their majority."
     )
+
+
+def _apart(judges: Judges, words: Words) -> list[str]:
+    """How far people who rated the same lie apart; nothing where nobody did."""
+    if judges.differ is None:
+        return []
+    items = words.item if judges.twice == 1 else words.items
+    return [
+        f"{count_text(judges.twice)} {items} had two judgments or more; two of the same differ by"
+        f" {number_text(judges.differ)} points of 100 on average."
+    ]
 
 
 def _people(people: Reliability) -> list[str]:
@@ -125,6 +140,8 @@ def as_json(judges: Judges, people: Reliability) -> dict[str, Any]:
     return {
         "answers": judges.answers,
         "agreement": judges.agree,
+        "judged_twice": judges.twice,
+        "difference": judges.differ,
         "kappa": people.kappa,
         "gold_answers": people.gold_answers,
         "gold_error": people.gold_error,

@@ -413,6 +413,7 @@ def _judges(latest: Latest) -> list[str]:
         corrected=corrected,
         checked=corrected is not None
         or bool(not_corrected(latest) or kind_of(latest.submission.track).unchecked),
+        words=kind_of(latest.submission.track).words,
     )
 
 
