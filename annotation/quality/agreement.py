@@ -177,11 +177,15 @@ def measured(rows: dict[str, list[Row]]) -> list[Measured]:
 
 
 def by_kind(rows: dict[str, list[Row]]) -> Iterator[tuple[str, str, list[Row]]]:
-    """(interface, kind of unit, what was said of those), in the order of the names."""
+    """(interface, kind of unit, what was said of those), in the order of the names; with all that
+    is ticked of a question as one choice, where its interface has a name for that.
+    """
     for interface, some in sorted(rows.items()):
         kinds: dict[str, list[Row]] = defaultdict(list)
         for row in some:
             kinds[row.unit[0]].append(row)
+        if CHOICE in interface_of(interface).unit_names and (chosen := one_choice(some)):
+            kinds[CHOICE] = chosen
         yield from ((interface, what, mine) for what, mine in sorted(kinds.items()))
 
 

@@ -26,7 +26,7 @@ from django.db import transaction
 
 from annotation.interfaces.registry import interface_of, reading
 from annotation.models import Pilot, Question, Response
-from annotation.quality.agreement import Measured, choices, measure
+from annotation.quality.agreement import Measured, measure
 from annotation.quality.fewer import OfSoMany, by_number
 from annotation.quality.judged import NAMES as OF_DOCUMENTS
 from annotation.questions.ask import terms_of
@@ -319,12 +319,11 @@ def pilot_report(track: Track, pilot: Pilot | None = None) -> PilotReport:
     """
     marks_names = pilot is not None and is_of_documents(pilot.interface)
     recall, reference = span_recall(track, pilot.payer if pilot and marks_names else None)
-    alone = pilotable(track)[0]
     if pilot is not None:
-        agreed = [*measure(payer=pilot.payer), *choices(alone, payer=pilot.payer)]
-        return PilotReport(agreed, by_number(payer=pilot.payer), recall, reference)
-    agreed = [*measure(track=track), *choices(alone, track=track)]
-    return PilotReport(agreed, by_number(track=track), recall, reference)
+        return PilotReport(
+            measure(payer=pilot.payer), by_number(payer=pilot.payer), recall, reference
+        )
+    return PilotReport(measure(track=track), by_number(track=track), recall, reference)
 
 
 def span_recall(track: Track, payer: Purpose | None = None) -> tuple[list[SpanRecall], str]:

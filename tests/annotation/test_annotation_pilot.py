@@ -136,6 +136,10 @@ def test_agreement_on_pairs_is_told_of_the_one_choice_that_is_published() -> Non
         (3, 0): "lives",
         (3, 1): "lives|works",
     }
+    kinds = {what: mine for _, what, mine in agreement.by_kind({"relation": rows})}
+    assert kinds["choice"] == found and set(kinds) == {"choice", "linking", "relation"}, (
+        "every table tells it: that of fewer people had none, and nothing to hold beside it"
+    )
     told = agreement.agreement("relation", agreement.CHOICE, found)
     # Six answers: works 3, "" 1, lives 1, both 1; two of six pairs agree.
     expected = (3 / 6) ** 2 + 3 * (1 / 6) ** 2

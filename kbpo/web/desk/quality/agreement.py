@@ -7,6 +7,7 @@ from typing import Any
 
 from annotation.interfaces.registry import interface_of
 from annotation.quality.agreement import Measured
+from annotation.quality.fewer import OfSoMany
 from kbpo.web.components.drawing import Interval
 
 
@@ -14,6 +15,11 @@ def name_of(interface: str, what: str) -> str:
     """What one kind of unit is called on pages."""
     called = interface_of(interface).unit_names.get(what)
     return called or f"{interface}, {what}".replace("_", " ").capitalize()
+
+
+def published_of(measured: Measured | OfSoMany) -> tuple[str, float] | None:
+    """What the literature reached of that with three people, if it tells: the same kind of unit."""
+    return interface_of(measured.interface).published.get(measured.what)
 
 
 def agreement_lines(measured: Sequence[Measured]) -> list[dict[str, Any]]:

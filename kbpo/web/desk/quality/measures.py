@@ -36,9 +36,7 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.access import admin_of, for_admins
 from kbpo.web.components.drawing import axis_over
 from kbpo.web.csv import csv_stream, json_stream
-from kbpo.web.desk.quality.agreement import agreement_lines
-
-PUBLISHED_KAPPA = 0.61
+from kbpo.web.desk.quality.agreement import agreement_lines, published_of
 
 
 @for_admins
@@ -76,7 +74,9 @@ def track(request: HttpRequest, slug: str) -> HttpResponse:
         "axis": axis,
         "policy": policy,
         "golds": standings(track),
-        "published": PUBLISHED_KAPPA,
+        "published": [
+            (line["name"], beside[1]) for line in lines if (beside := published_of(line["told"]))
+        ],
         "signals": [(kind, NAMES[kind], kind in policy.exclude_for) for kind in SIGNALS],
         "refusal": refusal,
         "exports": list(EXPORTS),

@@ -13,8 +13,6 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import path
 
-from annotation.interfaces.registry import interface_of
-from annotation.quality.agreement import Measured
 from annotation.quality.fewer import OfSoMany
 from annotation.questions.pilot import (
     ITEMS,
@@ -39,7 +37,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import class_of
 from kbpo.web.access import for_admins, track_of_relations
 from kbpo.web.components.drawing import axis_over
-from kbpo.web.desk.quality.agreement import agreement_lines, name_of
+from kbpo.web.desk.quality.agreement import agreement_lines, name_of, published_of
 
 
 def unit_of(track: Track, interface: str) -> str:
@@ -65,7 +63,7 @@ def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespon
     report = pilot_report(track, pilot)
     lines = agreement_lines(report.agreement)
     for line in lines:
-        line["published"] = _published(line["told"])
+        line["published"] = published_of(line["told"])
     context = {
         "fewer": [_of_so_many(few) for few in report.fewer],
         "track": track,
@@ -82,14 +80,9 @@ def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespon
     return render(request, "desk/pilots.html", context, status=422 if refusal else 200)
 
 
-def _published(measured: Measured | OfSoMany) -> tuple[str, float] | None:
-    """What the literature reached of that with three people, if it tells."""
-    return interface_of(measured.interface).published.get(measured.what)
-
-
 def _of_so_many(few: OfSoMany) -> dict[str, Any]:
     """κ of so many people, with the published value where that is of as many."""
-    published = _published(few) if few.workers == 3 else None
+    published = published_of(few) if few.workers == 3 else None
     return {"name": name_of(few.interface, few.what), "told": few, "published": published}
 
 
