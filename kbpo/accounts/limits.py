@@ -15,7 +15,7 @@ from django.core.cache import cache
 log = logging.getLogger(__name__)
 
 MOST_KEPT = 50_000
-"""Counters that one process keeps while Redis is away; then it forgets those that ran out"""
+"""Counters that one process keeps at most while Redis is away"""
 
 _own: dict[str, tuple[int, float]] = {}
 """key -> (how many, the end on this process's monotonic clock)"""
@@ -76,13 +76,22 @@ class Limit:
     def _add_here(self, key: str) -> int:
         now = time.monotonic()
         with _lock:
-            if len(_own) >= MOST_KEPT:
-                for old in [name for name, (_, end) in _own.items() if end <= now]:
-                    del _own[old]
+            if key not in _own and len(_own) >= MOST_KEPT:
+                _make_room(now)
             n, end = _own.get(key, (0, 0.0))
             n, end = (n + 1, end) if end > now else (1, now + self.seconds)
             _own[key] = (n, end)
             return n
+
+
+def _make_room(now: float) -> None:
+    """Nothing; forgets the counters that ran out, and where that leaves more than half of what is
+    kept those that would run out first.
+    """
+    left = sorted((end, name) for name, (_, end) in _own.items() if end > now)
+    kept = {name for _, name in left[-(MOST_KEPT // 2) :]}
+    for name in _own.keys() - kept:
+        del _own[name]
 
 
 def _told(problem: Exception) -> None:

@@ -428,6 +428,9 @@ def test_the_board_draws_both_widths_and_what_the_judge_alone_would_say(
     monkeypatch.setattr("kbpo.web.public.board._saved", lambda row, view: -0.068)
     wider = Client().get(f"{address}&helped={number}").content.decode()
     assert "none saved" in wider and f"{MINUS}6.8" not in wider
+    monkeypatch.setattr("kbpo.web.public.board._saved", lambda row, view: 0.0004)
+    little = Client().get(f"{address}&helped={number}").content.decode()
+    assert "none saved" in little and "0.0\u00a0% saved" not in little
     monkeypatch.undo()
     assert by_one == Client().get(f"{address}&helped=0{number}").content.decode()
     monkeypatch.setattr("kbpo.web.public.board.of_view", None)  # refused before a board is made

@@ -38,6 +38,18 @@ def redis(request: Any, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(request.param)
 
 
+def test_no_process_keeps_more_counters_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while none of them has run out."""
+    monkeypatch.setattr(limits, "cache", ForgivingCache("redis://127.0.0.1:1/0", {}))
+    monkeypatch.setattr(limits, "_own", {})
+    monkeypatch.setattr(limits, "MOST_KEPT", 10)
+    once, later = limits.Limit("once", 1, 60), limits.Limit("later", 1, 3600)
+    assert later.count("ada")
+    for name in range(40):
+        assert once.count(str(name)) and len(limits._own) <= 10
+    assert not once.count("39") and not later.count("ada"), "what runs out last is kept"
+
+
 def log_in(client: Client, name: str, password: str, address: str = "203.0.113.7") -> Any:
     said = {"username": name, "password": password}
     return client.post(reverse("login"), said, headers={"X-Forwarded-For": address})

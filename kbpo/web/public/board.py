@@ -56,6 +56,7 @@ from kbpo.tracks.registry import kind_of
 from kbpo.tracks.stamps import kept_beside, stamps_of
 from kbpo.web.api.tracks import JUDGES, as_json, judges_as_json
 from kbpo.web.components import drawing, plots
+from kbpo.web.components.figures import percent_text
 from kbpo.web.csv import csv_response
 from kbpo.web.moment import at_one_moment
 from kbpo.web.public import cite
@@ -469,6 +470,14 @@ def _saved(row: Row, view: View) -> float | None:
     return row.by_each[view.helped].saved if view.helped in row.by_each else None
 
 
+def _saved_text(share: float | None) -> str:
+    """“12.3 % saved”; “none saved” where that is what it rounds to, or people alone need fewer."""
+    if share is None:
+        return ""
+    text = percent_text(max(share, 0.0))
+    return f"{'none' if text == percent_text(0.0) else text} saved"
+
+
 def _drawn(kind: Kind) -> list[Column]:
     """The columns that have a place of their own on the page."""
     return [column for column in kind.columns if column.place in ("first", "second")]
@@ -587,7 +596,7 @@ def _row(
         "mine": row.submission.team_id in mine,
         "rank": rank_text(row),
         "judged": row.n_labels,
-        "saved": _saved(row, view),
+        "saved": _saved_text(_saved(row, view)),
         "figures": {column.name: interval(row.figure(column.name)) for column in kind.columns},
         "cells": [_cell(shown, row, head, view) for head in heads],
         "published": published,
