@@ -79,8 +79,8 @@ class Named:
     """Which documents of a corpus name which entities of the world."""
 
     source: str
-    """corpus: mentions that came with it; people: names that annotation found, wherever a text
-    says them"""
+    """corpus: mentions that came with it; runs: subjects that sampled runs predict; people: names
+    that annotation found, wherever a text says them"""
     rows: list[tuple[int, Any, int, bool]]
     """(document, entity, how often, whether that is a person or an organisation)"""
 
@@ -150,8 +150,9 @@ class TrackWithRecall(Track):
 
     @abstractmethod
     def entities_named(self, documents: Sequence[int], when: datetime) -> Named:
-        """The entities of the corpus: of what came with it, else those that people had found in
-        these documents by then.
+        """The entities of the corpus: of what came with it, else those that the track's runs
+        predict something of, else those that people had found in these documents by then. Their
+        classes of frequency are those of the trait `frequency`.
         """
 
     @abstractmethod

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils.html import escape
 from scipy import sparse
 
+from kbpo import clock
 from kbpo.accounts.models import Audit
 from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.studies import reach_cache
@@ -23,6 +24,7 @@ from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.submissions.models import Prediction
 from kbpo.tracks.frequency import limits
 from kbpo.tracks.kbp.columns import DISTRIBUTIONS
+from kbpo.tracks.recall import kind_with_recall
 from kbpo.web.components.log_plot import Series, draw_log_log
 from tests.conftest import Toy
 from tests.evaluation.world import LIVES, World
@@ -125,17 +127,17 @@ def test_diagnostics_say_that_nothing_is_known_yet(world: World, admin: Client) 
 def test_diagnostics_show_what_documents_share_and_what_draws_reach(
     world: World, admin: Client
 ) -> None:
-    row = world.system("all", lambda one: True)
     world.read_in_full(world.documents, lambda one: True)
     settle_documents(world.track, [one.pk for one in world.documents])
     found = read_incidence(world.track)
-    assert found is not None and found.source == "people"
+    assert found is not None and found.source == "people", "as long as there are no runs"
     # Anna and five towns are in all twelve documents, four people and five firms in one each.
     assert found.by_frequency() == [(1, 12 * 9), (12, 6)]
     uniform, two_stage = sharing(found, 6)
     assert uniform.by_documents == [(1, 6 * 9.0), (6, 6.0)] == two_stage.by_documents
     assert uniform.shared == {"low": 0, "medium": 6, "high": 0} or sum(uniform.shared.values()) == 6
     assert uniform.documents == 6
+    row = world.system("all", lambda one: True)
     for seen in reach(row):
         assert seen.strata == 3 and sum(seen.by_stratum.values()) == pytest.approx(1000)
         assert (
@@ -210,6 +212,31 @@ def test_classes_of_frequency_are_those_of_persons_and_organisations_everywhere(
     assert limits(found.frequency, nobody) == pytest.approx(
         (np.percentile([1, 2, 3, 10, 10, 10], 50), 10)
     )
+
+
+def test_without_mentions_of_the_corpus_all_pages_mean_the_same_by_rare(world: World) -> None:
+    """The card went by what people had found, draws by one run, slices by all of them."""
+    everything = world.system("all", lambda one: True)
+    few = world.system("few", lambda one: one.predicate.name == LIVES)
+    world.read_in_full(world.documents, lambda one: True)
+    settle_documents(world.track, [one.pk for one in world.documents])
+    kind, found = kind_with_recall(world.track), read_incidence(world.track)
+    assert found is not None and found.source == "runs"
+    names = sorted({row[1] for row in kind.entities_named([], clock.now()).rows})
+    on_card = dict(zip(names, found.classes.tolist(), strict=True))
+    assert len(set(on_card.values())) > 1
+    for systems in ([everything.pk, few.pk], [few.pk]):
+        rows = Prediction.objects.filter(submission__in=systems).select_related(
+            "instance__document"
+        )
+        subject = {}
+        for row in rows:
+            span = slice(row.subject_canonical_begin, row.subject_canonical_end)
+            subject[row.instance_id] = row.subject_link or row.instance.document.text[span]
+        instances = np.array(sorted(subject))
+        trait = kind.traits(instances, systems)["frequency"]
+        told = trait.names[trait.code].tolist()
+        assert told == [on_card[subject[one].lower()] for one in instances.tolist()]
 
 
 def test_predicates_that_no_draw_reaches_are_told(

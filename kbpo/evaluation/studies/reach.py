@@ -95,8 +95,9 @@ class Reach:
 
 
 def read_incidence(track: Track) -> Incidence | None:
-    """The entities of a track's corpus: of the mentions that came with it, else those that people
-    found in annotated documents. None if neither is there. Raises LookupError for a kind of track
+    """The entities of a track's corpus: of the mentions that came with it, else those that its runs
+    predict something of, else those that people found in annotated documents. None if none is
+    there. Raises LookupError for a kind of track
     that reads no documents in full.
     """
     total = track.corpus.n_documents

@@ -21,7 +21,7 @@ from kbpo.tracks.recall import kind_with_recall
 
 KEPT = 30 * 24 * 3600
 """Seconds; who does not come back for a month waits once more."""
-VERSION = 2
+VERSION = 3
 """To be raised with every change of what is computed"""
 T = TypeVar("T")
 

@@ -10,12 +10,14 @@ import numpy as np
 from django.db.models import Count, Max
 
 from kbpo.corpus.fetch import fetch
-from kbpo.corpus.frequency import PEOPLE
 from kbpo.corpus.models import Corpus, Document, Mention
 from kbpo.corpus.names import entity_types, occurrences
 from kbpo.instances.merge import merged
 from kbpo.instances.models import Label
+from kbpo.submissions.models import Submission
 from kbpo.tracks.kbp.merge import CLUSTER, together
+from kbpo.tracks.kbp.traits import IN_CORPUS, in_corpus, predicted_names
+from kbpo.tracks.models import Track
 from kbpo.tracks.recall import AboutEntities, Named
 
 FROM_PEOPLE = ("expert", "import", "document")
@@ -53,32 +55,33 @@ def entities_found(corpus: Corpus, documents: Sequence[int], when: datetime) -> 
     return names
 
 
-def entities_named(corpus: Corpus, documents: Sequence[int], when: datetime) -> Named:
-    """The entities of a corpus: of the mentions that came with it, else those that people had found
-    in these documents by then, wherever a text says their names.
+def entities_named(track: Track, documents: Sequence[int], when: datetime) -> Named:
+    """The entities of a track's corpus: of the mentions that came with it, else those that its
+    sampled runs predict something of, by which slices are cut too; without runs those that people
+    had found in these documents by then, wherever a text says their names.
     """
-    mentions = fetch(
-        "SELECT m.document_id, lower(CASE WHEN m.link <> '' THEN m.link ELSE substring(d.text FROM"
-        ' coalesce(m.canonical_begin, m.begin) + 1 FOR coalesce(m.canonical_end, m."end") -'
-        " coalesce(m.canonical_begin, m.begin)) END) AS name, count(*), bool_or(m.type = ANY(%s))"
-        " FROM corpus_mention m JOIN corpus_document d ON d.id = m.document_id WHERE d.corpus_id ="
-        " %s AND m.type = ANY(%s) GROUP BY 1, 2",
-        [list(PEOPLE), corpus.pk, sorted(entity_types(corpus))],
-    )
-    if mentions:
+    corpus = track.corpus
+    if mentions := fetch(IN_CORPUS, in_corpus(corpus)):
         return Named("corpus", mentions)
+    if predicted := predicted_names(track):
+        return Named("runs", predicted)
     names = entities_found(corpus, documents, when)
     return Named("people", [(*occurrence, True) for occurrence in occurrences(corpus, names)])
 
 
-def entities_known(corpus: Corpus, documents: Sequence[int]) -> list[object]:
-    """What `entities_named` follows from: the mentions that came with the corpus, and what people
-    said of those in these documents.
+def entities_known(track: Track, documents: Sequence[int]) -> list[object]:
+    """What `entities_named` follows from: the mentions that came with the corpus, the runs that
+    were sampled, and what people said of mentions in these documents.
     """
-    mentions = Mention.objects.filter(document__corpus=corpus).aggregate(Count("pk"), Max("pk"))
+    mentions = Mention.objects.filter(document__corpus=track.corpus)
+    sampled = Submission.objects.filter(track=track, sampled_at__isnull=False)
     labels = Label.objects.filter(target__document__in=documents, target__kind="mention")
-    answers = labels.aggregate(Count("pk"), Max("created_at"))
-    return [*sorted(mentions.items()), *sorted(answers.items())]
+    counts = (
+        mentions.aggregate(Count("pk"), Max("pk")),
+        sampled.aggregate(Count("pk"), Max("sampled_at")),
+        labels.aggregate(Count("pk"), Max("created_at")),
+    )
+    return [item for count in counts for item in sorted(count.items())]
 
 
 def about_entities(submission_id: int) -> AboutEntities:

@@ -175,7 +175,7 @@ class KbpTrack(TrackWithRecall):
         return to_judge(self.corpus, instances)
 
     def traits(self, instances: Ids, submissions: Sequence[int]) -> Mapping[str, Trait]:
-        return read_traits(self.corpus, submissions)
+        return read_traits(self.track, submissions)
 
     def cut_by(self) -> Mapping[str, Sequence[str]]:
         return cut_by(self.corpus)
@@ -247,10 +247,10 @@ class KbpTrack(TrackWithRecall):
         return entities.entities_found(self.corpus, documents, when)
 
     def entities_named(self, documents: Sequence[int], when: datetime) -> Named:
-        return entities.entities_named(self.corpus, documents, when)
+        return entities.entities_named(self.track, documents, when)
 
     def entities_known(self, documents: Sequence[int]) -> list[object]:
-        return entities.entities_known(self.corpus, documents)
+        return entities.entities_known(self.track, documents)
 
     def about_entities(self, submission_id: int) -> AboutEntities:
         return entities.about_entities(submission_id)

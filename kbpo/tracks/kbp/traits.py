@@ -7,6 +7,7 @@ is the same set of instances for every system, so that systems can be compared i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,12 @@ from kbpo.corpus.fetch import fetch, fetch_arrays
 from kbpo.corpus.frequency import FREQUENCIES, PEOPLE
 from kbpo.corpus.kept import Arrays, kept
 from kbpo.corpus.models import Corpus, Document, Mention, Predicate
+from kbpo.corpus.names import entity_types
 from kbpo.submissions.fixed import state_of
+from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Trait
 from kbpo.tracks.frequency import classes, limits
+from kbpo.tracks.models import Track
 from scoring.arrays import Ids
 
 Names = NDArray[np.str_]
@@ -46,6 +50,17 @@ TRAITS = (
     "document",
     "date",
 )
+Occurrence = tuple[int, str, int, bool]
+"""Document, name, how often, whether it is a person or an organisation"""
+IN_CORPUS = """
+    SELECT m.document_id, lower(CASE WHEN m.link <> '' THEN m.link ELSE substring(d.text FROM
+        coalesce(m.canonical_begin, m.begin) + 1 FOR coalesce(m.canonical_end, m."end") -
+        coalesce(m.canonical_begin, m.begin)) END) AS name, count(*), bool_or(m.type = ANY(%s))
+        AS people
+    FROM corpus_mention m JOIN corpus_document d ON d.id = m.document_id
+    WHERE d.corpus_id = %s AND m.type = ANY(%s) GROUP BY 1, 2
+"""
+"""The entities of the mentions that came with a corpus, as `Occurrence`; with `in_corpus`"""
 TEXTS = """
     SELECT DISTINCT hashtextextended(said.text, 0), said.text
     FROM submissions_prediction p
@@ -61,18 +76,25 @@ NAMES = """
 """
 
 
-def read_traits(corpus: Corpus, submissions: Sequence[int]) -> dict[str, Trait]:
+def in_corpus(corpus: Corpus) -> list[object]:
+    """What `IN_CORPUS` is asked with."""
+    return [list(PEOPLE), corpus.pk, sorted(entity_types(corpus))]
+
+
+def read_traits(track: Track, submissions: Sequence[int]) -> dict[str, Trait]:
     """The traits of all that some submissions predict, by ascending instance: `predicate`,
     `subject_type`, `object_type`, `frequency` (low, medium or high: in how many documents the
     subject occurs), `sentence` (same or across), `document` (its id in the corpus file) and `date`
     (2013-03-17; empty where it has none).
     """
-    state = state_of(submissions)
+    corpus, state = track.corpus, state_of(submissions)
     newest = Mention.objects.filter(document__corpus=corpus).aggregate(last=Max("pk"))["last"]
     arrays = kept(
         f"traits-{corpus.pk}",
-        None if state is None else (*state, *COLUMNS.items(), corpus.loaded_at.isoformat(), newest),
-        lambda: _of_each_instance(corpus, submissions),
+        None
+        if state is None
+        else (*state, *COLUMNS.items(), corpus.loaded_at.isoformat(), newest, *_sampled(track)),
+        lambda: _of_each_instance(track, submissions),
     )
     return {name: Trait(arrays[f"names {name}"], arrays[f"code {name}"]) for name in TRAITS}
 
@@ -89,12 +111,12 @@ def cut_by(corpus: Corpus) -> dict[str, list[str]]:
     }
 
 
-def _of_each_instance(corpus: Corpus, submissions: Sequence[int]) -> Arrays:
+def _of_each_instance(track: Track, submissions: Sequence[int]) -> Arrays:
     """The same as arrays. Few texts occur in many rows: rows are read as numbers, and each text
     once.
     """
     rows = _first_of_each_instance(submissions)
-    predicates = dict(Predicate.objects.filter(corpus=corpus).values_list("pk", "name"))
+    predicates = dict(Predicate.objects.filter(corpus=track.corpus).values_list("pk", "name"))
     text_of = dict(fetch(TEXTS, [list(submissions)]))
     documents, document = np.unique(rows["document"], return_inverse=True)
     row_of = {
@@ -102,7 +124,9 @@ def _of_each_instance(corpus: Corpus, submissions: Sequence[int]) -> Arrays:
     }
     read = [row_of[pk] for pk in documents.tolist()]
     first, last = (_sentences(read, document, rows[end]) for end in ("subject", "object"))
-    frequency, class_of = np.unique(_frequency(corpus, rows, text_of), return_inverse=True)
+    subjects = _subjects(rows, text_of)
+    class_of_row = _classes(track, subjects, submissions)[subjects.of_row]
+    frequency, class_of = np.unique(class_of_row, return_inverse=True)
     coded = {
         "predicate": _texts(rows["predicate"], predicates),
         "subject_type": _texts(rows["subject_type"], text_of),
@@ -149,39 +173,68 @@ def _sentences(documents: Sequence[Document], document: Ids, begin: Ids) -> Ids:
     return np.searchsorted(ahead + begins, (document << 32) + begin, side="right")
 
 
-def _frequency(corpus: Corpus, rows: Mapping[str, Ids], text_of: Mapping[int, str]) -> Names:
-    """(n,) the class of each subject; subjects that are told alike are looked up once."""
+@dataclass(frozen=True, eq=False)
+class Subjects:
+    """Who some predictions are about: the distinct ways of telling it, and which each row has."""
+
+    names: list[str]
+    documents: list[int]
+    people: list[bool]
+    """Whether each is told to be a person or an organisation"""
+    of_row: Ids
+
+
+def _subjects(rows: Mapping[str, Ids], text_of: Mapping[int, str]) -> Subjects:
+    """The subjects of some rows; those that are told alike are looked up once."""
     place = code_pairs(rows["document"], rows["canonical"])
-    subject = code_pairs(place, code_pairs(rows["link"], rows["subject_type"]))
-    first = np.unique(subject, return_index=True)[1]
-    told = [
+    told = code_pairs(place, code_pairs(rows["link"], rows["subject_type"]))
+    _, first, of_row = np.unique(told, return_index=True, return_inverse=True)
+    document, canonical, link, types = (
         rows[name][first].tolist() for name in ("document", "canonical", "link", "subject_type")
-    ]
-    document, canonical, link, types = told
-    names = [
-        name
-        for (name,) in fetch(
-            NAMES,
-            [
-                document,
-                [span >> 32 for span in canonical],
-                [span & 0xFFFFFFFF for span in canonical],
-                [text_of[code] for code in link],
-            ],
-        )
-    ]
-    predicted = list(zip(names, document, (text_of[code] for code in types), strict=True))
-    return _classes(corpus, predicted, names)[subject]
+    )
+    spans = [(span >> 32, span & 0xFFFFFFFF) for span in canonical]
+    begins, ends = [begin for begin, _ in spans], [end for _, end in spans]
+    named = fetch(NAMES, [document, begins, ends, [text_of[code] for code in link]])
+    names = [name for (name,) in named]
+    return Subjects(names, document, [text_of[code] in PEOPLE for code in types], of_row)
 
 
-def _classes(corpus: Corpus, predicted: list[tuple[str, int, str]], names: list[str]) -> Names:
-    """The frequency class of each name. The frequencies are those of the corpus's own mentions;
-    where it came without any, those of the subjects that systems predict.
+def predicted_names(track: Track) -> list[Occurrence]:
+    """The subjects that the sampled runs of a track predict: in which document, under which name,
+    how often, and whether some run says there that it is a person or an organisation.
     """
-    frequency = _in_corpus(corpus) or _in_pool(predicted)
+    systems = _sampled(track)
+    return _occurrences(_subjects(_first_of_each_instance(systems), dict(fetch(TEXTS, [systems]))))
+
+
+def _occurrences(subjects: Subjects) -> list[Occurrence]:
+    """Each document's names of subjects."""
+    times = np.bincount(subjects.of_row, minlength=len(subjects.names)).tolist()
+    found: dict[tuple[int, str], tuple[int, bool]] = {}
+    told = zip(subjects.documents, subjects.names, times, subjects.people, strict=True)
+    for document, name, n, people in told:
+        before, was_people = found.get((document, name), (0, False))
+        found[document, name] = before + n, was_people or people
+    return [(document, name, *said) for (document, name), said in found.items()]
+
+
+def _sampled(track: Track) -> list[int]:
+    sampled = Submission.objects.filter(track=track, sampled_at__isnull=False)
+    return list(sampled.order_by("pk").values_list("pk", flat=True))
+
+
+def _classes(track: Track, subjects: Subjects, systems: Sequence[int]) -> Names:
+    """The frequency class of each subject that these systems predict: by the mentions that came
+    with the corpus; where it came without any, by what the sampled runs of the track predict
+    (`entities_named`).
+    """
+    frequency = _in_corpus(track.corpus)
+    if not frequency:
+        are_all = sorted(systems) == _sampled(track)
+        frequency = _frequencies(_occurrences(subjects) if are_all else predicted_names(track))
     counts = np.array([number for number, _ in frequency.values()], dtype=np.int64)
     people = np.array([found for _, found in frequency.values()], dtype=np.bool_)
-    of = np.array([frequency.get(name, (0, False))[0] for name in names], dtype=np.int64)
+    of = np.array([frequency.get(name, (0, False))[0] for name in subjects.names], dtype=np.int64)
     return classes(of, limits(counts, people))
 
 
@@ -190,20 +243,16 @@ def _in_corpus(corpus: Corpus) -> dict[str, tuple[int, bool]]:
     the corpus.
     """
     rows = fetch(
-        "SELECT name, count(DISTINCT document_id), bool_or(type = ANY(%s)) FROM (SELECT"
-        " m.document_id, m.type, lower(CASE WHEN m.link <> '' THEN m.link ELSE substring(d.text"
-        ' FROM coalesce(m.canonical_begin, m.begin) + 1 FOR coalesce(m.canonical_end, m."end") -'
-        " coalesce(m.canonical_begin, m.begin)) END) AS name FROM corpus_mention m JOIN"
-        " corpus_document d ON d.id = m.document_id WHERE d.corpus_id = %s) found GROUP BY 1",
-        [list(PEOPLE), corpus.pk],
+        f"SELECT name, count(*), bool_or(people) FROM ({IN_CORPUS}) found GROUP BY 1",
+        in_corpus(corpus),
     )
     return {name: (number, people) for name, number, people in rows}
 
 
-def _in_pool(predicted: list[tuple[str, int, str]]) -> dict[str, tuple[int, bool]]:
-    documents: dict[str, set[int]] = {}
-    people: dict[str, bool] = {}
-    for name, document, kind in predicted:
-        documents.setdefault(name, set()).add(document)
-        people[name] = people.get(name, False) or kind in PEOPLE
-    return {name: (len(some), people[name]) for name, some in documents.items()}
+def _frequencies(occurrences: Sequence[Occurrence]) -> dict[str, tuple[int, bool]]:
+    """The same from each document's names."""
+    found: dict[str, tuple[int, bool]] = {}
+    for _, name, _, people in occurrences:
+        n, was_people = found.get(name, (0, False))
+        found[name] = n + 1, was_people or people
+    return found
