@@ -38,6 +38,17 @@ class Limit:
         """Return whether this one, which is counted, was still within the limit."""
         return self._add(self._key(who)) <= self.most
 
+    def seconds_left(self, *who: str) -> float:
+        """Return after how many seconds the count begins anew, at the latest."""
+        key = self._key(who)
+        end = _own.get(key, (0, 0.0))[1] - time.monotonic()
+        try:
+            told = getattr(cache, "seconds_left", None)
+            return max(end, told(key), 0.0) if told is not None else float(self.seconds)
+        except Exception as problem:
+            _told(problem)
+            return max(end, 0.0)
+
     def forget(self, *who: str) -> None:
         """Nothing; what was counted is forgotten."""
         key = self._key(who)

@@ -6,6 +6,9 @@ from datetime import UTC, timedelta
 from typing import Any, ClassVar
 
 from django.db import models
+from django.db.models import Case, F, Q, TextField, When, Window
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, Coalesce, Lag, Lead, TruncDate
 
 from kbpo import clock
 from kbpo.accounts.models import User
@@ -20,6 +23,24 @@ class EvaluationQuerySet(models.QuerySet["Evaluation"]):
     def whole(self) -> EvaluationQuerySet:
         """Those that still have all their estimates."""
         return self.filter(printed__isnull=True)
+
+    def listed(self) -> EvaluationQuerySet:
+        """Those of a track that everybody is told of: whole ones at which the board has other runs
+        than at the one before (`is_other`), and the last of each day. That a private run was scored
+        shows in none.
+        """
+        day = TruncDate("made_at", tzinfo=UTC)
+        return (
+            self.whole()
+            .annotate(
+                runs=Coalesce(KeyTextTransform("standing", "settings"), Cast("pk", TextField())),
+                before=Window(Lag("runs"), order_by="number"),
+                day=day,
+                next_day=Window(Lead(day), order_by="number"),
+                is_other=Case(When(runs=F("before"), then=False), default=True),
+            )
+            .filter(Q(is_other=True) | Q(next_day__isnull=True) | ~Q(next_day=F("day")))
+        )
 
 
 class Evaluation(models.Model):

@@ -73,6 +73,12 @@ class ForgivingCache(RedisCache):
         client = self._cache.get_client(name, write=True)
         return int(self._insist(client.eval, ONE_MORE, 1, name, seconds))
 
+    def seconds_left(self, key: str) -> float:
+        """Return after how many seconds a key ends; an error where nobody answers."""
+        name = self.make_and_validate_key(key)
+        client = self._cache.get_client(name, write=True)
+        return max(0, int(self._insist(client.pttl, name))) / 1000
+
     def delete(self, key: str, version: int | None = None) -> bool:
         """Return whether it was there; an error where nobody answers."""
         return bool(self._insist(super().delete, key, version))

@@ -149,6 +149,32 @@ def test_the_list_of_evaluations_has_a_line_for_what_was_withdrawn(
     )
 
 
+def test_no_evaluation_is_listed_because_a_private_run_was_scored(
+    toy: Toy, as_user: As, past: list[Submission]
+) -> None:
+    last = toy.track.evaluations.get(number=3)
+    for number in (4, 5, 6):  # the same day: one that a private run's judging ended, two of others
+        Evaluation.objects.create(
+            track=toy.track,
+            number=number,
+            made_at=SECOND + timedelta(hours=number),
+            stage_end=number == 4,
+            settings=last.settings | ({"standing": [past[0].pk]} if number > 4 else {}),
+        )
+    score(Evaluation.objects.get(number=4), past[0], 0.72)
+    score(Evaluation.objects.get(number=6), past[0], 0.73)
+    page = as_user("").get(reverse("evaluations", args=["toy"])).content.decode()
+    assert "a run was scored" not in page and "runs came to the board or left it" in page
+    listed = [f"{number}" for number in range(6, 0, -1) if f">Evaluation {number}<" in page]
+    told = Client().get("/api/tracks/toy/evaluations/").json()
+    assert [str(one["number"]) for one in told["results"]] == listed == ["6", "5", "3", "1"]
+    history = reverse("api-history", args=[past[0].pk])
+    tim = {"Authorization": f"Token {Token.issue(toy.users['Tim'], 'x')[1]}"}
+    assert 4 not in [
+        one["evaluation"] for one in Client().get(history, headers=tim).json()["scores"]
+    ]
+
+
 def test_programs_list_what_was_printed_and_what_a_run_had_then(
     toy: Toy, past: list[Submission]
 ) -> None:

@@ -5,8 +5,10 @@ account is not kept out of it.
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.tokens import default_token_generator
@@ -252,6 +254,26 @@ def test_requests_for_accounts_are_counted_by_address(toy: Toy, settings: Any, r
     refused = Client().post(reverse("forgotten"), said, headers=again)
     assert refused.status_code == 429 and refused["Retry-After"] == "3600"
     assert Client().post(reverse("forgotten"), said, headers=other).status_code == 302
+
+
+def test_the_api_says_when_the_next_request_is_let_in(
+    toy: Toy, settings: Any, redis: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = ForgivingCache(settings.REDIS, {"KEY_PREFIX": uuid4().hex})
+    if redis == "with Redis":
+        monkeypatch.setattr(limits, "cache", answers)
+    settings.API_RATE_OF_STRANGERS = 1
+    of_strangers = limits.Limit("api.address", 1, 60)
+    assert Client().get("/api/tracks/", REMOTE_ADDR="192.0.2.77").status_code == 200
+    assert 59 < of_strangers.seconds_left("192.0.2.77") <= 60
+    key = of_strangers._key(("192.0.2.77",))
+    if redis == "without Redis":
+        limits._own[key] = (1, time.monotonic() + 6.5)
+    else:
+        assert answers.touch(key, 7)
+    refused = Client().get("/api/tracks/", REMOTE_ADDR="192.0.2.77")
+    assert refused.status_code == 429 and refused["Retry-After"] == "7"
+    assert refused.json()["detail"].endswith("Come again in 7 seconds.")
 
 
 def test_what_is_reckoned_too_often_says_when_to_come_again(

@@ -25,8 +25,9 @@ from kbpo.web.research.submissions import find
 
 
 class Evaluations(APIView):
-    """The evaluations of a track that are kept, the latest first, in pages; a board of any of them
-    is had by its number. With them the runs that were withdrawn after they were scored.
+    """The evaluations of a track at which the board has other runs than before, and the last of
+    each day, the latest first, in pages; a board of any is had by its number. With them the runs
+    that were withdrawn after they were scored.
     """
 
     permission_classes = [AllowAny]
@@ -36,7 +37,7 @@ class Evaluations(APIView):
     )
     def get(self, request: Request, slug: str) -> Response:
         track = public_track(slug)
-        pages, page = page_of(track.evaluations.whole().order_by("-number"), request, self)
+        pages, page = page_of(track.evaluations.listed().order_by("-number"), request, self)
         answer = pages.get_paginated_response(
             [
                 {

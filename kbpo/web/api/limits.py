@@ -20,10 +20,13 @@ class RateLimit(BaseThrottle):
     def allow_request(self, request: Request, view: Any) -> bool:
         """Whether this request, which is counted, is still within the limit."""
         if request.user.is_authenticated:
-            return Limit("api.user", settings.API_RATE, MINUTE).count(str(request.user.pk))
-        address = address_of(request)
-        return Limit("api.address", settings.API_RATE_OF_STRANGERS, MINUTE).count(address)
+            self.who = str(request.user.pk)
+            self.limit = Limit("api.user", settings.API_RATE, MINUTE)
+        else:
+            self.who = address_of(request)
+            self.limit = Limit("api.address", settings.API_RATE_OF_STRANGERS, MINUTE)
+        return self.limit.count(self.who)
 
     def wait(self) -> float:
-        """Seconds after which the count begins anew, at the latest."""
-        return MINUTE
+        """Seconds after which the count of what was just refused begins anew."""
+        return self.limit.seconds_left(self.who)

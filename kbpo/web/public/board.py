@@ -852,10 +852,10 @@ def json(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def history(request: HttpRequest, slug: str) -> HttpResponse:
-    """The evaluations of a track that are kept, and the runs that were withdrawn."""
+    """The evaluations of a track that everybody is told of, and the runs that were withdrawn."""
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
-    whole = track.evaluations.whole().order_by("-number")
-    page = Paginator(whole, 50).get_page(request.GET.get("page"))
+    listed = track.evaluations.listed().order_by("-number")
+    page = Paginator(listed, 50).get_page(request.GET.get("page"))
     context = {
         "track": track,
         "page": page,

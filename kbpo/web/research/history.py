@@ -65,7 +65,9 @@ def interim_of(submission: Submission) -> Iterator[dict[str, Any]]:
 
 
 def history_of(latest: Latest) -> History | None:
-    """Return a run's final scores in all evaluations that are kept; None before there is one."""
+    """Return a run's final scores in the evaluations that everybody is told of, of a private run in
+    all that are kept; None before there is one.
+    """
     submission, newest = latest.submission, latest.evaluation
     track, kind = submission.track, kind_of(submission.track)
     headline = headlines(newest, [submission.pk]).get(submission.pk) if newest else None
@@ -79,6 +81,8 @@ def history_of(latest: Latest) -> History | None:
         kind="final",
         value__isnull=False,
     )
+    if submission.is_on_board:
+        estimates = estimates.filter(evaluation__in=track.evaluations.listed().values("pk"))
     if quantity.weighed:
         estimates = estimates.filter(distribution=track.distribution)
     ordered = estimates.select_related("evaluation").order_by("evaluation__number")
