@@ -58,15 +58,20 @@ def make_distributions(submission: Submission) -> None:
 
 
 def distribute_anew(submissions: Sequence[int]) -> None:
-    """Nothing; the normalisers and the tally of submissions that predict more than before are those
-    of all that they predict now. What was drawn of them stays, with its chances; only their own
-    thresholds go, a number a target that they predicted before.
+    """Nothing; the normalisers and the counts of submissions that predict more than before are
+    those of all that they predict now. What was drawn of them stays, with its chances; only their
+    own thresholds go, a number a target that they predicted before.
     """
     to_distribute = Submission.objects.filter(pk__in=submissions).select_related("track__corpus")
     for submission in to_distribute.order_by("pk"):
         OwnThresholds.objects.filter(batch__submission=submission).delete()
         make_distributions(submission)
-        count(submission).save()
+        tally = count(submission)
+        tally.save()
+        submission.counts[kind_of(submission.track).words.items] = sum(
+            cell[-1] for cell in tally.cells
+        )
+        submission.save(update_fields=["counts"])
 
 
 def make_overlaps(submission: Submission) -> None:

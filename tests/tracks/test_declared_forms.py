@@ -20,6 +20,7 @@ from annotation.interfaces.shared.statements import side_by_side
 from annotation.models import Question, Response
 from annotation.workers import teach
 from estimators.preferences import bradley_terry
+from kbpo import clock
 from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus
 from kbpo.evaluation.leaderboard import board
@@ -27,6 +28,7 @@ from kbpo.evaluation.preferences import strengths
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.money.spend import balance
+from kbpo.sampling.distribution import distribute_anew
 from kbpo.sampling.models import SampleBatch
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.scores.bring import CannotTake, Name, take
@@ -304,6 +306,27 @@ def test_with_references_the_first_system_waits_for_nobody(tmp_path: Path) -> No
     admin.force_login(User.objects.create_user("admin", is_staff=True))
     page = admin.get(f"/desk/tracks/{track.slug}/judgments/").content.decode()
     assert "compares pairs of outputs" in page and "File of judgments" not in page
+
+
+@pytest.mark.django_db
+def test_a_run_counts_the_pairs_that_another_one_brings(tmp_path: Path) -> None:
+    """Its explorer listed 26 of 14 pairs."""
+    declare(BETTER)
+    corpus = corpus_of(tmp_path, references=["A fair text."])
+    track = open_track(create_track(corpus, "Pairs", kind="form-better"))
+    user = User.objects.create_user("rosa", is_researcher=True)
+    team = Team.objects.create(name="Rosa", slug="rosa")
+    team.members.add(user)
+    rows = []
+    for word in ("good", "bad"):
+        lines = io.BytesIO("\n".join(outputs(word)).encode())
+        rows.append(receive(track, team, user, lines, name=word, file_name="a.jsonl"))
+    call_command("tick", "--until-idle", verbosity=0)
+    Submission.objects.update(status="confirmed", confirmed_at=clock.now())
+    distribute_anew(kind_of(track).joined(rows[1].pk))
+    for row in rows:
+        row.refresh_from_db()
+        assert row.n_items == row.predictions.count() > len(INPUTS)
 
 
 def _hears_how_its_own_text_fared(row: Submission) -> None:
