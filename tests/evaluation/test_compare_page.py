@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from django.test import Client
 
 from kbpo.accounts.models import Token
+from kbpo.evaluation.compare import ranks
 from kbpo.evaluation.compare.difference import closest, differences
 from kbpo.evaluation.compare.overlap import part_of
 from kbpo.evaluation.data import read
@@ -130,6 +132,31 @@ def test_the_page_shows_scores_difference_and_overlap(
     board = Client().get("/tracks/world/?criterion=relation").content.decode()
     assert f'name="s" value="{a}"' in board and 'id="compare-marked"' in board
     assert Client().get("/compare/").status_code == 302
+
+
+def test_two_are_told_apart_as_the_ranks_of_the_board_tell_them(
+    world: World, pair: tuple[Submission, Submission], scored: Evaluation
+) -> None:
+    """The board goes on testing without the pairs that fell, and so ranked 1 and 2 what the
+    comparison could not tell apart.
+    """
+    estimate, values = SimpleNamespace(degrees_of_freedom=np.inf), np.array([0.83, 0.61, 0.06])
+    estimate.value, estimate.influence = values, np.eye(3)
+    estimate.anticipated = np.full(3, 0.0001)
+    design = SimpleNamespace(covariance=lambda _: np.diag([0.0052, 0.0052, 0.0001]))
+    kept = ranks._compare((estimate, design), np.arange(3), [7, 8, 9], 1.0, level=0.95)
+    assert kept["best"] == kept["worst"] == [1, 2, 3]
+    assert kept["critical"] * np.sqrt(0.0104) > 0.22, "not in the first step"
+    assert kept["different"][0][1] and not kept["different"][0][0]
+
+    [key] = [key for key, one in scored.comparisons.items() if "best" in one and "relation|" in key]
+    stored = scored.comparisons[key]
+    stored["critical"] = 99.0
+    for different in (True, False):
+        stored["different"] = [[False, different], [different, False]]
+        assert told(scored, *pair).told_apart is different
+    del stored["different"]
+    assert told(scored, *pair).told_apart is False
 
 
 def test_what_both_say_is_drawn_to_scale(

@@ -88,7 +88,7 @@ def _difference(
     assert figure.value is not None and other.value is not None
     value, error = figure.value - other.value, error_of(stored, first, second)
     half80, half95 = (_quantile(stored.get("df"), level) * error for level in (0.8, 0.95))
-    apart = abs(value) > stored["critical"] * error if "critical" in stored else None
+    apart = _told_apart(stored, first, second, value, error)
     return Difference(
         quantity,
         figure,
@@ -101,6 +101,18 @@ def _difference(
         value + half95,
         apart,
     )
+
+
+def _told_apart(
+    stored: dict[str, Any], first: int, second: int, value: float, error: float
+) -> bool | None:
+    """Whether the board tells two systems apart, as its ranks do; None where it ranks by another
+    number. Evaluations that did not keep it have the first step of that test alone.
+    """
+    if "different" in stored:
+        i, k = (stored["systems"].index(submission) for submission in (first, second))
+        return bool(stored["different"][i][k])
+    return abs(value) > stored["critical"] * error if "critical" in stored else None
 
 
 def error_of(stored: dict[str, Any], first: int, second: int) -> float:

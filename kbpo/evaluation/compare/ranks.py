@@ -180,5 +180,6 @@ def _compare(
         ],
         "groups": [[systems[column] for column in group] for group in tie_groups(family)],
         "critical": float(family.critical),
+        "different": family.different.tolist(),
         "level": level,
     }
