@@ -258,6 +258,11 @@ class Submission(Moving):
         return self.has_score and not self.is_private
 
     @property
+    def is_gone(self) -> bool:
+        """Whether it was withdrawn after everybody had seen its scores."""
+        return self.status == "withdrawn" and self.was_public
+
+    @property
     def public_team(self) -> str:
         """What everybody is told of whose it is."""
         return "Anonymous" if self.is_anonymous else self.team.name

@@ -537,6 +537,9 @@ def test_a_team_its_notices_and_webhooks_are_looked_after_from_a_shell(run: Run,
     by_mail = [one["event"] for one in chosen if one["by_mail"]]
     assert by_mail == ["refused"] and not any(one["by_webhook"] for one in chosen)
     assert "yes" in run("notices").output
+    wrong = run("notices", "--mail", "foo", "--json")
+    assert wrong.exit_code == 1
+    assert "“foo” is not one of scored, refused," in json.loads(wrong.stdout)["error"]
     added = told(run("webhooks", "--add", "https://hooks.example.org/", "--json"))
     assert added["secret"] and f"{added['id']}  https://hooks" in run("webhooks").output
     assert run("webhooks", "--test", added["id"]).output == "A test is on its way.\n"

@@ -69,6 +69,21 @@ def test_a_bad_line_is_named_by_its_own_file(toy: Toy, as_user: As, files: Files
     assert not Label.objects.exists() and not DocumentSample.objects.exists()
 
 
+def test_what_can_work_is_chosen_first_and_wrong_lines_are_named_whatever_is_chosen(
+    toy: Toy, as_user: As, files: Files
+) -> None:
+    admin, page = as_user("Admin"), reverse("desk-annotations", args=["toy"])
+    assert '<option value="all" selected' in admin.get(page).content.decode()
+    files[0].write_text(files[0].read_text() + "d1\t0\t4\tper:parents\t5\t999\t0\t9\n")
+    send(admin, files, which="drawn", size="")
+    upload.tick()
+    assert "my gold.tsv, line 6: The span 5-999" in AnnotationUpload.objects.get().reason
+    DocumentSample.objects.create(
+        track=toy.track, document=toy.corpus.documents.first(), position=1, probability=1.0
+    )
+    assert '<option value="drawn" selected' in admin.get(page).content.decode()
+
+
 def test_documents_that_cannot_be_meant_are_refused_in_words(
     toy: Toy, as_user: As, files: Files
 ) -> None:

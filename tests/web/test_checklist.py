@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.questions.order import order_documents, plan_documents
+from kbpo import clock
 from kbpo.corpus.models import Corpus
 from kbpo.tracks.models import Track
 from kbpo.web.components.figures import money_text
@@ -49,7 +50,12 @@ def test_nothing_comes_next_on_a_closed_track(toy: Toy, as_user: As) -> None:
     page = as_user("Admin").get(reverse("desk-track", args=["toy"])).content.decode()
     assert "the track is closed" in page and "next: " not in page
     paid = {"Reading, for recall", "Gold questions", "Pilot", "Tutorials"}
-    assert not paid & set(by_name(Track.objects.select_related("corpus").get()))
+    track = Track.objects.select_related("corpus").get()
+    assert not paid & set(by_name(track))
+    assert 'id="releases"' in page and 'href="#releases"' in page
+    assert by_name(track)["Release"].says == "None is made yet"
+    track.releases.create(number=1, status="made", made_at=clock.now())
+    assert by_name(track)["Release"].done and "Release 1: made" in by_name(track)["Release"].says
 
 
 def test_reading_that_is_ordered_does_not_come_next(toy: Toy, as_user: As) -> None:

@@ -143,7 +143,15 @@ def test_the_list_of_evaluations_has_a_line_for_what_was_withdrawn(
     page = as_user("").get(reverse("evaluations", args=["toy"])).content.decode()
     assert "Team 2 run 2 was withdrawn, 11" in page
     assert reverse("evaluation", args=["toy", 1]) in page
+    gone, badge = (reverse(name, args=[past[2].pk]) for name in ("submission", "badge"))
+    told = as_user("").get(gone)
+    assert told.status_code == 404
+    assert "Team 2 run 2 was withdrawn on 11 March 2026." in told.content.decode()
+    assert "withdrawn</text>" in as_user("").get(badge).content.decode()
+    assert "withdrawn on 11 March" in as_user("").get(f"/api{gone}history/").json()["detail"]
     Submission.objects.update(is_private=True)
+    assert "There is no such submission" in as_user("").get(gone).content.decode()
+    assert as_user("").get(badge).status_code == 404
     assert (
         "Team 2 run 2" not in as_user("").get(reverse("evaluations", args=["toy"])).content.decode()
     )

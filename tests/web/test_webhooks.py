@@ -29,6 +29,7 @@ from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.accounts import deliver, notices, webhooks
 from kbpo.accounts.models import Delivery, User, Webhook
+from kbpo.accounts.preferences import ways_of
 from kbpo.evaluation.leaderboard import headlines
 from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.words import figure_text
@@ -402,6 +403,19 @@ def test_an_address_that_cannot_be_called_is_refused_in_words(
     answer = as_user("Rosa").post(reverse("notices"), {"verb": "add", "url": url})
     assert answer.status_code == 422 and 'role="alert"' in answer.content.decode()
     assert not Webhook.objects.exists()
+
+
+def test_a_form_of_notices_that_says_not_what_it_is_for_changes_nothing(
+    toy: Toy, as_user: As
+) -> None:
+    rosa, before = as_user("Rosa"), ways_of(toy.users["Rosa"])
+    for said in ({}, {"verb": "unknown"}):
+        answer = rosa.post(reverse("notices"), said)
+        assert answer.status_code == 422 and "verb is one of choose" in answer.content.decode()
+    assert ways_of(toy.users["Rosa"]) == before
+    hook = Webhook.objects.create(user=toy.users["Rosa"], url="https://example.org/", secret="x")
+    told = rosa.post(reverse("notices-webhook", args=[hook.pk]), follow=True).content.decode()
+    assert "Nothing was done" in told and Webhook.objects.exists()
 
 
 def test_webhooks_are_tested_removed_and_ones_own(hook: Webhook, as_user: As) -> None:

@@ -12,6 +12,8 @@ from kbpo_client.client import Client
 from kbpo_client.commands.printing import minute, show_json, show_rows
 from kbpo_client.commands.service import REFUSED, Service, end, json_option, service_of
 
+EVENTS = "some of scored,refused,expired,dispute,decision, with commas between them, or none"
+
 
 @click.command()
 @click.option("--token", help="Else it is asked for, or read from what is piped in.")
@@ -154,8 +156,8 @@ def news(service: Service, team: str, read: bool, as_json: bool) -> None:
 
 
 @click.command()
-@click.option("--mail", help="Be told of these by mail and of no others: scored,refused or none.")
-@click.option("--webhook", help="Your webhooks are called for these and no others.")
+@click.option("--mail", help=f"Be told of these by mail and of no others: {EVENTS}.")
+@click.option("--webhook", help=f"Your webhooks are called for these and no others: {EVENTS}.")
 @json_option
 @service_of
 def notices(service: Service, mail: str | None, webhook: str | None, as_json: bool) -> None:

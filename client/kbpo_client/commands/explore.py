@@ -18,7 +18,7 @@ WHO_FOUND = {"others": "missed", "nobody": "nobody"}
 @click.command()
 @click.argument("number", type=int)
 @click.option("--verdict", help=VERDICTS)
-@click.option("--part", help="Which part is wrong, as `linking`.")
+@click.option("--part", help="Which part is wrong: relation, subject, object, or any.")
 @click.option("--predicate", "relation", help="Of one relation.")
 @click.option("--entity", help="Name of the subject or object.")
 @click.option("--confidence", help="One of the page's ranges.")

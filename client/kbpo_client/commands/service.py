@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,6 +67,11 @@ service_of = click.make_pass_decorator(Service)
 
 
 def end(sentence: str, code: int) -> NoReturn:
-    """Ends the command with a sentence on the error stream and an exit code."""
+    """Ends the command with a sentence on the error stream and an exit code; with `--json` it
+    stands on the other one, too, as `error`.
+    """
     click.echo(sentence, err=True)
+    context = click.get_current_context(silent=True)
+    if context is not None and context.params.get("as_json"):
+        click.echo(json.dumps({"error": sentence}, ensure_ascii=False))
     sys.exit(code)

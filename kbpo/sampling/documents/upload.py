@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from pathlib import Path
 
 from kbpo.corpus.load import CannotLoad
@@ -11,6 +12,7 @@ from kbpo.queue import OwnersFault
 from kbpo.sampling.documents.draw import CannotDraw, draw_documents, waiting_documents
 from kbpo.sampling.documents.import_annotations import import_annotations
 from kbpo.sampling.models import AnnotationUpload
+from kbpo.tracks.recall import kind_with_recall
 
 
 def tick() -> int:
@@ -53,4 +55,12 @@ def _documents(row: AnnotationUpload) -> list[int]:
         return list(documents.order_by("pk").values_list("pk", flat=True))
     if waiting := waiting_documents(row.track):
         return waiting
+    _read_all(row)
     raise CannotLoad("No document was drawn and waits: draw some first.")
+
+
+def _read_all(row: AnnotationUpload) -> None:
+    """Nothing; the files are read, so that wrong lines are named first. Raises CannotLoad."""
+    marks = kind_with_recall(row.track).read_marks(Path(row.file.path), Path(row.mentions.path), ())
+    for values in marks.values.values():
+        deque(values, maxlen=0)

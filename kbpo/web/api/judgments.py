@@ -179,7 +179,7 @@ class Missed(APIView):
             missed = missed_of(request.user, explorer, _said(request), strict=True)
         except Unreadable as wrong:
             raise ValidationError({wrong.field: [str(wrong)]}) from wrong
-        pages, page = page_of(missed.listed, request, self)
+        pages, page = page_of(missed.listed, request, self, names=request.query_params)
         return pages.get_paginated_response([missed_record(*fact) for fact in page])
 
 

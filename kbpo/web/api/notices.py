@@ -33,16 +33,22 @@ from kbpo.web.api.said import Said
 from kbpo.web.api.submissions import PAGING, page_of
 
 
+def _events() -> serializers.ChoiceField:
+    """The name of an event; one that there is not is answered by those that there are."""
+    names = {"invalid_choice": f"“{{input}}” is not one of {', '.join(EVENTS)}."}
+    return serializers.ChoiceField(list(EVENTS), error_messages=names)
+
+
 class WaysForm(Said):
     """By which ways you are told of what; what is left out stays as it is."""
 
     by_mail = serializers.ListField(
-        child=serializers.ChoiceField(list(EVENTS)),
+        child=_events(),
         required=False,
         help_text="The events that you are told of by mail: these and no others",
     )
     by_webhook = serializers.ListField(
-        child=serializers.ChoiceField(list(EVENTS)),
+        child=_events(),
         required=False,
         help_text="The events that your webhooks are called for: these and no others",
     )

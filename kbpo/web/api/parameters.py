@@ -47,6 +47,16 @@ def whole_number(
     return int(value)
 
 
+def only(request: Request, *names: str) -> None:
+    """Nothing. Raises ValidationError for a parameter of another name: what it was to choose would
+    not be chosen.
+    """
+    for name in request.query_params:
+        if name not in (*names, "format"):
+            sentence = f"This is no parameter here. There are: {', '.join(names)}."
+            raise ValidationError({name[:40]: [sentence]})
+
+
 def limit_of(request: Request, fallback: int, most: int) -> int:
     """Return how many rows of a list are asked for. Raises ValidationError, also for what pages the
     lists of other services: who asks for `page=2` would get the first page.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from decimal import Decimal
 from typing import Any, cast
 
@@ -37,7 +38,7 @@ from kbpo.tracks.models import Track
 from kbpo.web.access import check_may_act
 from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.errors import Refused, no_team
-from kbpo.web.api.parameters import BIGGEST, limit_of, one_of, whole_number
+from kbpo.web.api.parameters import BIGGEST, limit_of, one_of, only, whole_number
 from kbpo.web.api.said import Said, ShareField
 from kbpo.web.api.tracks import public_track
 from kbpo.web.public.judges import as_json as told_of
@@ -241,10 +242,18 @@ def find(request: Request, pk: int) -> Submission:
 
 
 def page_of(
-    rows: Any, request: Request, view: APIView, *, at_once: int = 100
+    rows: Any,
+    request: Request,
+    view: APIView,
+    *,
+    at_once: int = 100,
+    names: Collection[str] = (),
 ) -> tuple[LimitOffsetPagination, list[Any]]:
-    """The pagination that `limit` and `offset` ask for, and its rows: 1,000 at most."""
+    """The pagination that `limit` and `offset` ask for, and its rows: 1,000 at most.
+    Raises ValidationError, also for parameters other than these and those `names`.
+    """
     limit_of(request, at_once, MOST_AT_ONCE)
+    only(request, "limit", "offset", *names)
     whole_number(request, "offset", 0, BIGGEST)
     pages = LimitOffsetPagination()
     pages.default_limit, pages.max_limit = at_once, MOST_AT_ONCE
@@ -286,7 +295,7 @@ class SubmissionList(APIView):
             submissions = submissions.filter(
                 status=one_of(request, "status", Submission.Status.values, "")
             )
-        pages, page = page_of(submissions, request, self, at_once=200)
+        pages, page = page_of(submissions, request, self, at_once=200, names=("track", "status"))
         return Response(
             {
                 "count": pages.count,

@@ -93,7 +93,7 @@ class Ledger(APIView):
             if run is None:
                 raise Http404("The team has no such run.")
         moved = by_day("submission", team, run.purpose if run else None)
-        pages, page = page_of(moved, request, self)
+        pages, page = page_of(moved, request, self, names=("team", "run"))
         return pages.get_paginated_response(
             [
                 {

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_POST
 from kbpo.accounts.audit import note
 from kbpo.corpus.upload import discard, want
 from kbpo.queue import nudge
+from kbpo.sampling.documents.draw import waiting_documents
 from kbpo.sampling.models import AnnotationUpload
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
@@ -54,7 +55,9 @@ class AnnotationForm(forms.Form):
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """The form and the latest uploads. A POST keeps the files; the pipeline tries them."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
-    form = AnnotationForm(request.POST or None, request.FILES or None)
+    form = AnnotationForm(
+        request.POST or None, request.FILES or None, initial={"which": _first_choice(track)}
+    )
     refusal = "" if recall_of(track) else "Nobody reads documents in full on this kind of track."
     if request.method == "POST" and not refusal and form.is_valid():
         _keep(track, form.cleaned_data, request)
@@ -73,6 +76,12 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     }
     status = 422 if request.method == "POST" else 200
     return render(request, "desk/annotations.html", context, status=status)
+
+
+def _first_choice(track: Track) -> str:
+    """What annotations can be of: what was drawn and waits; where nothing does, every document."""
+    waits = waiting_documents(track)
+    return AnnotationUpload.Which.DRAWN if waits else AnnotationUpload.Which.ALL
 
 
 @transaction.atomic

@@ -22,6 +22,7 @@ from annotation.questions.pilot import (
 )
 from annotation.workers.teach import tutorials
 from kbpo.money.models import Price
+from kbpo.releases.models import Release
 from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
@@ -59,7 +60,7 @@ class Step:
 def steps_of(track: Track) -> list[Step]:
     """Return the steps of a track in their order; of a closed one those that ask nobody for pay."""
     if track.status == Track.Status.CLOSED:
-        return [_documents(track), _page(track), _open(track), *_checks(track)]
+        return [_documents(track), _page(track), _open(track), *_checks(track), _release(track)]
     return [
         _documents(track),
         _page(track),
@@ -207,3 +208,20 @@ def _checks(track: Track) -> Iterator[Step]:
     address = _at("expert-next" if left else "desk-checks", track)
     verb = "Answer" if left else "Draw a round"
     yield Step("Expert checks", rounds > 0 and not left, says, address, verb, needed=False)
+
+
+def _release(track: Track) -> Step:
+    """The newest data release of a closed track."""
+    newest = track.releases.order_by("-number").first()
+    says = "None is made yet"
+    if newest is not None:
+        says = f"Release {newest.number}: {newest.get_status_display().lower()}"
+    return Step(
+        "Release",
+        newest is not None and newest.status == Release.Status.MADE,
+        says,
+        "#releases",
+        "Make it" if newest is None else "See it",
+        needed=False,
+        under_way=newest is not None and newest.status == Release.Status.ORDERED,
+    )

@@ -32,13 +32,16 @@ def show(request: HttpRequest) -> HttpResponse:
     """
     user, refusal = cast(User, request.user), ""
     if request.method == "POST":
-        if request.POST.get("verb") == "add":
+        verb = request.POST.get("verb")
+        if verb == "add":
             refusal = _add(user, request.POST.get("url", "").strip())
-        elif request.POST.get("verb") == "email":
+        elif verb == "email":
             refusal = _write_to(user, request)
-        else:
+        elif verb == "choose":
             by_mail, by_call = request.POST.getlist("mail"), request.POST.getlist("call")
             choose(user, by_mail=by_mail, by_call=by_call)
+        else:
+            refusal = "Nothing was changed: verb is one of choose, add, email."
         if not refusal:
             messages.success(request, "Saved.")
             return redirect("notices")
@@ -84,7 +87,10 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
     """Sends a test to one of one's own webhooks, or removes it with what waits for it."""
     user = cast(User, request.user)
     hook = get_object_or_404(Webhook, pk=pk, user=user)
-    if request.POST.get("verb") == "remove":
+    verb = request.POST.get("verb")
+    if verb not in ("test", "remove"):
+        messages.error(request, "Nothing was done: verb is one of test, remove.")
+    elif verb == "remove":
         hook.delete()
         messages.success(request, "It is called no more.")
     elif send_test(hook) is None:

@@ -33,9 +33,11 @@ def as_csv(request: HttpRequest, pk: int) -> HttpResponse:
 @cache_control(public=True, max_age=300)
 def badge(request: HttpRequest, pk: int) -> HttpResponse:
     """The score as a small picture for other sites: the same for everybody, so never of a private
-    run.
+    run; of one that was withdrawn that word.
     """
     row = get_object_or_404(Submission.objects.select_related("track", "team"), pk=pk)
+    if row.is_gone:
+        return HttpResponse(cite.badge(row.track.name, "withdrawn"), content_type="image/svg+xml")
     evaluation = row.track.evaluations.order_by("-number").first()
     if not row.is_on_board or evaluation is None:
         raise Http404("There is no such run on a board.")

@@ -25,6 +25,7 @@ from django.http import (
 )
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
+from django.utils.formats import date_format
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
@@ -183,7 +184,13 @@ def _shown(request: Asking, row: Submission, *, own: bool = False) -> Submission
     """The same, if it may be seen. Raises Http404."""
     if is_own(request, row) or (row.is_on_board and not own):
         return row
-    raise Http404(NONE)
+    raise Http404(NONE if own or not row.is_gone else _gone(row))
+
+
+def _gone(row: Submission) -> str:
+    """What everybody is told of a run that they had seen, as a sentence."""
+    on = f" on {date_format(row.withdrawn_at, 'j F Y')}" if row.withdrawn_at else ""
+    return f"{row.full_name} was withdrawn{on}."
 
 
 def is_own(request: Asking, submission: Submission) -> bool:
