@@ -6,8 +6,9 @@ exhaustive follow-ups, recall in evaluation, and the questions about whole docum
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -57,8 +58,9 @@ class Found:
         return "-".join(["fact", *places, *self.facets.values()])
 
     def is_about(self, name: str) -> bool:
-        """Whether one of its mentions is called that."""
-        return folded(name) in {folded(text) for role, text in self.claim if role}
+        """Whether one of its mentions is called that, in whole or in part."""
+        called = called_so(name)
+        return any(called(text) for role, text in self.claim if role)
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,12 @@ class AboutEntities:
 def folded(name: str) -> str:
     """A name as it is compared: in capitals or not, over the end of a line or not."""
     return " ".join(name.split()).casefold()
+
+
+def called_so(name: str) -> Callable[[str], bool]:
+    """Whether the words of a name stand in a text, one after the other."""
+    sought = re.compile(rf"(?<!\w){re.escape(folded(name))}(?!\w)")
+    return lambda text: sought.search(folded(text)) is not None
 
 
 class TrackWithRecall(Track):

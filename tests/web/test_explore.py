@@ -31,6 +31,7 @@ from kbpo.submissions.models import Prediction, Submission
 from kbpo.submissions.tally import count
 from kbpo.tracks.models import Track
 from kbpo.web.research.explorer import SORTS, Explorer, read_choice
+from kbpo.web.research.missed import NOT_READ_YET
 from tests.conftest import Toy
 from tests.evaluation.world import LIVES, WORKS, World
 
@@ -199,6 +200,11 @@ def test_a_run_is_listed_by_the_name_of_an_entity(
     assert set(listed(explorer, entity="Anna", q="Carl3x2")) == inside, "both hold"
     for part in ("Ann", "works for", "Anna works", "nobody", "%", '"Anna', "-", "&"):
         assert listed(explorer, entity=part) == [], part
+    second = document.text.index(" ", at + len("Anna ")) - at
+    row.predictions.filter(pk=alias).update(subject_canonical_end=at + second)
+    whole = document.text[at : at + second].upper()
+    assert listed(explorer, entity=whole) == [alias] == listed(explorer, entity=whole.split()[1])
+    assert alias in listed(explorer, entity="Anna")
     assert explorer.all_found
     assert not explorer.kind.about(row.pk, "Anna", 2, "")[1], "there are five texts with her"
     assert explorer.kind.about(row.pk, "Anna", 2, document.key)[1]
@@ -486,7 +492,9 @@ def test_what_readers_found_is_told_once_the_track_closes(
     assert not client.get(text).context["found"]
     explore = reverse("submission-explore", args=[row.pk])
     before = client.get(explore, {"document": read[0].key})
-    assert {n for _, n in beside(before)} == {None} and not before.context["nobodys"]
+    assert not beside(before) and not before.context["nobodys"], "it leads nowhere yet"
+    said = before.content.decode()
+    assert '<span class="quiet">Others found, missed here</span>' in said and NOT_READ_YET in said
     close_track(freeze_track(world.track))
     true = {one.pk for one in world.instances if world.truth[one.pk]}
     inside = [one for one in world.instances if one.document_id in {doc.pk for doc in read}]

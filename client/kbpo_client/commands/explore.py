@@ -20,7 +20,7 @@ WHO_FOUND = {"others": "missed", "nobody": "nobody"}
 @click.option("--verdict", help=VERDICTS)
 @click.option("--part", help="Which part is wrong: relation, subject, object, or any.")
 @click.option("--predicate", "relation", help="Of one relation.")
-@click.option("--entity", help="Name of the subject or object.")
+@click.option("--entity", help="Name of the subject or object, or words of it.")
 @click.option("--confidence", help="One of the page's ranges.")
 @click.option("--votes", type=click.Choice(["split"]), help="People were divided.")
 @click.option("--who", type=click.Choice(["alone"]), help="No other system says so.")

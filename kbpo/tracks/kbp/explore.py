@@ -22,7 +22,7 @@ from kbpo.tracks.kbp.judge import Clusters, JudgedRow, Span, directed, holds, ju
 from kbpo.tracks.kbp.judgments import rows_of, rows_of_read
 from kbpo.tracks.kbp.words import FACETS
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import Found, folded
+from kbpo.tracks.recall import Found, called_so
 
 ENDS = (
     "i.subject_begin",
@@ -284,9 +284,9 @@ def within(corpus: Corpus, submission: int, key: str) -> list[int]:
 def about(
     corpus: Corpus, submission: int, name: str, most: int, key: str = ""
 ) -> tuple[list[int], bool]:
-    """The predictions of a submission whose subject or object is called that, or refers to what is,
-    as the system says (in so many documents at most, or in the one of that key), and whether there
-    are no more documents with the name's words.
+    """The predictions of a submission whose subject or object is called that in whole or in part,
+    or refers to what is, as the system says (in so many documents at most, or in the one of that
+    key), and whether there are no more documents with the name's words.
     """
     documents = Document.objects.filter(corpus=corpus)
     documents = documents.filter(key=key) if key else documents.with_all_of(name)
@@ -299,12 +299,12 @@ def about(
             " WHERE i.document_id = ANY(%s)",
             [submission, [pk for pk, _ in texts[:most]]],
         )
-    by_document, wanted = dict(texts), folded(name)
+    by_document, called = dict(texts), called_so(name)
     predictions = []
     for pk, document, *ends in predicted:
         text = by_document[document]
         spans = set(zip(ends[::2], ends[1::2], strict=True))
-        if any(folded(text[begin:end]) == wanted for begin, end in spans):
+        if any(called(text[begin:end]) for begin, end in spans):
             predictions.append(pk)
     return predictions, len(texts) <= most
 

@@ -28,7 +28,7 @@ WORDS = Words(
     ),
     once="Relations of the same two mentions are asked about, and counted, once.",
     together="mentions",
-    entity="Name of the subject or object",
+    entity="Name of the subject or object, or a word of it",
     unanswered=(
         "Those of the same relation that were answered stand for them: their chances are multiplied"
         " by the share of that relation that was answered. Relations of which little was asked are"

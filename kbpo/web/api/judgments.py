@@ -56,7 +56,9 @@ FILTERS = [
     OpenApiParameter("confidence", str, enum=list(BANDS)),
     *OF_TEXT,
     OpenApiParameter(
-        ENTITY, str, description="Name of the subject or object, or of what either refers to"
+        ENTITY,
+        str,
+        description="Name of the subject or object, or of what either refers to, or words of it",
     ),
     OpenApiParameter("sort", str, enum=list(SORTS)),
     whole("limit", MOST, f"{DEFAULT} where nothing is said"),
@@ -165,7 +167,9 @@ class Missed(APIView):
                 for name in getattr(class_of(kind), "found_facets", ())
             ),
             *OF_TEXT,
-            OpenApiParameter(ENTITY, str, description="Name of the subject or object"),
+            OpenApiParameter(
+                ENTITY, str, description="Name of the subject or object, or words of it"
+            ),
             OpenApiParameter("sort", str, enum=list(SORTS_OF_MISSED)),
             *PAGING,
         ],

@@ -35,8 +35,8 @@ from kbpo.web.api.submissions import PAGING, page_of
 
 def _events() -> serializers.ChoiceField:
     """The name of an event; one that there is not is answered by those that there are."""
-    names = {"invalid_choice": f"“{{input}}” is not one of {', '.join(EVENTS)}."}
-    return serializers.ChoiceField(list(EVENTS), error_messages=names)
+    sentence = f"“{{input}}” is not one of {', '.join(EVENTS)}."
+    return serializers.ChoiceField(list(EVENTS), error_messages={"invalid_choice": sentence})
 
 
 class WaysForm(Said):

@@ -34,7 +34,7 @@ from kbpo.web.research.explorer import (
     verdicts_of,
 )
 from kbpo.web.research.judged import describe, may_see, only_public, with_disputes
-from kbpo.web.research.missed import MISSED, Fact, missed_of
+from kbpo.web.research.missed import MISSED, NOT_READ_YET, Fact, missed_of
 from kbpo.web.research.slices import by_slice
 from kbpo.web.research.submissions import Asking, acts, find, is_own, name_for
 
@@ -241,14 +241,16 @@ def _filters(
         address = reverse("submission-missed", args=[explorer.submission.pk])
         by_others["options"] += [
             _option(
-                address + carry(choice, explorer.submission, who=name),
+                address + carry(choice, explorer.submission, who=name) if told else "",
                 words,
                 unfound[name],
                 False,
                 "",
             )
             for name, words in MISSED.items()
+            for told in [unfound[name] is not None]
         ]
+        by_others["note"] = NOT_READ_YET if None in unfound.values() else ""
     filters = [
         _filter(
             "verdict",
