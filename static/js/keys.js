@@ -8,6 +8,9 @@
 // In a module: import { register } from "./keys.js"; register("z", "undo", undo);
 // "g l" means g, then l. A key never fires while somebody types, except those with Ctrl or Escape.
 //
+// A link with rel="next" or "prev" leaves for a page like this one: keys that are pressed until that is there wait for it,
+// and follow its links.
+//
 // Keys of a single character can be switched off, and letters changed, on the sheet. `data-keys` on the body says how
 // somebody has them, `data-keys-url` where that is kept with them; of others this browser keeps it. A page need not know:
 // a changed key arrives as the key that it stands for.
@@ -18,6 +21,10 @@ const KEPT = "keys";
 let own = { off: false, keys: {} }; // key of the page -> key that is pressed instead
 let pending = "";
 let pendingTimer = 0;
+const WAITING = "keys-waiting";
+const LONGEST_WAIT = 5000;
+let leftAt = -Infinity;
+let waiting = [];
 
 /** Gives a key to a function; the function may return false to say that the key was not for it. */
 function register(key, verb, action, { quiet = false } = {}) {
@@ -150,10 +157,44 @@ function fire(key) {
   return true;
 }
 
+const isLeaving = () => performance.now() - leftAt < LONGEST_WAIT;
+
+/** Keeps the keys that wait for the next page; `keys` none forgets them. */
+function keepWaiting(keys) {
+  waiting = keys;
+  try {
+    if (keys.length) sessionStorage.setItem(WAITING, JSON.stringify({ at: Date.now(), keys }));
+    else sessionStorage.removeItem(WAITING);
+  } catch { /* a frame may not */ }
+}
+
+function leaves(event) {
+  const link = event.target.closest?.("a[rel=next], a[rel=prev]");
+  if (link && !event.defaultPrevented && !event.ctrlKey && !event.metaKey && !event.shiftKey) leftAt = performance.now();
+}
+
+/** What was pressed while this page was on its way: each follows a link; the rest waits where one leads. */
+function catchUp() {
+  let kept = null;
+  try { kept = JSON.parse(sessionStorage.getItem(WAITING)); } catch { /* nothing waits */ }
+  keepWaiting([]);
+  if (!Array.isArray(kept?.keys) || Date.now() - kept.at > LONGEST_WAIT) return;
+  while (kept.keys.length && !isLeaving()) {
+    const key = kept.keys.shift();
+    [...document.querySelectorAll(`a[data-key="${CSS.escape(key)}"]`)].find(isShown)?.click();
+  }
+  keepWaiting([...kept.keys, ...waiting]);
+}
+
 function onKey(event) {
   if (event.defaultPrevented || event.altKey || event.isComposing) return;
   const held = event.ctrlKey || event.metaKey;
   if (isTyping(event.target) && !held && event.key !== "Escape") return;
+  if (isLeaving() && isCharacter(event.key) && !held) {
+    event.preventDefault();
+    keepWaiting([...waiting, nameOf(event)]);
+    return;
+  }
   if (isBrowsers(event)) return;
   if (document.querySelector("dialog[open]")) return;
   const key = pending ? `${pending} ${nameOf(event)}` : nameOf(event);
@@ -288,6 +329,9 @@ function begin() {
   readOwn();
   addEventListener("keydown", translate, true);
   document.addEventListener("keydown", onKey);
+  addEventListener("click", leaves);
+  addEventListener("pageshow", (event) => { if (event.persisted) { leftAt = -Infinity; keepWaiting([]); } });
+  setTimeout(catchUp);
   if (own.off || Object.keys(own.keys).length) relabel();
   new MutationObserver(() => { if (own.off || Object.keys(own.keys).length) relabel(); }).observe(document.body, { childList: true, subtree: true });
   register("?", "keys and help", sheet, { quiet: true });

@@ -202,6 +202,23 @@ def test_enter_submits_from_anywhere_once(tab, site):
     assert tab.title() == "!!"
 
 
+def test_keys_that_are_pressed_while_the_next_page_loads_are_not_lost(tab, site):
+    for number in range(1, 6):
+        Handler.pages[f"/turn/{number}"] = (
+            '<!doctype html><html><body><script type="module" src="/static/js/keys.js"></script>'
+            f'<a href="/turn/{number + 1}" rel="next" data-key="j" data-key-verb="next">Next</a>'
+            f"<h1>{number}</h1></body></html>"
+        )
+    tab.goto(f"{site}/turn/1")
+    tab.evaluate(
+        "for (let n = 0; n < 3; n++) document.body.dispatchEvent("
+        "new KeyboardEvent('keydown', { key: 'j', bubbles: true, cancelable: true }))"
+    )
+    expect(tab.locator("h1")).to_have_text("4")
+    tab.wait_for_timeout(200)
+    expect(tab.locator("h1")).to_have_text("4")
+
+
 def test_two_addresses_of_the_file_are_still_one_registry(tab, site):
     tab.goto(f"{site}/keys")
     hints = tab.evaluate("""async () => {
