@@ -556,8 +556,9 @@ def _ranked(
 
 def _move_on(submission: Submission, realised: Realised | None, ranked: bool) -> None:
     """To the board; or to its next stage."""
-    why = design_of(submission.track).enough(submission, realised)
-    if not why and ranked and not design_of(submission.track).is_doubtful(submission):
+    design = design_of(submission.track)
+    why = design.enough(submission, realised)
+    if not why and ranked and not design.doubts(submission):
         why = "ranked"
     if not why:
         submission.move("confirmed")

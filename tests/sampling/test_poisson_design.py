@@ -334,6 +334,13 @@ def test_where_answers_seem_unlikely_more_is_asked_anew_before_it_is_enough(toy:
         row.status = "judging"
         _move_on(row, replace(realised, anticipated=1.0), ranked=True)
         assert row.status == ("confirmed" if goes_on else "scored"), "a decided rank waits, too"
+        batch.refresh_from_db()
+        if goes_on:
+            row.plan = {"chosen": "0.001", "options": {"0.001": {"each": "0"}}}
+            plan = Plan.of(row)
+            anew = float((plan.pi - plan.state.old).sum())
+            assert anew == pytest.approx(CHECK_AGAIN, rel=0.02), "and asks for nothing else"
+            row.refresh_from_db()
 
 
 def test_a_look_at_other_answers_counts_as_another_though_no_stage_has_ended(toy: Toy) -> None:

@@ -116,9 +116,9 @@ class Design(ABC):
         the guaranteed number came to; None before there are any.
         """
 
-    def is_doubtful(self, submission: Submission) -> bool:
-        """Whether more is to be asked before anything else ends a submission's judging: what is
-        judged of it so far leaves open whether it was made from others' answers.
+    def doubts(self, submission: Submission) -> bool:
+        """Whether a submission whose rank is decided is asked about once more: what is judged of it
+        leaves open whether it was made from others' answers. Its next stage settles that alone.
         """
         return False
 

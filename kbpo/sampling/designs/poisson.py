@@ -121,13 +121,18 @@ class Poisson(Design):
     def enough(self, submission: Submission, realised: Realised | None) -> str:
         target = target_variance(submission, submission.plan["chosen"])
         reached = realised is not None and self.held_against(realised) <= CLOSE * target
-        if reached and not self.is_doubtful(submission):
+        if reached and not _is_doubtful(submission):
             return "target"
         why = self._ended(submission)
         return "target" if why and reached else why
 
-    def is_doubtful(self, submission: Submission) -> bool:
-        return _is_doubtful(submission)
+    def doubts(self, submission: Submission) -> bool:
+        last = last_batch(submission)
+        if last is None or not _is_doubtful(submission):
+            return False
+        last.settings["ranked"] = True
+        last.save(update_fields=["settings"])
+        return True
 
     def _ended(self, submission: Submission) -> str:
         """Why nothing more is asked of a submission that has not reached what was ordered; '' if
@@ -158,7 +163,10 @@ def _goal(submission: Submission, state: State) -> float:
     before it ended.
     """
     target = target_variance(submission, submission.plan["chosen"])
-    realised, done = Realised.of(last_batch(submission)), _stages(submission)
+    last, done = last_batch(submission), _stages(submission)
+    realised = Realised.of(last)
+    if last is not None and last.settings.get("ranked") and np.isfinite(state.planned):
+        return max(target, state.planned)  # what is asked anew settles a doubt, nothing else is due
     if not submission.orders and not done:
         return target if state.planned <= target else FIRST * target
     return state.aim(target, realised, most=FIRST if done else BOLD)
