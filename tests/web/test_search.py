@@ -12,13 +12,14 @@ from django.urls import reverse
 
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.web.public.search import PAGES, sections
+from kbpo.web.public.search import MOST, PAGES, Section, sections
 from tests.conftest import Toy
 
 As = Callable[[str], Client]
 Draft = Callable[..., Submission]
 pytestmark = pytest.mark.django_db
 SEARCH = "/search/"
+FELL = "has no texts that you may search"
 
 
 def found(client: Client, words: str, **about: object) -> str:
@@ -71,7 +72,9 @@ def test_from_a_track_its_texts_are_searched_and_from_a_run_what_it_predicts(
     assert found(tim, "Mara", run=row.pk), "of others' runs nothing is told, not even their track"
     toy.corpus.may_be_downloaded = False
     toy.corpus.save()
-    assert "of Toy track" not in found(rosa, "Mara Lindt", track="toy"), "nobody may read them"
+    told = found(rosa, "Mara Lindt", track="toy")
+    assert "of Toy track" not in told, "nobody may read them"
+    assert FELL in told and FELL in found(rosa, "", track="toy") and FELL not in found(rosa, "Mara")
 
 
 @pytest.mark.parametrize(
@@ -112,6 +115,32 @@ def test_what_the_help_pages_say_is_found_where_it_stands(client: Client) -> Non
         assert not re.search(r"[{}<>]%|%[{}]|<\w", one.text), one
         html = client.get(reverse(one.page)).content.decode()
         assert f'id="{one.anchor}"' in html
+
+
+def test_of_a_section_is_told_what_its_page_says_and_where_it_goes_on() -> None:
+    for one in sections():
+        assert "on your account page on your account page" not in one.text
+        assert "Takes" not in one.text, "a list that is filled in later"
+    (tokens,) = [one for one in sections() if one.anchor == "tokens"]
+    assert "make a token on your account page . It is shown once" in tokens.text
+
+    def says(text: str, words: str) -> str:
+        return Section("help", "x", "Heading", text).around(words)["says"]
+
+    assert says("Alone", "heading") == "Alone" and says("a" * 500, "a") == "a" * 180 + " …"
+    assert says("The last word ends.", "last") == "The last word ends."
+    middle = says(f"{'left ' * 40}here {'right ' * 40}", "here")
+    assert middle.startswith("… left") and middle.endswith("right …") and " here " in middle
+
+
+def test_no_more_than_ten_words_and_twenty_tracks_are_asked_for(toy: Toy, client: Client) -> None:
+    for number in range(MOST + 1):
+        Track.objects.create(corpus=toy.corpus, name=f"Other {number}", slug=f"other-{number}")
+    Track.objects.update(status="open")
+    told = found(client, "other")
+    assert told.count("Search the texts of") == MOST and "first 10 words" not in told
+    many = found(client, "toy " * 10 + "unheard")
+    assert f'href="{reverse("track", args=["toy"])}"' in many and "first 10 words" in many
 
 
 @pytest.mark.parametrize(

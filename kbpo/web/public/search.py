@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from functools import cache, reduce
 from html import unescape
+from itertools import islice
 from operator import and_, or_
 from typing import Any
 from urllib.parse import urlencode
@@ -28,10 +29,18 @@ from kbpo.web.research.submissions import find, is_own, name_for
 
 MOST = 20
 """Tracks, runs and sections that are listed, of each"""
+MOST_WORDS = 10
+"""Words that are looked for"""
 PAGES = {"help": "Help", "methods": "Methods", "api": "API", "about": "About"}
 """Pages to read that are searched, by the names of their addresses"""
 HEADING = re.compile(r'<h[23] id="([\w-]+)">(.*?)</h[23]>', re.S)
 MARKUP = re.compile(r"{%.*?%}|{{.*?}}|{#.*?#}|<[^>]*>", re.S)
+LEFT_OUT = re.compile(
+    r"{% for (?:(?!{% for ).)*?{% endfor %}"
+    r"|{% (?:elif [^%]*|else) %}(?:(?!{% (?:if|for) ).)*?{% endif %}",
+    re.S,
+)
+"""Loops, whose words are filled in, and the branches of a condition after its first"""
 BEFORE, AFTER = 60, 120
 """Characters that are shown around the first word that was found"""
 
@@ -42,18 +51,26 @@ def show(request: HttpRequest) -> HttpResponse:
     words = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_WORDS]
     if address := _within(request):
         return redirect(f"{address}?{urlencode({'q': words})}" if words else address)
-    context: dict[str, Any] = {"q": words}
+    context: dict[str, Any] = {
+        "q": words,
+        "fell_through": request.GET.get("track") or request.GET.get("run"),
+    }
     if words:
-        tracks = _public_tracks(request)
-        context |= {
-            "tracks": tracks.filter(_has(words, "name", "slug", "description"))[:MOST],
-            "runs": _runs(request, words),
-            "sections": [one.around(words) for one in _sections(words)],
-            "readable": [
-                track for track in tracks if track.corpus.n_documents and may_read(request, track)
-            ],
-        }
+        context |= _found(request, words.split())
     return render(request, "search.html", context)
+
+
+def _found(request: HttpRequest, words: list[str]) -> dict[str, Any]:
+    """What has the first of these words, by what it is, and tracks whose texts may have them."""
+    asked, tracks = " ".join(words[:MOST_WORDS]), _public_tracks(request)
+    searchable = (one for one in tracks if one.corpus.n_documents and may_read(request, one))
+    return {
+        "tracks": tracks.filter(_has(asked, "name", "slug", "description"))[:MOST],
+        "runs": _runs(request, asked),
+        "sections": [one.around(asked) for one in _sections(asked)],
+        "readable": list(islice(searchable, MOST)),
+        "most_words": MOST_WORDS if len(words) > MOST_WORDS else None,
+    }
 
 
 def _within(request: HttpRequest) -> str:
@@ -139,12 +156,14 @@ class Section:
         found = re.search("|".join(map(re.escape, words.split())), self.text, re.I)
         begin = found.start() - BEFORE if found else 0
         begin = self.text.find(" ", begin) + 1 if begin > 0 else 0
-        said = self.text[begin : begin + BEFORE + AFTER].rpartition(" ")[0]
+        end = begin + BEFORE + AFTER
+        said, more = self.text[begin:end], self.text[end:]
+        said = f"{said.rpartition(' ')[0] or said} …" if more else said
         return {
             "url": f"{reverse(self.page)}#{self.anchor}",
             "page": PAGES[self.page],
             "heading": self.heading,
-            "says": f"{'… ' if begin else ''}{said} …",
+            "says": f"{'… ' if begin else ''}{said}",
         }
 
 
@@ -156,10 +175,16 @@ def sections() -> tuple[Section, ...]:
     found = []
     for page in PAGES:
         source = get_template(f"prose/{page}.html").template.source  # type: ignore[attr-defined]
-        _, *parts = HEADING.split(source)
+        _, *parts = HEADING.split(_fixed(source))
         for anchor, heading, text in zip(*[iter(parts)] * 3, strict=True):
             found.append(Section(page, anchor, _plain(heading), _plain(text)))
     return tuple(found)
+
+
+def _fixed(source: str) -> str:
+    """A template without its loops, and of each condition the first branch."""
+    shorter = LEFT_OUT.sub(" ", source)
+    return source if shorter == source else _fixed(shorter)
 
 
 def _plain(source: str) -> str:
