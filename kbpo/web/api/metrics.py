@@ -48,7 +48,7 @@ class Metrics(APIView):
         criterion = one_of(request, "criterion", kind.criterion_names(), track.criterion)
         evaluation = track.evaluations.order_by("-number").first()
         header, rows = tabulate(kind, evaluation, criterion, figure)
-        pages, page = page_of(rows, request, self)
+        pages, page = page_of(rows, request, self, names=("figure", "criterion"))
         answer = pages.get_paginated_response([dict(zip(header, row, strict=True)) for row in page])
         stored = told_under(evaluation, criterion)
         answer.data |= {
