@@ -14,11 +14,13 @@ from django.core.cache import cache
 
 log = logging.getLogger(__name__)
 
-MOST_KEPT = 50_000
-"""Counters that one process keeps at most while Redis is away"""
+MOST_KEPT = 20_000
+"""Counters that one process keeps at most of each limit while Redis is away"""
 
-_own: dict[str, tuple[int, float]] = {}
+Counters = dict[str, tuple[int, float]]
 """key -> (how many, the end on this process's monotonic clock)"""
+_own: dict[str, Counters] = {}
+"""What is limited -> its counters"""
 _lock = threading.Lock()
 
 
@@ -41,7 +43,7 @@ class Limit:
     def seconds_left(self, *who: str) -> float:
         """Return after how many seconds the count begins anew, at the latest."""
         key = self._key(who)
-        end = _own.get(key, (0, 0.0))[1] - time.monotonic()
+        end = self._counted_here(key)[1] - time.monotonic()
         try:
             told = getattr(cache, "seconds_left", None)
             return max(end, told(key), 0.0) if told is not None else float(self.seconds)
@@ -53,7 +55,7 @@ class Limit:
         """Nothing; what was counted is forgotten."""
         key = self._key(who)
         with _lock:
-            _own.pop(key, None)
+            _own.get(self.what, {}).pop(key, None)
         try:
             cache.delete(key)
         except Exception as problem:
@@ -65,8 +67,11 @@ class Limit:
             f"limit.{self.what}.{hashlib.sha256(joined.encode(errors='replace')).hexdigest()[:32]}"
         )
 
+    def _counted_here(self, key: str) -> tuple[int, float]:
+        return _own.get(self.what, {}).get(key, (0, 0.0))
+
     def _read(self, key: str) -> int:
-        own, end = _own.get(key, (0, 0.0))
+        own, end = self._counted_here(key)
         own = own if end > time.monotonic() else 0
         try:
             return max(own, int(cache.get(key) or 0))
@@ -87,22 +92,23 @@ class Limit:
     def _add_here(self, key: str) -> int:
         now = time.monotonic()
         with _lock:
-            if key not in _own and len(_own) >= MOST_KEPT:
-                _make_room(now)
-            n, end = _own.get(key, (0, 0.0))
+            counters = _own.setdefault(self.what, {})
+            if key not in counters and len(counters) >= MOST_KEPT:
+                _make_room(counters, now)
+            n, end = counters.get(key, (0, 0.0))
             n, end = (n + 1, end) if end > now else (1, now + self.seconds)
-            _own[key] = (n, end)
+            counters[key] = (n, end)
             return n
 
 
-def _make_room(now: float) -> None:
-    """Nothing; forgets the counters that ran out, and where that leaves more than half of what is
-    kept those that would run out first.
+def _make_room(counters: Counters, now: float) -> None:
+    """Nothing; forgets the counters of one limit that ran out, and where that leaves more than half
+    of what is kept those that would run out first. A flood of one limit costs no other its count.
     """
-    left = sorted((end, name) for name, (_, end) in _own.items() if end > now)
+    left = sorted((end, name) for name, (_, end) in counters.items() if end > now)
     kept = {name for _, name in left[-(MOST_KEPT // 2) :]}
-    for name in _own.keys() - kept:
-        del _own[name]
+    for name in counters.keys() - kept:
+        del counters[name]
 
 
 def _told(problem: Exception) -> None:
