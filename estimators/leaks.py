@@ -333,7 +333,7 @@ def document_test(
     return ShareTest(size, n_predicted, expected, least)
 
 
-def amount_test(amount: ArrayLike, drawn: ArrayLike) -> ShareTest:
+def amount_test(amount: ArrayLike, drawn: ArrayLike, *, more: bool = False) -> ShareTest:
     """Return the exact test of how much a run says in documents that were drawn uniformly, against
     how much it says in the others.
 
@@ -350,6 +350,8 @@ def amount_test(amount: ArrayLike, drawn: ArrayLike) -> ShareTest:
         How much the run says in each document, not negative; in any unit.
     drawn : (n,) boolean array
         Whether the document was drawn.
+    more : bool
+        Whether only that more is said there counts, by the grades as well: where less is, p = 1.
 
     Returns
     -------
@@ -382,7 +384,8 @@ def amount_test(amount: ArrayLike, drawn: ArrayLike) -> ShareTest:
     if (some := said > 0).any():
         below = rankdata(said[some], method="average") / some.sum()
         grade[some] = np.ceil(GRADES * below).astype(np.int64)
-    p_values = _twice(_sum_tails(grade, n, int(grade[is_drawn].sum())))
+    tails = _sum_tails(grade, n, int(grade[is_drawn].sum()))
+    p_values = _twice(tails[1:] if more else tails)
     expected = n / max(said.size, 1) * float(said.sum())
     predicted = round(float(said[is_drawn].sum()))
     return ShareTest(n, predicted, expected, min(p_values, default=1.0))

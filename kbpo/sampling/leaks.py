@@ -165,7 +165,8 @@ def in_words(row: LeakTest) -> str:
         return (
             f"In the {row.size} documents that were read {row.get_channel_display()}"
             f" {row.predicted} times, where {row.expected:.0f} were to be expected of a run that"
-            f" was made without knowing which they are: {odds(row.adjusted)}."
+            " was made without knowing which they are. Each document counts by its rank, so that no"
+            f" long one decides: {odds(row.adjusted)}."
         )
     which = " to what few other runs predict" if row.of_unlikely else ""
     return (
@@ -420,10 +421,10 @@ class Judged:
             for said in (mine, mine & ~beside)
         ]
         most = max(columns, key=lambda c: int((self.predicted(c) & is_read).sum()))
-        new = amount_test(amounts[1], drawn)
+        new = amount_test(amounts[1], drawn, more=not self.open.all())
         if self.open.all():
             return either(amount_test(amounts[0], drawn), new), most
-        return new if new.predicted > new.expected else ShareTest(0, 0, 0.0, 1.0), most
+        return new if new.p_value < 1 else ShareTest(0, 0, 0.0, 1.0), most
 
     def _levels(self, predicting: Bools, mine: Ids, domain: Bools, chance: Floats) -> Ids:
         """(t,) how likely what an earlier run predicts is right, as a level: by how many other runs

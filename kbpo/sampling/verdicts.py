@@ -50,7 +50,7 @@ def look_again(submission: Submission) -> list[LeakTest]:
     times = 2.0 ** _number_of_look(stages, test_of)
     p_values = np.array([test.p_value for test in test_of.values()])
     adjusted = np.minimum(1.0, times * holm(p_values))
-    if stages and p_values.size:
+    if stages and (p_values.size or "doubt" in stages[-1].settings):
         doubt = min(1.0, times * p_values[adjusted > LEVEL].min(initial=1.0))
         stages[-1].settings["doubt"] = doubt
         stages[-1].save(update_fields=["settings"])

@@ -224,6 +224,13 @@ def test_who_says_more_where_documents_were_read_is_found_and_who_does_not_is_no
     assert amount_test(said, read).p_value > 0.01
     assert amount_test(said + 15 * read, read).p_value < 1e-6
     assert amount_test(said * ~read, read).p_value < 1e-6
+    assert amount_test(said * ~read, read, more=True).p_value == 1
+    long = amount_test(
+        np.where(~read & (np.arange(300) == np.argmin(read)), 9e4, said + 15 * read),
+        read,
+        more=True,
+    )
+    assert long.predicted < long.expected and long.p_value < 1e-6, "one document decides nothing"
     assert amount_test(np.ones(300), read).p_value == 1
     assert amount_test(said, np.zeros(300)).p_value == amount_test([], []).p_value == 1
     with pytest.raises(ValueError, match="must not be negative"):

@@ -5,6 +5,7 @@ printed near the truth, and moves nobody else's number.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling import distribution, draw
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.documents.draw import order_documents, settle_documents
-from kbpo.sampling.leaks import LEVEL, decide, in_words
+from kbpo.sampling.leaks import LEVEL, Judged, decide, in_words
 from kbpo.sampling.models import LeakTest
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
@@ -376,6 +377,26 @@ def test_who_deletes_what_is_wrong_in_documents_read_whole_is_found(toy: Toy) ->
     assert found.seen and found.adjusted <= LEVEL
     assert found.expected > found.predicted > 0
     assert first.pk in earlier(leak)
+
+
+def test_one_long_document_that_nobody_read_hides_no_run_that_says_more_where_some_did() -> None:
+    """To a team that could see judgments only that counts, by ranks as its p-value does."""
+    document = np.concatenate([np.repeat(np.arange(100), 2), np.arange(40), np.full(5000, 99)])
+    member = np.column_stack([np.zeros(document.size), np.ones(document.size)])
+    judged: Any = SimpleNamespace(
+        pool=SimpleNamespace(target=np.arange(document.size), document=document),
+        second={},
+        open=np.array([False]),
+        predicted=lambda column: member[:, column] > 0,
+        _member=member,
+        _documents=lambda _: (document, document < 40, document < 0),
+    )
+    found, _ = Judged.in_documents(judged, [0])
+    assert found.predicted < found.expected and found.p_value < 1e-6
+    little: Any = SimpleNamespace(**vars(judged))
+    little._documents = lambda _: (document, document >= 40, document < 0)
+    less, _ = Judged.in_documents(little, [0])
+    assert less.p_value == 1
 
 
 def test_who_read_nothing_is_believed(toy: Toy) -> None:

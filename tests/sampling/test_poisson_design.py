@@ -363,6 +363,10 @@ def test_a_look_at_other_answers_counts_as_another_though_no_stage_has_ended(toy
     p = min(one[4] for one in batch.settings["look"]["shown"])
     assert number == 2 and twice == min(1.0, 4 * p)
     assert looked() == (2, twice)
+    Label.objects.all().delete()
+    batch.settings["doubt"] = DOUBTFUL / 2
+    batch.save()
+    assert looked()[1] == 1, "where nothing is left to test, nothing is doubted"
 
 
 def test_where_all_is_judged_there_is_no_stage(toy: Toy) -> None:
