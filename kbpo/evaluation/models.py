@@ -6,7 +6,7 @@ from datetime import UTC, timedelta
 from typing import Any, ClassVar
 
 from django.db import models
-from django.db.models import Case, F, Q, TextField, When, Window
+from django.db.models import Case, F, Q, TextField, Value, When, Window
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce, Lag, Lead, TruncDate
 
@@ -26,7 +26,7 @@ class EvaluationQuerySet(models.QuerySet["Evaluation"]):
 
     def listed(self) -> EvaluationQuerySet:
         """Those of a track that everybody is told of: whole ones at which the board has other runs
-        than at the one before (`is_other`), and the last of each day. That a private run was scored
+        than at the one before, or its first (`is_other`), and the last of each day. That a private run was scored
         shows in none.
         """
         day = TruncDate("made_at", tzinfo=UTC)
@@ -34,7 +34,7 @@ class EvaluationQuerySet(models.QuerySet["Evaluation"]):
             self.whole()
             .annotate(
                 runs=Coalesce(KeyTextTransform("standing", "settings"), Cast("pk", TextField())),
-                before=Window(Lag("runs"), order_by="number"),
+                before=Window(Lag("runs", default=Value("[]")), order_by="number"),
                 day=day,
                 next_day=Window(Lead(day), order_by="number"),
                 is_other=Case(When(runs=F("before"), then=False), default=True),
@@ -86,9 +86,15 @@ class Evaluation(models.Model):
 
     @property
     def stays_whole(self) -> bool:
-        """Whether its estimates are kept for ever: it ended a stage, or was its day's last."""
-        is_over = self.made_at.astimezone(UTC).date() < clock.now().date()
-        return self.printed is None and (self.stage_end or is_over)
+        """Whether its estimates are kept for ever, and everybody is told of it: else that a private
+        run ended a stage would show here.
+        """
+        told = self.track.evaluations.listed()
+        if self.made_at.astimezone(UTC).date() >= clock.now().date():
+            if not self.stage_end:
+                return False
+            told = told.filter(is_other=True)  # the last of its day is told of until a later one
+        return Evaluation.objects.filter(pk=self.pk, pk__in=told.values("pk")).exists()
 
     @property
     def standing(self) -> set[int]:

@@ -337,6 +337,15 @@ def test_no_link_of_a_comparison_is_dead_after_the_next_evaluation_of_its_day(
     assert Client().get(api, asked).json()["page"] == link
     last = evaluate(world.track)
     assert Client().get(link).context["evaluation"] == last
+    Evaluation.objects.filter(pk=last.pk).update(stage_end=True)
+    assert Client().get(api, asked).json()["page"].endswith(f"evaluation={last.number}")
+    after = Evaluation.objects.create(  # as the judging of a private run ends a stage
+        track=world.track, number=last.number + 1, stage_end=True, settings=last.settings
+    )
+    page = Client().get(URL, asked)
+    assert page.context["permalink"] == link and "Permalink" not in page.content.decode()
+    assert Client().get(api, asked).json()["page"] == link
+    after.delete()
     Evaluation.objects.filter(pk=last.pk).update(made_at=last.made_at - timedelta(days=1))
     page = Client().get(URL, asked)
     assert "Permalink" in page.content.decode()

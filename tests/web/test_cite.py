@@ -183,6 +183,16 @@ def test_no_evaluation_is_listed_because_a_private_run_was_scored(
     ]
 
 
+def test_an_evaluation_before_the_first_run_is_no_other_board(toy: Toy, as_user: As) -> None:
+    for number in (1, 2):
+        Evaluation.objects.create(
+            track=toy.track, number=number, made_at=SECOND, settings={"standing": []}
+        )
+    page = as_user("").get(reverse("evaluations", args=["toy"])).content.decode()
+    assert "Evaluation 2<" in page and "Evaluation 1<" not in page
+    assert "runs came to the board" not in page and "the last of its day" in page
+
+
 def test_programs_list_what_was_printed_and_what_a_run_had_then(
     toy: Toy, past: list[Submission]
 ) -> None:
