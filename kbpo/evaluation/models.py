@@ -26,8 +26,8 @@ class EvaluationQuerySet(models.QuerySet["Evaluation"]):
 
     def listed(self) -> EvaluationQuerySet:
         """Those of a track that everybody is told of: whole ones at which the board has other runs
-        than at the one before, or its first (`is_other`), and the last of each day. That a private run was scored
-        shows in none.
+        than at the one before, or its first (`is_other`), and the last of each day. That a private
+        run was scored shows in none.
         """
         day = TruncDate("made_at", tzinfo=UTC)
         return (
