@@ -203,6 +203,8 @@ def test_a_team_is_told_of_money_on_tracks_alone_that_concern_it(
 
     toy.track.budgets.create(scope="team", cap=20)
     assert not told(), "a cap of every team says nothing of this one"
+    page = rosa.get(reverse("team", args=[team.slug])).content.decode()
+    assert f"{toy.track.name}: a run may still take" in page and page.count("$20") == 1
     own = toy.track.budgets.create(scope="team", team=team, cap=10)
     assert told()
     own.delete()

@@ -195,7 +195,7 @@ def find_team(request: HttpRequest | Request, slug: str) -> Team:
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """A team's page, for its members."""
     team, user = find_team(request, slug), cast(User, request.user)
-    members, here = teams.roles_of(team), concerned(team)
+    members, here, purses = teams.roles_of(team), concerned(team), money_of(team).purses
     context = {
         "team": team,
         "members": members,
@@ -204,7 +204,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "acts": teams.may_act(team, user),
         "manages": teams.may_manage(team, user),
         "money": balance(team=team),
-        "budgets": [purse for purse in money_of(team).purses if purse.track.pk in here],
+        "budgets": [purse for purse in purses if purse.track.pk in here],
+        "others": [p for p in purses if p.track.pk not in here and p.left is not None],
         "links": links(request, open_invitations(team)),
     }
     return render(request, "people/team.html", context)
