@@ -28,6 +28,7 @@ from kbpo.money.purpose import Purpose
 from kbpo.pool.pool import read_pool
 from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm
+from kbpo.sampling.designs.poisson import CHECK
 from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import withdraw
@@ -111,7 +112,8 @@ def judged_targets(world: Replay) -> list[int]:
 def test_a_team_gains_nothing_by_what_its_people_judged_or_saw_as_admins(
     toy: Toy, monkeypatch: pytest.MonkeyPatch, who: str
 ) -> None:
-    monkeypatch.setattr("kbpo.sampling.draw.look_for_leaks", lambda _: [])
+    for look in ("sampling.draw.look_for_leaks", "evaluation.run.look_again"):
+        monkeypatch.setattr(f"kbpo.{look}", lambda _: [])
     world, _ = Replay.judged(toy, N, SHARE)
     put_before(toy, "Ada", judged_targets(world))
     if who:
@@ -237,7 +239,7 @@ def test_a_draft_that_waited_for_the_judgments_gains_nothing(toy: Toy) -> None:
 
 
 @pytest.mark.statistical
-def test_without_the_rule_the_second_upload_would_be_printed_near_one(
+def test_without_the_rule_the_second_upload_would_be_printed_far_too_high(
     toy: Toy, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr("kbpo.inclusion.read.disclosed", lambda *_: {})
@@ -245,7 +247,7 @@ def test_without_the_rule_the_second_upload_would_be_printed_near_one(
     world.judge(world.upload("Patterns", EVERYTHING))
     kept = cleaned(world)
     printed = world.number(world.judge(world.upload("Patterns", kept)))
-    assert printed.value > 0.9 > world.truth(kept) + 0.3
+    assert printed.value > world.truth(kept) + 0.25
     assert not honest(printed, world.truth(kept))
 
 
@@ -324,7 +326,7 @@ def test_a_copy_that_cost_nothing_was_seen_too(toy: Toy) -> None:
     world, _ = Replay.judged(toy, N, SHARE)
     judged = Label.objects.count()
     copy = world.judge(world.upload("Neural", EVERYTHING))
-    assert Label.objects.count() == judged, "all that was drawn for it had an answer"
+    assert Label.objects.count() - judged <= 2 * CHECK, "a few were asked anew"
     withdraw(copy)
     kept = cleaned(world)
     row = world.upload("Neural", kept)
