@@ -1,9 +1,15 @@
-"""How long people take for an answer: on a track, and about single targets."""
+"""How long people take for an answer: on a track, and about single targets.
+
+The marketplace asks several questions on one page, and how long each took nobody knows: each counts
+as long as all of them took, divided by how many they are.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from django.core.cache import cache
 
 from annotation.models import ANSWERED
 from annotation.quality.signals import TOO_FAST
@@ -16,8 +22,37 @@ LATEST = 2000
 """Answers that are measured: the latest"""
 FEWEST = 20
 """With fewer answers nothing is said of the pace"""
-ALONE = "(SELECT count(*) FROM annotation_hit_questions hq WHERE hq.hit_id = a.hit_id) = 1"
-"""SQL: whether an assignment `a` was about one question, whose time its time is"""
+KEPT_SECONDS = 60
+"""So often at most a track's pace is measured"""
+MEASURE = """
+    WITH latest AS MATERIALIZED (
+        SELECT a.hit_id, a.seconds FROM annotation_assignment a
+        JOIN annotation_hit h ON h.id = a.hit_id
+        WHERE h.track_id = %s AND a.status = ANY(%s) ORDER BY a.id DESC LIMIT %s)
+    SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY latest.seconds / page.questions), count(*),
+        coalesce(bool_or(page.questions > 1), false)
+    FROM latest CROSS JOIN LATERAL (
+        SELECT count(*) AS questions, sum(q.seconds) AS expected, min(q.interface) AS interface
+        FROM annotation_hit_questions hq JOIN annotation_question q ON q.id = hq.question_id
+        WHERE hq.hit_id = latest.hit_id) page
+    WHERE page.interface = %s AND latest.seconds >= %s * page.expected
+"""
+"""The median for one question, of how many answers, and whether any had several on its page; all
+questions of a page go through one interface
+"""
+EACH = """
+    SELECT r.target_id, a.seconds / page.questions, page.questions > 1 FROM (
+        SELECT DISTINCT target_id, question_id, assignment_id FROM annotation_response
+        WHERE counts AND target_id = ANY(%s)) r
+    JOIN annotation_assignment a ON a.id = r.assignment_id
+    CROSS JOIN LATERAL (SELECT count(*) AS questions FROM annotation_hit_questions hq
+        WHERE hq.hit_id = a.hit_id) page
+    WHERE a.seconds > 0 AND page.questions > 0 AND EXISTS (
+        SELECT FROM instances_label l WHERE l.target_id = r.target_id
+        AND l.question = r.question_id AND l.source = 'crowd'{public})
+    ORDER BY 2
+"""
+"""Target, how long an answer took, and whether that is a part of a longer time"""
 
 
 @dataclass(frozen=True)
@@ -28,37 +63,48 @@ class Pace:
 
     seconds: float | None
     answers: int
+    shared: bool
+    """Whether some had several questions on one page"""
+
+
+@dataclass(frozen=True)
+class Took:
+    """How long the answers about one target took, the shortest first."""
+
+    alone: list[float] = field(default_factory=list)
+    about: list[float] = field(default_factory=list)
+    """Each of those that were given on one page with others: about so long"""
 
 
 def pace(track: Track) -> Pace:
-    """Return how long people take for what a track asks first of all, by its latest answers."""
-    [(seconds, answers)] = fetch(
-        "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds), count(*) FROM ("
-        " SELECT a.seconds FROM annotation_assignment a JOIN annotation_hit h ON h.id = a.hit_id"
-        f" WHERE h.track_id = %s AND a.status = ANY(%s) AND {ALONE} AND EXISTS ("
-        " SELECT FROM annotation_hit_questions hq JOIN annotation_question q ON"
-        " q.id = hq.question_id WHERE hq.hit_id = a.hit_id AND q.interface = %s"
-        " AND a.seconds >= %s * q.seconds) ORDER BY a.id DESC LIMIT %s) AS latest",
-        [track.pk, list(ANSWERED), kind_of(track).asking[0].interface, TOO_FAST, LATEST],
-    )
-    return Pace(seconds if answers >= FEWEST else None, answers)
-
-
-def seconds_of(targets: Collection[int], *, public: bool) -> dict[int, list[float]]:
-    """Target -> how long each answer took that its labels are made of, the shortest first; those
-    of its public labels alone if asked. What was answered on a page with other questions is left
-    out, for nobody knows how long it took by itself.
+    """Return how long people take for what a track asks first of all, by its latest answers, as it
+    was a minute ago at most.
     """
-    found: dict[int, list[float]] = {}
+    key = f"pace.{track.pk}"
+    kept: Pace | None = cache.get(key)
+    if kept is None:
+        kept = _measured(track)
+        cache.set(key, kept, KEPT_SECONDS)
+    return kept
+
+
+def _measured(track: Track) -> Pace:
+    interface = kind_of(track).asking[0].interface
+    [(seconds, answers, shared)] = fetch(
+        MEASURE, [track.pk, list(ANSWERED), LATEST, interface, TOO_FAST]
+    )
+    return Pace(seconds if answers >= FEWEST else None, answers, shared)
+
+
+def seconds_of(targets: Collection[int], *, public: bool) -> dict[int, Took]:
+    """Target -> how long the answers took that its labels are made of; those of its public labels
+    alone if asked.
+    """
+    found: dict[int, Took] = {}
     if targets:
-        for target, seconds in fetch(
-            "SELECT r.target_id, a.seconds FROM (SELECT DISTINCT target_id, question_id,"
-            " assignment_id FROM annotation_response WHERE counts AND target_id = ANY(%s)) r"
-            " JOIN annotation_assignment a ON a.id = r.assignment_id WHERE a.seconds > 0 AND"
-            f" {ALONE} AND EXISTS (SELECT FROM instances_label l WHERE l.target_id = r.target_id"
-            f" AND l.question = r.question_id AND l.source = 'crowd'{PUBLIC if public else ''})"
-            " ORDER BY a.seconds",
-            [list(targets)],
+        for target, seconds, is_part in fetch(
+            EACH.format(public=PUBLIC if public else ""), [list(targets)]
         ):
-            found.setdefault(target, []).append(seconds)
+            took = found.setdefault(target, Took())
+            (took.about if is_part else took.alone).append(seconds)
     return found

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
@@ -34,6 +35,7 @@ def question_of(track: Track, target: Target, interface: str = "relation") -> Qu
         track=track,
         target=target,
         interface=interface,
+        round=1 + Question.objects.count(),
         status="settled",
         order=0.5,
         payer=Purpose("pilot", 1),
@@ -77,6 +79,7 @@ def test_the_pace_of_a_track_is_told_from_twenty_answers_on(toy: Toy, client: Cl
     question = question_of(toy.track, target)
 
     def told() -> tuple[str, Any]:
+        cache.delete(f"pace.{toy.track.pk}")
         page = client.get(reverse("track", args=["toy"])).content.decode()
         [said] = re.findall(r"<dt>An answer takes</dt>\s*<dd>(.*?)</dd>", page, re.S)
         api = client.get(reverse("api-track", args=["toy"])).json()["answer_seconds"]
@@ -84,22 +87,46 @@ def test_the_pace_of_a_track_is_told_from_twenty_answers_on(toy: Toy, client: Cl
 
     answered([question], *[20.0] * 9, *[30.0] * 9, 3600.0, *[1.0] * 9)
     assert told() == (
-        "–: fewer than 20 answers came at a pace at which people read",
+        "–: fewer than 20 of the latest 2,000 answers are judgments at a pace at which people read",
         {"median": None, "answers": 19},
     )
     answered([question_of(toy.track, target, "entities")], 900.0, 900.0)
-    answered([question, question_of(toy.track, target, "form")], 90.0)
-    assert told()[1]["answers"] == 19, "a document, and a page of several, are no single question"
+    assert told()[1]["answers"] == 19, "a document is another question"
     answered([question], 30.0)
     said, api = told()
     assert api == {"median": 30.0, "answers": 20}
     assert said == "30 s, the median of 20 answers of people to one question"
+    several = [question_of(toy.track, target) for _ in range(5)]
+    answered(several, *[200.0] * 21, *[4.0] * 9)
+    said, api = told()
+    assert api == {"median": 40.0, "answers": 41}, "programs are as fast on a page of several"
+    assert said == (
+        "40 s, the median of 41 answers of people to one question;"
+        " the time of a page with several is divided by their number"
+    )
+
+
+def test_a_pace_is_of_the_latest_answers_and_measured_once_a_minute(
+    toy: Toy, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However few of them count: no page walks back over all that there are."""
+    [target] = Target.objects.in_bulk(
+        targets_at(toy.corpus, [Place("mention", toy.documents["d1"].pk, (0, 4))]).values()
+    ).values()
+    question = question_of(toy.track, target)
+    answered([question], *[30.0] * 20)
+    monkeypatch.setattr(pace, "LATEST", 20)
+    assert pace.pace(toy.track) == pace.Pace(30.0, 20, False)
+    answered([question], *[0.1] * 5)
+    assert pace.pace(toy.track).answers == 20
+    cache.delete(f"pace.{toy.track.pk}")
+    assert pace.pace(toy.track) == pace.Pace(None, 15, False)
 
 
 def times(page: str) -> list[str]:
     """The times that stand beside the prediction that is opened."""
-    found = re.search(r"Answered in (.*?)\.</p>", page, re.S)
-    return found[1].replace("\xa0", " ").split(", ") if found else []
+    found = re.search(r"Answered in\s(.*?\S)\.</p>", page, re.S)
+    return " ".join(found[1].replace("\xa0", " ").split()).split(", ") if found else []
 
 
 def test_who_sees_a_judgment_sees_how_long_its_answers_took(
@@ -110,7 +137,7 @@ def test_who_sees_a_judgment_sees_how_long_its_answers_took(
     Label.objects.filter(pk=label.pk).update(question=question.pk)
     answered([question], 33.4, 14.2, 190.0)
     answered([question], 2.0, counts=False)
-    answered([question, question_of(row.track, label.target, "form")], 55.0)
+    answered([question, question_of(row.track, label.target)], 55.0)
     [one, *_] = row.predictions.filter(instance__target=label.target)
     page, api = (reverse(name, args=[row.pk]) for name in ("submission-explore", "api-predictions"))
 
@@ -129,11 +156,13 @@ def test_who_sees_a_judgment_sees_how_long_its_answers_took(
         assert not re.search(r'"(worker|handle)"', answer.content.decode())
         return times(shown.content.decode()), records[one.pk]["seconds"]
 
-    everything = (["14 s", "33 s", "3 min"], [14, 33, 190])
+    divided = "about 28 s (on a page with more questions: its time divided by their number)"
+    everything = (["14 s", "33 s", "3 min", divided], [14, 33, 190])
     assert told("Rosa") == told("Admin") == everything
     assert told("Tim") == told("") == ([], None), "another team's, while the track is open"
     lines = client_of(toy, "Rosa").get(reverse("submission-explore-csv", args=[row.pk]))
-    assert b"[14, 33, 190]" in b"".join(lines.streaming_content)
+    told_all = b"".join(lines.streaming_content)
+    assert b"[14, 33, 190]" in told_all and b"[28]" in told_all
     Label.objects.filter(pk=label.pk).update(public_at=None)
     assert pace.seconds_of([label.target_id], public=True) == {}
     close_track(freeze_track(row.track))

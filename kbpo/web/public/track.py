@@ -14,7 +14,7 @@ from django.shortcuts import render
 from django.urls import path, reverse
 from rest_framework.renderers import JSONRenderer
 
-from annotation.quality.pace import FEWEST, pace
+from annotation.quality.pace import FEWEST, LATEST, pace
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import User
 from kbpo.corpus.export import about_bytes, gzipped, mention_lines
@@ -86,6 +86,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "example": list(islice(kind.example(), EXAMPLE_LINES)),
         "took": pace(track),
         "least": FEWEST,
+        "latest": LATEST,
         "limit": limits_in_words(track),
         "rules": track.rules.splitlines(),
         "catalogue": catalogue if everything else catalogue[:SHOWN],

@@ -90,10 +90,10 @@ def describe(
     }
     took = seconds_of(answered, public=public)
     return [
-        replace(row, seconds=took[row.prediction.instance.target_id])
-        if row.source == Label.Source.CROWD and row.prediction.instance.target_id in took
-        else row
-        for row in rows
+        row
+        if row.source != Label.Source.CROWD or found is None
+        else replace(row, seconds=found.alone, about_seconds=found.about)
+        for row, found in ((row, took.get(row.prediction.instance.target_id)) for row in rows)
     ]
 
 
