@@ -21,9 +21,10 @@ from kbpo.evaluation.studies.reach import Incidence, reach, read_incidence, shar
 from kbpo.sampling.documents.draw import order_documents, settle_documents, waiting_documents
 from kbpo.sampling.documents.second_stage import second_draw, tick
 from kbpo.sampling.models import DocumentBatch, DocumentSample
-from kbpo.submissions.models import Prediction
+from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.frequency import limits
 from kbpo.tracks.kbp.columns import DISTRIBUTIONS
+from kbpo.tracks.kbp.traits import predicted_names
 from kbpo.tracks.recall import kind_with_recall
 from kbpo.web.components.log_plot import Series, draw_log_log
 from tests.conftest import Toy
@@ -212,6 +213,20 @@ def test_classes_of_frequency_are_those_of_persons_and_organisations_everywhere(
     assert limits(found.frequency, nobody) == pytest.approx(
         (np.percentile([1, 2, 3, 10, 10, 10], 50), 10)
     )
+
+
+def test_private_and_withdrawn_runs_count_in_what_is_rare_and_the_help_says_so(
+    world: World, client: Client
+) -> None:
+    world.system("few", lambda one: one.predicate.name == LIVES)
+    before = sorted(predicted_names(world.track))
+    row = world.system("all", lambda one: True)
+    shown = sorted(predicted_names(world.track))
+    assert len(shown) > len(before)
+    Submission.objects.filter(pk=row.pk).update(is_private=True, status="withdrawn")
+    assert sorted(predicted_names(world.track)) == shown
+    told = " ".join(client.get(reverse("help")).content.decode().split())
+    assert "whose sample was drawn, private and withdrawn ones too" in told
 
 
 def test_without_mentions_of_the_corpus_all_pages_mean_the_same_by_rare(world: World) -> None:
