@@ -93,7 +93,7 @@ class Evaluation(models.Model):
         if self.made_at.astimezone(UTC).date() >= clock.now().date():
             if not self.stage_end:
                 return False
-            told = told.filter(is_other=True)  # the last of its day is told of until a later one
+            told = told.filter(Q(is_other=True))  # the last of its day is told of until a later one
         return Evaluation.objects.filter(pk=self.pk, pk__in=told.values("pk")).exists()
 
     @property

@@ -107,6 +107,13 @@ def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
                 else ""
             ),
             "",
+            "## Runs without a name",
+            "",
+            "Private and withdrawn runs stand here under a number, without team, name and"
+            " description; anonymous ones under the number of the board. `disclosed` says what the"
+            " team of a run had been shown before, which follows from that team's earlier runs: it"
+            " may tell which runs are of one team.",
+            "",
             "## What is not in it",
             "",
             f"The texts: {corpus['name']}, {corpus['documents']:,} documents, licence:"

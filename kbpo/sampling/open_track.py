@@ -20,6 +20,7 @@ from kbpo.corpus.slugs import slug_of
 from kbpo.instances.record import make_public
 from kbpo.money.models import Budget, Price
 from kbpo.sampling.models import TrackKey
+from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of, kinds
 
@@ -116,12 +117,15 @@ def freeze_track(track: Track, who: User | None = None, why: str = "") -> Track:
 
 @transaction.atomic
 def close_track(track: Track, who: User | None = None, why: str = "") -> Track:
-    """The track, closed: all that was judged for it can be seen by everybody from now on. Raises
-    CannotMove.
+    """The track, closed: all that was judged for it can be seen by everybody from now on, and teams
+    are told what a release will hold of their private runs. Raises CannotMove.
     """
     now = clock.now()
     closed = _move(track, "closed", who, why, closed_at=now)
     make_public(targets_of(closed), now)
+    if closed.closed_at == now:  # and not before
+        for run in Submission.objects.with_score().filter(track=closed, is_private=True):
+            run.tell_of_release()
     return closed
 
 

@@ -32,6 +32,13 @@ TOLD = {
     "withdrawn": ("refused", "was withdrawn by an admin"),
 }
 """Ends of a run of which its team is told"""
+RELEASED = (
+    "A data release of the track will hold what the run predicts and scores, under a number and"
+    " without its name, and what your team had been shown before, which may tell which other runs"
+    " are yours: others’ numbers rest on it. If you withdraw the run before the release is made,"
+    " its scores are left out; what it predicts and what your team had been shown stays."
+)
+"""What the team of a private run is told when its track is closed"""
 DISCARD = models.Q(status__in=["refused", "expired"]) | models.Q(
     status="withdrawn", confirmed_at__isnull=True
 )
@@ -192,7 +199,11 @@ class Submission(Moving):
     scored_at = models.DateTimeField(null=True)
     withdrawn_at = models.DateTimeField(null=True)
     is_private = models.BooleanField(
-        default=False, help_text="Nowhere for others until its team publishes it"
+        default=False,
+        help_text=(
+            "Others do not see it until its team publishes it, but in a data release of the closed"
+            " track, without its name"
+        ),
     )
     is_anonymous = models.BooleanField(
         default=False, help_text="Others see neither its team, its name nor its description"
@@ -329,8 +340,15 @@ class Submission(Moving):
         said of it, and of the call, by what names.
         """
         event, became = TOLD[self.status]
+        self._tell(event, became, said, self.reason, **more)
+
+    def tell_of_release(self) -> None:
+        """Nothing; the team of a private run is told that a release will hold it."""
+        self._tell("scored", "is private, and its track is closed", RELEASED)
+
+    def _tell(self, event: str, became: str, *said: str, **more: Any) -> None:
         text = f"{self.own_name} on {self.track.name} {became}."
-        lines = [text, said, self.reason, f"{settings.SITE_URL}/submissions/{self.pk}/"]
+        lines = [text, *said, f"{settings.SITE_URL}/submissions/{self.pk}/"]
         tell(
             self.team.members.all(),
             event,

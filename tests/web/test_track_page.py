@@ -171,7 +171,7 @@ def test_rows_tell_when_it_is_scored_and_who_sees_it_and_keys_lead_on(
     as_user: AsUser, client: Client, toy: Toy
 ) -> None:
     told = page(client)
-    assert "there is no board yet" in told and "private until you publish it" in told
+    assert "there is no board yet" in told and "but for a data release of the closed track" in told
     assert 'data-key="s"' not in told, "a stranger submits nothing"
     address = re.escape(reverse("track-zip", args=["toy"]))
     assert re.search(rf'href="{address}"[^>]* data-key="d"', told)

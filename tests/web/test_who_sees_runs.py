@@ -1,5 +1,5 @@
-"""Who sees a run: private ones are nowhere for others, anonymous ones have a number for a name, and
-both take part in every estimate.
+"""Who sees a run: private ones their team alone, but for a release of the closed track, anonymous
+ones have a number for a name, and both take part in every estimate.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import get_resolver, reverse
 
 from kbpo import clock
-from kbpo.accounts.models import Audit, Token
+from kbpo.accounts.models import Audit, Delivery, Token, Webhook
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate, state_of
 from kbpo.sampling.open_track import close_track, freeze_track
@@ -177,6 +177,26 @@ def test_a_team_compares_its_private_runs_and_nobody_else_does(toy: Toy, as_user
         assert outsider.get(page, two).status_code == outsider.get(api, two).status_code == 404
         assert a.name not in outsider.get(page).content.decode()
     assert not {a.pk, b.pk} & {one.pk for one in as_user("Tim").get(page).context["board"]}
+
+
+def test_a_team_is_told_that_the_release_of_a_closed_track_will_hold_its_private_runs(
+    toy: Toy, secret: Submission
+) -> None:
+    secret.is_private = True
+    secret.save()
+    track, hook = (
+        freeze_track(toy.track),
+        Webhook.objects.create(
+            user=toy.users["Rosa"], url="https://hooks.example.org/", secret="s"
+        ),
+    )
+    for _ in range(2):  # once, however often it is said
+        track = close_track(track)
+    told = Delivery.objects.filter(event="scored")
+    assert {row.user for row in told} == set(secret.team.members.all())
+    [call] = told.filter(hook=hook)
+    assert call.body["submission"]["id"] == secret.pk
+    assert "without its name" in call.body["text"] and "withdraw" in call.body["text"]
 
 
 def test_a_team_publishes_once_and_links_only_pages(

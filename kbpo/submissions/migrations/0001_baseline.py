@@ -61,7 +61,7 @@ class Migration(migrations.Migration):
                 ('sampled_at', models.DateTimeField(null=True)),
                 ('scored_at', models.DateTimeField(null=True)),
                 ('withdrawn_at', models.DateTimeField(null=True)),
-                ('is_private', models.BooleanField(default=False, help_text='Nowhere for others until its team publishes it')),
+                ('is_private', models.BooleanField(default=False, help_text='Others do not see it until its team publishes it, but in a data release of the closed track, without its name')),
                 ('is_anonymous', models.BooleanField(default=False, help_text='Others see neither its team, its name nor its description')),
                 ('paper_url', models.URLField(blank=True, max_length=300)),
                 ('code_url', models.URLField(blank=True, max_length=300)),

@@ -66,12 +66,18 @@ class AboutForm(Said):
         required=False,
         source="is_private",
         help_text=(
-            "Neither it nor its scores are shown to others until it is false; without a name it is"
-            " part of a data release of the closed track"
+            "Neither it nor its scores are shown to others until it is false, but in a data release"
+            " of the closed track, without its name; what its team had been shown before is there,"
+            " too, which may tell which other runs are its team's"
         ),
     )
     anonymous = serializers.BooleanField(
-        required=False, source="is_anonymous", help_text="Others see a number in place of names"
+        required=False,
+        source="is_anonymous",
+        help_text=(
+            "Others see a number in place of names; what its team had been shown before is in a"
+            " data release of the closed track, which may tell which other runs are its team's"
+        ),
     )
 
 

@@ -167,7 +167,10 @@ def _of_planned(submission: Submission, sample: Extent) -> str:
 def _where(submission: Submission) -> str:
     """Who sees the score."""
     if submission.is_private:
-        return "private: your team alone sees it until you publish it"
+        return (
+            "private: shown to nobody else until you publish it, but for a data release of the"
+            " closed track, which holds it without its name"
+        )
     return "on the board" if submission.is_on_board else "enters the board by itself"
 
 

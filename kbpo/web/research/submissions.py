@@ -580,15 +580,20 @@ class RunForm(forms.Form):
             "Not on the board, in no comparison, rank or badge: others see neither it nor its"
             " scores. It is judged like any other, and counts in what the whole track spent and"
             " what of its texts is judged. A data release of"
-            " the closed track holds what it predicts and scores, without team, name and"
-            " description, since others’ numbers rest on its draws. Without the tick it is"
+            " the closed track holds what it predicts and scores, since others’ numbers rest on its"
+            " draws. Team, name and description are left out; but what your team had been shown"
+            " before is there, which may tell which other runs are yours. Without the tick it is"
             " published, and that stays."
         ),
     )
     is_anonymous = forms.BooleanField(
         required=False,
         label="Anonymous",
-        help_text="Others see a number in place of your team, its name, description and links.",
+        help_text=(
+            "Others see a number in place of your team, its name, description and links. A data"
+            " release of the closed track has what your team had been shown before, which may tell"
+            " which other runs are yours."
+        ),
     )
     role = forms.ChoiceField(
         choices=Submission.Role.choices,
