@@ -202,6 +202,12 @@ def test_a_private_run_is_part_of_a_release_without_its_name(toy: Toy, tmp_path:
     for file in release.path.iterdir():
         for secret in (row.name, "told to nobody", str(row.team.name)):
             assert secret.encode() not in file.read_bytes(), f"{secret} in {file.name}"
+    assert "may tell which runs are of one team" in (release.path / "datasheet.md").read_text()
+    withdraw(row)
+    write_release(toy.track, tmp_path / "later")
+    later = Release(tmp_path / "later")
+    assert row.pk in {one["system"] for _, one in later.lines("predictions")}
+    assert row.pk not in {one["system"] for _, one in later.lines("estimates")}, "what it was told"
 
 
 def _another_value(row: dict[str, Any]) -> bool:
