@@ -27,7 +27,6 @@ USER kbpo
 ENV KBPO_LOCAL=false KBPO_VAR=/var/lib/kbpo
 VOLUME /var/lib/kbpo
 EXPOSE 8000
-# A connection that is kept would be read to the end of a body that was refused, however slowly that comes.
 # The log of requests has paths and no queries: a marketplace puts its workers' ids and our proofs there.
-CMD ["gunicorn", "kbpo.wsgi", "--bind=0.0.0.0:8000", "--keep-alive=0", "--workers=3", "--threads=4", "--worker-tmp-dir=/dev/shm", "--timeout=120", "--access-logfile=-", \
+CMD ["gunicorn", "kbpo.wsgi", "--bind=0.0.0.0:8000", "--config=python:kbpo.serving", "--workers=3", "--threads=4", "--worker-tmp-dir=/dev/shm", "--timeout=120", "--access-logfile=-", \
      "--access-logformat=%(h)s %(t)s \"%(m)s %(U)s %(H)s\" %(s)s %(b)s %(M)s"]

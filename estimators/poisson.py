@@ -326,7 +326,7 @@ def multipliers_together(
 def _planned(size: FloatArray, pi: FloatArray) -> float:
     """Return ``Σ s² (1/π − 1)`` over the targets with s > 0."""
     matters = size > 0
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         return float(np.sum(size[matters] ** 2 * (1 / pi[matters] - 1)))
 
 

@@ -181,7 +181,8 @@ def recall_floored(recall: Estimate, theta: Estimate, n_effective: float) -> Est
     """Recall θ ν with a floor under the variance of θ, and of ν, which is a mean over judged true
     facts that is worth so many; none where these are too few.
     """
-    nu = replace(recall, value=np.asarray(recall.value) / float(theta.value))
+    with np.errstate(invalid="ignore"):  # of a θ of nothing there is none
+        nu = replace(recall, value=np.asarray(recall.value) / float(theta.value))
     with_floor = floored(nu, np.full(np.shape(nu.value), n_effective))
     of_nu = np.asarray(with_floor.anticipated)
     of_theta = float(np.maximum(theta.variance, theta.anticipated))

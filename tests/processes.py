@@ -128,8 +128,8 @@ class Service:
                 "--preload",  # two processes, and what they import is imported once
                 "-b",
                 f"127.0.0.1:{self.port}",
-                "--keep-alive",
-                "0",
+                "--config",
+                "python:kbpo.serving",
                 "--workers",
                 "2",
                 "--threads",

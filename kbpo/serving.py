@@ -1,0 +1,43 @@
+"""How gunicorn serves the site: `gunicorn --config python:kbpo.serving kbpo.wsgi`."""
+
+from __future__ import annotations
+
+import socket
+import time
+from contextlib import suppress
+from typing import Any
+
+keepalive = 0
+"""Seconds that a connection is kept for another request: it ends with its answer. One that is kept
+is read to the end of a body that was refused, by a thread, however slowly that comes; a proxy keeps
+the connections of browsers.
+"""
+LINGERS = 0.5
+"""Seconds, at the most, for which what is left of a refused body is read: who sends quickly is
+still there for the answer
+"""
+
+
+def post_request(_worker: Any, request: Any, environ: dict[str, Any], _answer: Any) -> None:
+    """Nothing; nothing more is read of what a browser sends. Else the one thread of the process
+    that accepts connections would wait for up to two seconds until the browser closes its own end.
+    """
+    connection: socket.socket = environ["gunicorn.socket"]
+    with suppress(TimeoutError):
+        _read(connection, _unread(request), time.monotonic() + LINGERS)
+    with suppress(OSError):  # it has gone
+        connection.shutdown(socket.SHUT_RD)
+
+
+def _unread(request: Any) -> int:
+    """How many bytes of a body are still to come, if that is known; 0 if not."""
+    left = getattr(request.body.reader, "length", 0)
+    return left - len(request.unreader.buf.getvalue()) if left else 0
+
+
+def _read(connection: socket.socket, size: int, until: float) -> None:
+    while size > 0 and (patience := until - time.monotonic()) > 0:
+        connection.settimeout(patience)
+        if not (some := connection.recv(65536)):
+            return
+        size -= len(some)
