@@ -10,6 +10,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -105,7 +106,8 @@ def folded(name: str) -> str:
 def called_so(name: str) -> Callable[[str], bool]:
     """Whether the words of a name stand in a text, one after the other."""
     sought = re.compile(rf"(?<!\w){re.escape(folded(name))}(?!\w)")
-    return lambda text: sought.search(folded(text)) is not None
+    # Kept, for mentions are called alike.
+    return cache(lambda text: sought.search(folded(text)) is not None)
 
 
 class TrackWithRecall(Track):

@@ -303,8 +303,7 @@ def about(
     predictions = []
     for pk, document, *ends in predicted:
         text = by_document[document]
-        spans = set(zip(ends[::2], ends[1::2], strict=True))
-        if any(called(text[begin:end]) for begin, end in spans):
+        if any(called(text[begin:end]) for begin, end in zip(ends[::2], ends[1::2], strict=True)):
             predictions.append(pk)
     return predictions, len(texts) <= most
 
