@@ -50,8 +50,8 @@ CONSEQUENCES = {
     ),
     "close": (
         "Everything that people judged for it becomes public: each judgment, its sample and its"
-        " seeds. It takes nothing any more. This cannot be undone. Teams with private runs that are"
-        " scored are told that a release will hold these without their names."
+        " seeds. It takes nothing any more, which cannot be undone. Teams with private runs that"
+        " are scored are told that a release will hold these without their names."
     ),
 }
 MONEY = ("budget", "day", "submission", "team", "reward", "extra", "seconds")
