@@ -35,7 +35,6 @@ from typing import Any, NamedTuple
 import coverage_redocred as shared
 import numpy as np
 import redocred
-from our_rule import anew
 from redocred import KINDS, Pool
 from scipy import sparse
 from scipy.stats import norm
@@ -43,7 +42,7 @@ from scipy.stats import norm
 from estimators import crossfit, horvitz_thompson, model
 from estimators.design import Design
 from estimators.features import Features
-from estimators.poisson import alone, multiplier, next_goal, planned_variance, water_fill
+from estimators.poisson import alone, anew, multiplier, next_goal, planned_variance, water_fill
 from kbpo.sampling import guess as guesses
 from kbpo.sampling.designs.base import CLOSE
 from kbpo.sampling.designs.poisson import CHECK, FIRST, STAGES

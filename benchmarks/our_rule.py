@@ -5,7 +5,6 @@ that the model expects will do.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import brentq
 
 from benchmarks.arrivals import LEVEL, TARGET, Arrival, Path, World
 from estimators import horvitz_thompson, model, poisson
@@ -204,25 +203,9 @@ def ask_anew(
     others[run.names] = (before if asked is None else asked)[run.names] > 0
     v = np.broadcast_to(doubt(board, run), run.p.shape)
     size = np.sqrt(np.bincount(run.names, weights=run.p**2 * v, minlength=before.size))
-    board.pi = np.maximum(board.pi, anew(board.pi, before, np.where(others, size, 0.0), least))
-
-
-def anew(pi: np.ndarray, before: np.ndarray, size: np.ndarray, least: float) -> np.ndarray:
-    """Return thresholds λ × size, at most 1, with which `least` are asked anew (expected) where
-    size > 0, beside what `pi` has raised since `before`; 0 where nothing more is needed.
-    """
-    others = size > 0
-
-    def own(multiplier: float) -> np.ndarray:
-        return np.minimum(1.0, multiplier * size)
-
-    def missing(multiplier: float) -> float:
-        return least - float((np.maximum(pi, own(multiplier)) - before)[others].sum())
-
-    if not others.any() or missing(0.0) <= 0:
-        return np.zeros(pi.size)
-    most = 1 / float(size[others].min())
-    return own(most if missing(most) >= 0 else brentq(missing, 0.0, most))
+    board.pi = np.maximum(
+        board.pi, poisson.anew(board.pi, before, np.where(others, size, 0.0), least)
+    )
 
 
 def arrival(board: Board, run: Run) -> Arrival:

@@ -100,11 +100,11 @@ def seconds_of(targets: Collection[int], *, public: bool) -> dict[int, Took]:
     """Target -> how long the answers took that its labels are made of; those of its public labels
     alone if asked.
     """
-    found: dict[int, Took] = {}
+    took_of: dict[int, Took] = {}
     if targets:
         for target, seconds, is_part in fetch(
             EACH.format(public=PUBLIC if public else ""), [list(targets)]
         ):
-            took = found.setdefault(target, Took())
+            took = took_of.setdefault(target, Took())
             (took.about if is_part else took.alone).append(seconds)
-    return found
+    return took_of

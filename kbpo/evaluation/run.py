@@ -558,7 +558,7 @@ def _move_on(submission: Submission, realised: Realised | None, ranked: bool) ->
     """To the board; or to its next stage."""
     design = design_of(submission.track)
     why = design.enough(submission, realised)
-    if not why and ranked and not design.doubts(submission):
+    if not why and ranked and not design.ask_once_more(submission):
         why = "ranked"
     if not why:
         submission.move("confirmed")

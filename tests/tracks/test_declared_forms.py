@@ -39,6 +39,7 @@ from kbpo.tracks.content.judgments import CannotImport, text_kind
 from kbpo.tracks.generation.declared import CannotDeclare, declare
 from kbpo.tracks.generation.load import load_inputs
 from kbpo.tracks.generation.models import DeclaredForm
+from kbpo.tracks.models import Track
 from kbpo.tracks.registry import class_of, kind_of
 from kbpo.web.desk.forms import EXAMPLE
 from rehearsal.browser import Browser, Page
@@ -288,14 +289,20 @@ def test_pairs_that_come_later_cannot_be_drawn_by_the_design_of_the_publication(
         declare(BETTER)
 
 
-@pytest.mark.django_db
-def test_with_references_the_first_system_waits_for_nobody(tmp_path: Path) -> None:
+def pairs_with_references(tmp_path: Path) -> tuple[Track, Team, User]:
+    """An open track on which texts are compared, also with references, and a team with a member."""
     declare(BETTER)
     corpus = corpus_of(tmp_path, references=["A fair text."])
     track = open_track(create_track(corpus, "Pairs", kind="form-better"))
     user = User.objects.create_user("rosa", is_researcher=True)
     team = Team.objects.create(name="Rosa", slug="rosa")
     team.members.add(user)
+    return track, team, user
+
+
+@pytest.mark.django_db
+def test_with_references_the_first_system_waits_for_nobody(tmp_path: Path) -> None:
+    track, team, user = pairs_with_references(tmp_path)
     lines = io.BytesIO("\n".join(outputs("good")).encode())
     row = receive(track, team, user, lines, name="Good", file_name="good.jsonl")
     call_command("tick", "--until-idle", verbosity=0)
@@ -311,12 +318,7 @@ def test_with_references_the_first_system_waits_for_nobody(tmp_path: Path) -> No
 @pytest.mark.django_db
 def test_a_run_counts_the_pairs_that_another_one_brings(tmp_path: Path) -> None:
     """Its explorer listed 26 of 14 pairs."""
-    declare(BETTER)
-    corpus = corpus_of(tmp_path, references=["A fair text."])
-    track = open_track(create_track(corpus, "Pairs", kind="form-better"))
-    user = User.objects.create_user("rosa", is_researcher=True)
-    team = Team.objects.create(name="Rosa", slug="rosa")
-    team.members.add(user)
+    track, team, user = pairs_with_references(tmp_path)
     rows = []
     for word in ("good", "bad"):
         lines = io.BytesIO("\n".join(outputs(word)).encode())

@@ -125,7 +125,7 @@ def test_of_a_section_is_told_what_its_page_says_and_where_it_goes_on() -> None:
     assert "make a token on your account page . It is shown once" in tokens.text
 
     def says(text: str, words: str) -> str:
-        return Section("help", "x", "Heading", text).around(words)["says"]
+        return Section("help", "x", "Heading", text).around(words)["excerpt"]
 
     assert says("Alone", "heading") == "Alone" and says("a" * 500, "a") == "a" * 180 + " …"
     assert says("The last word ends.", "last") == "The last word ends."

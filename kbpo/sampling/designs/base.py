@@ -116,9 +116,10 @@ class Design(ABC):
         the guaranteed number came to; None before there are any.
         """
 
-    def doubts(self, submission: Submission) -> bool:
-        """Whether a submission whose rank is decided is asked about once more: what is judged of it
-        leaves open whether it was made from others' answers. Its next stage settles that alone.
+    def ask_once_more(self, submission: Submission) -> bool:
+        """Whether one more stage is due although a submission's rank is decided: what is judged of
+        it leaves open whether it was made from others' answers. It is kept that the stage settles
+        that alone.
         """
         return False
 

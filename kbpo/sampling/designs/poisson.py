@@ -126,7 +126,7 @@ class Poisson(Design):
         why = self._ended(submission)
         return "target" if why and reached else why
 
-    def doubts(self, submission: Submission) -> bool:
+    def ask_once_more(self, submission: Submission) -> bool:
         last = last_batch(submission)
         if last is None or not _is_doubtful(submission):
             return False

@@ -9,10 +9,9 @@ from functools import cached_property
 
 import numpy as np
 from django.db.models import Q
-from scipy.optimize import brentq
 
 from estimators.model import expected_error
-from estimators.poisson import multiplier, next_goal, planned_variance, water_fill
+from estimators.poisson import anew, multiplier, next_goal, planned_variance, water_fill
 from kbpo.corpus.fetch import fetch
 from kbpo.inclusion.annotated import annotated
 from kbpo.inclusion.disclosure import decided
@@ -150,22 +149,9 @@ class State:
 
         Nothing where none of these answers says anything of what the submission predicts.
         """
-        others, size, nothing = self._known_to_others, self.size, np.zeros(pi.size)
-        if not others.any():
-            return pi, nothing
-
-        def own(multiplier: float) -> Floats:
-            return np.where(others, np.minimum(1.0, multiplier * size), 0.0)
-
-        def missing(multiplier: float) -> float:
-            raised = np.maximum(pi, own(multiplier))
-            return least - float((raised - self.old)[others].sum())
-
-        if missing(0.0) <= 0:
-            return pi, nothing
-        most = 1 / float(size[others].min())
-        multiplier = most if missing(most) >= 0 else float(brentq(missing, 0.0, most))
-        return np.maximum(pi, own(multiplier)), own(multiplier)
+        size = np.where(self._known_to_others, self.size, 0.0)
+        own = anew(pi, self.old, size, least)
+        return np.maximum(pi, own), own
 
     @cached_property
     def _known_to_others(self) -> Bools:

@@ -63,11 +63,13 @@ def show(request: HttpRequest) -> HttpResponse:
 def _found(request: HttpRequest, words: list[str]) -> dict[str, Any]:
     """What has the first of these words, by what it is, and tracks whose texts may have them."""
     asked, tracks = " ".join(words[:MOST_WORDS]), _public_tracks(request)
-    searchable = (one for one in tracks if one.corpus.n_documents and may_read(request, one))
+    searchable = (
+        track for track in tracks if track.corpus.n_documents and may_read(request, track)
+    )
     return {
         "tracks": tracks.filter(_has(asked, "name", "slug", "description"))[:MOST],
         "runs": _runs(request, asked),
-        "sections": [one.around(asked) for one in _sections(asked)],
+        "sections": [section.around(asked) for section in _sections(asked)],
         "readable": list(islice(searchable, MOST)),
         "most_words": MOST_WORDS if len(words) > MOST_WORDS else None,
     }
@@ -130,8 +132,8 @@ def _runs(request: HttpRequest, words: str) -> list[dict[str, Any]]:
 
 def _sections(words: str) -> list[Section]:
     """Sections with these words, those first whose heading has them."""
-    found = [one for one in sections() if one.has(words)]
-    return sorted(found, key=lambda one: not _all_in(words, one.heading))[:MOST]
+    with_words = [section for section in sections() if section.has(words)]
+    return sorted(with_words, key=lambda section: not _all_in(words, section.heading))[:MOST]
 
 
 def _all_in(words: str, text: str) -> bool:
@@ -153,17 +155,18 @@ class Section:
 
     def around(self, words: str) -> dict[str, str]:
         """Where it is, and what it says around the first of the words that its text has."""
-        found = re.search("|".join(map(re.escape, words.split())), self.text, re.I)
-        begin = found.start() - BEFORE if found else 0
+        match = re.search("|".join(map(re.escape, words.split())), self.text, re.I)
+        begin = match.start() - BEFORE if match else 0
         begin = self.text.find(" ", begin) + 1 if begin > 0 else 0
         end = begin + BEFORE + AFTER
-        said, more = self.text[begin:end], self.text[end:]
-        said = f"{said.rpartition(' ')[0] or said} …" if more else said
+        excerpt = self.text[begin:end]
+        if end < len(self.text):
+            excerpt = f"{excerpt.rpartition(' ')[0] or excerpt} …"
         return {
             "url": f"{reverse(self.page)}#{self.anchor}",
             "page": PAGES[self.page],
             "heading": self.heading,
-            "says": f"{'… ' if begin else ''}{said}",
+            "excerpt": f"{'… ' if begin else ''}{excerpt}",
         }
 
 
@@ -172,13 +175,13 @@ def sections() -> tuple[Section, ...]:
     """Every section of the pages to read, from their templates: what is filled in later is not
     among its words.
     """
-    found = []
+    parts_of_pages = []
     for page in PAGES:
         source = get_template(f"prose/{page}.html").template.source  # type: ignore[attr-defined]
         _, *parts = HEADING.split(_fixed(source))
         for anchor, heading, text in zip(*[iter(parts)] * 3, strict=True):
-            found.append(Section(page, anchor, _plain(heading), _plain(text)))
-    return tuple(found)
+            parts_of_pages.append(Section(page, anchor, _plain(heading), _plain(text)))
+    return tuple(parts_of_pages)
 
 
 def _fixed(source: str) -> str:
