@@ -122,7 +122,7 @@ def test_of_a_section_is_told_what_its_page_says_and_where_it_goes_on() -> None:
         assert "on your account page on your account page" not in one.text
         assert "Takes" not in one.text, "a list that is filled in later"
     (tokens,) = [one for one in sections() if one.anchor == "tokens"]
-    assert "make a token on your account page . It is shown once" in tokens.text
+    assert "make a token on your account page. It is shown once" in tokens.text
 
     def says(text: str, words: str) -> str:
         return Section("help", "x", "Heading", text).around(words)["excerpt"]

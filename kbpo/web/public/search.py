@@ -191,7 +191,8 @@ def _fixed(source: str) -> str:
 
 
 def _plain(source: str) -> str:
-    return " ".join(unescape(MARKUP.sub(" ", source)).split())
+    text = " ".join(unescape(MARKUP.sub(" ", source)).split())
+    return re.sub(r" (?=[,.;:)])", "", text)  # a tag may end there
 
 
 urlpatterns = [path("search/", show, name="search")]
