@@ -15,7 +15,7 @@ from django.db.models import F, QuerySet
 from annotation.budget.promises import committed
 from annotation.models import ANSWERED, HIT, Assignment, Question, Response
 from annotation.platforms.registry import local_names
-from annotation.questions.limits import MOST_ANSWERS, MOST_IF_UNSURE
+from annotation.questions.limits import MOST_ANSWERS, MOST_IF_UNSURE, promised
 from kbpo import clock
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import balance
@@ -109,7 +109,7 @@ def _promised(question: Question, left: int, n_answers: int, *, least: int = 0) 
         or left >= MOST_IF_UNSURE
     ):
         return 0
-    lacks = max(least, question.track.workers_per_question - left)
+    lacks = max(least, promised(question) - left)
     return max(0, min(lacks, MOST_ANSWERS - n_answers))
 
 

@@ -21,7 +21,7 @@ from django.db import transaction
 from annotation.budget.halts import halted_hits
 from annotation.hits.held import ASSIGNMENT
 from annotation.hits.stake import has_stake, stake
-from annotation.interfaces.registry import interface_of, names
+from annotation.interfaces.registry import interface_of, names, reading
 from annotation.models import COUNTED, HIT, Assignment, Halt, Question, Worker
 from annotation.platforms.registry import local_names
 from annotation.quality.gold import gold_instead
@@ -88,6 +88,21 @@ NOT_STOPPED = """
                 WHERE sq.hit_id = h.id AND p.payer_kind = s.payer_kind
                     AND p.payer_number = s.payer_number)))
 """
+NOT_READ = """
+      AND NOT EXISTS (
+          SELECT 1 FROM annotation_hit_questions aq
+          JOIN annotation_question alone ON alone.id = aq.question_id
+              AND alone.payer_kind = 'documents'
+          JOIN instances_target t ON t.id = alone.target_id AND t.kind <> 'document'
+          JOIN instances_target d ON d.document_id = t.document_id AND d.kind = 'document'
+          JOIN annotation_question whole ON whole.target_id = d.id
+          JOIN annotation_hit_questions wq ON wq.question_id = whole.id
+          JOIN annotation_assignment reads ON reads.hit_id = wq.hit_id
+          WHERE aq.hit_id = h.id AND reads.worker_id + 0 = %(worker)s
+              AND reads.status <> 'returned'
+          OFFSET 0)
+"""
+"""What a document's readers were divided about is for somebody else."""
 OF_TRACKS = "AND h.track_id = ANY(%(tracks)s)"
 NOT_OF_TEAMS = "AND NOT EXISTS ({stake} OFFSET 0)"
 """Asked only of whom it concerns: to plan these conditions takes longer than all the
@@ -255,7 +270,8 @@ def _asked(sql: str, conditions: str, how: str = "") -> Prepared:
 def _conditions(standing: WorkerStanding) -> str:
     """Return what else holds of the HITs that a worker may be offered."""
     return (
-        (NOT_STOPPED if standing.stopped else "")
+        (NOT_READ if set(standing.taught) & set(reading()) else "")
+        + (NOT_STOPPED if standing.stopped else "")
         + (OF_TRACKS if standing.tracks is not None else "")
         + (NOT_OF_TEAMS.format(stake=stake()) if standing.teams is not None else "")
     )

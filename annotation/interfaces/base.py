@@ -236,6 +236,10 @@ class Interface(ABC):
         """
         return {}
 
+    def joins_readers(self, payload: Mapping[str, Any]) -> bool:
+        """Whether a question asks alone what readers of a whole document were divided about."""
+        return False
+
     def is_divided(self, said: Sequence[Said]) -> bool:
         """Whether people are divided about one of these other things, by all that was said of it in
         answer to whatever question.

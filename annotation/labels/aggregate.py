@@ -48,19 +48,21 @@ def counting(questions: Iterable[Question]) -> dict[int, list[Response]]:
 
 
 def tied_besides(found: Mapping[Question, Sequence[AggregatedLabel]]) -> set[Question]:
-    """The questions after which people are divided about something that they settle besides their
-    target, all answers to all questions about it taken together.
+    """The questions after which people are divided about something that they settle besides what
+    is asked yes or no, all answers to all questions about it and its readers' taken together.
     """
     besides = [
         (question, label)
         for question, labels in found.items()
         for label in labels
-        if label.source == Label.Source.CROWD and label.target_id != question.target_id
+        if label.source == Label.Source.CROWD
+        and label.target_id in interface_of(question.interface).besides(question.payload)
     ]
     earlier_of: dict[int, list[Label]] = defaultdict(list)
     targets = {label.target_id for _, label in besides}
-    labels_of_crowd = Label.objects.filter(target__in=targets, source=Label.Source.CROWD)
-    for earlier in labels_of_crowd.order_by("created_at", "pk"):
+    sources = [Label.Source.CROWD, Label.Source.DOCUMENT]
+    labels_of_people = Label.objects.filter(target__in=targets, source__in=sources)
+    for earlier in labels_of_people.order_by("created_at", "pk"):
         earlier_of[earlier.target_id].append(earlier)
     tied = set()
     for question, label in besides:

@@ -20,6 +20,7 @@ from annotation.labels.aggregate import Aggregates, aggregated, counting, to_rec
 from annotation.labels.revise import MODEL, refit
 from annotation.models import ANSWERABLE, Policy, Question, Response
 from annotation.quality.signals import compare_with_majority_again
+from annotation.questions.limits import promised
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.instances.record import NewLabel, record
@@ -128,7 +129,7 @@ def short_of_promise(
     short = []
     for question in questions:
         answers = {response.assignment_id for response in left.get(question.pk, ())}
-        if question.pk in missed and len(answers) < question.track.workers_per_question:
+        if question.pk in missed and len(answers) < promised(question):
             short.append(question)
     return short
 
@@ -143,7 +144,7 @@ def _undone(questions: Sequence[Question], modelled: Collection[int]) -> int:
     enough = []
     for question in _enough(open_ones, left, modelled):
         answers = {response.assignment_id for response in left[question.pk]}
-        if len(answers) >= min(question.answers_wanted, question.track.workers_per_question):
+        if len(answers) >= min(question.answers_wanted, promised(question)):
             enough.append(question)
     given_up = [question for question in questions if question.status == "unanswered"]
     return take_back(enough) + use_again(given_up)

@@ -27,7 +27,7 @@ from annotation.interfaces.shared.majority import holding
 from annotation.labels.votes import Votes, votes, votes_on
 from annotation.models import Assignment, Policy, Question, Worker
 from annotation.platforms.registry import local_names
-from annotation.questions.limits import MOST_IF_UNSURE
+from annotation.questions.limits import joins_readers, most_asked
 from annotation.questions.order import round_up
 from estimators.agreement import dawid_skene
 from kbpo import clock
@@ -286,7 +286,7 @@ def ask_one_more(
     money reaches. The caller holds the question's lock, and keeps for each payer what is `free` of
     its money: that is counted once in a transaction. Raises LockHeld.
     """
-    if question.answers_wanted >= MOST_IF_UNSURE:
+    if question.answers_wanted >= most_asked(question):
         return False
     model = models.get(question.interface)
     unsure = _is_unsure(question, model) if model else False
@@ -311,7 +311,11 @@ def somebody_else(question: Question) -> bool:
     """
     if question.track.platform not in local_names():
         return True
-    met = Assignment.objects.filter(hit__questions=question).values("worker")
+    asked = Question.objects.filter(pk=question.pk)
+    if joins_readers(question):
+        whole = {"target__document": question.target.document_id, "target__kind": "document"}
+        asked |= Question.objects.filter(**whole)
+    met = Assignment.objects.filter(hit__questions__in=asked).values("worker")
     here = Worker.objects.filter(platform__in=local_names(), excluded_at=None)
     return here.filter(last_seen_at__gt=clock.now() - LATELY).exclude(pk__in=met).exists()
 

@@ -11,10 +11,11 @@ from datetime import datetime
 from decimal import Decimal
 
 from annotation.interfaces.registry import reading
-from annotation.models import DocumentOrder, OrderedDocument, Question
+from annotation.models import UNSETTLED, DocumentOrder, OrderedDocument, Question
 from annotation.questions.order import missing
 from annotation.questions.read_documents import DEAD
 from kbpo.instances.models import Label
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import NOTHING, ZERO, Balance, balances
 from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.models import Track
@@ -36,6 +37,8 @@ class OrderState:
     money: Balance
     missing: Decimal
     reason: str
+    divided: int
+    """Questions of one person more about what its readers were divided about, to be answered"""
 
 
 def document_orders(track: Track) -> list[OrderState]:
@@ -46,7 +49,16 @@ def document_orders(track: Track) -> list[OrderState]:
         samples[one.order_id].append(one.sample)
     questions, money = _questions(track), balances([row.purpose for row in rows])
     asked = [one for of_document in questions.values() for one in of_document]
-    flagged, waiting = _flagged(asked), {one.payer for one in asked if one.status == "waiting"}
+    flagged = _flagged(asked)
+    payers = [row.purpose for row in rows if row.closed_at is None]
+    beside = Question.objects.filter(
+        payer_kind="documents", payer_number__in=[payer.number for payer in payers]
+    )
+    beside = beside.exclude(interface__in=reading()).filter(status__in=UNSETTLED).defer("payload")
+    divided: dict[Purpose, list[Question]] = {}
+    for question in beside:
+        divided.setdefault(question.payer, []).append(question)
+    waiting = {question.payer for question in [*asked, *beside] if question.status == "waiting"}
     return [
         _state(
             row,
@@ -55,6 +67,7 @@ def document_orders(track: Track) -> list[OrderState]:
             flagged,
             money.get(row.purpose, NOTHING),
             missing(row) if row.purpose in waiting else ZERO,
+            divided.get(row.purpose, []),
         )
         for row in rows
     ]
@@ -80,17 +93,14 @@ def _state(
     flagged: set[int],
     money: Balance,
     lacks: Decimal,
+    divided: Sequence[Question],
 ) -> OrderState:
     counts: Counter[str] = Counter()
     for sample in samples:
         asked = questions.get(sample.document_id, [])
         counts["read" if sample.settled_at else _stage(asked, flagged)] += 1
-    waiting = [
-        one.reason
-        for sample in samples
-        for one in questions.get(sample.document_id, ())
-        if one.reason
-    ]
+    of_documents = [one for sample in samples for one in questions.get(sample.document_id, ())]
+    waiting = [one.reason for one in [*of_documents, *divided] if one.reason]
     return OrderState(
         order.pk,
         order.documents,
@@ -101,6 +111,7 @@ def _state(
         money,
         lacks,
         waiting[0] if waiting else "",
+        len(divided),
     )
 
 

@@ -1,5 +1,6 @@
 """Step 5a: ordered documents are asked about whole: their mentions, then the relations between
-those; then they count.
+those; then they count. What readers were divided about goes to one person more by itself, who was
+none of them; no document waits for that, but its order does.
 
 Where a document is follows from its questions and its sample alone, so that this step may be killed
 anywhere and does each thing once.
@@ -8,6 +9,7 @@ anywhere and does each thing once.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from decimal import Decimal
 
 from django.db import connection, transaction
@@ -16,6 +18,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from annotation.budget.promises import committed, one_publisher
 from annotation.interfaces.registry import interface_of, reading
 from annotation.models import UNSETTLED, DocumentOrder, OrderedDocument, Question
+from annotation.questions.ask import new_questions
 from annotation.questions.order import price_of, reward_of
 from kbpo import clock
 from kbpo.instances.models import Label
@@ -83,6 +86,7 @@ def _move(pk: int) -> int:
         return 0
     relations = question_of(sample, RELATION)
     if relations is None:
+        _ask_divided(row, kind.divided_questions(sample.document, mentions.pk))
         draft = kind.relations_question(sample.document, mentions.pk)
         return _ask(row, draft) if draft is not None else _settle(sample, mentions)
     return _settle(sample, relations) if was_read(relations) else 0
@@ -123,8 +127,6 @@ def _ask(row: OrderedDocument, draft: QuestionDraft | None) -> int:
     order, first = row.order, interface.reads == NAME
     units = interface.size(draft.payload)
     each: Decimal = order.per_token if first else order.per_pair
-    size = row.sample.batch.size if row.sample.batch else 1
-    place = min(1.0, row.sample.position / max(1, size))  # a batch goes out in its random order
     Question.objects.create(
         status="waiting",
         track=order.track,
@@ -132,9 +134,7 @@ def _ask(row: OrderedDocument, draft: QuestionDraft | None) -> int:
         interface=draft.interface,
         payload=draft.payload,
         **order.purpose.at("payer"),
-        order=place
-        if first
-        else place - 2,  # what is begun is finished before anything else is begun
+        order=_place(row) if first else _place(row, begun=True),
         answers_wanted=order.workers,
         price=price_of(units, each, order.fee_rate),
         reward=reward_of(units, each),
@@ -142,6 +142,22 @@ def _ask(row: OrderedDocument, draft: QuestionDraft | None) -> int:
     )
     nudge("publish")
     return 1
+
+
+def _ask_divided(row: OrderedDocument, drafts: Iterable[QuestionDraft]) -> None:
+    """Nothing; what readers of a document were divided about is asked, each once."""
+    drafts = list(drafts)
+    terms = row.order.purpose, _place(row, begun=True)
+    payers = dict.fromkeys((draft.target_id for draft in drafts), terms)
+    Question.objects.bulk_create(new_questions(row.order.track, payers, drafts))
+
+
+def _place(row: OrderedDocument, *, begun: bool = False) -> float:
+    """When a question about a document goes out: a batch in its random order, and what is begun is
+    finished before anything else is begun.
+    """
+    size = row.sample.batch.size if row.sample.batch else 1
+    return min(1.0, row.sample.position / max(1, size)) - (2 if begun else 0)
 
 
 def _settle(sample: DocumentSample, last: Question) -> int:
@@ -168,7 +184,8 @@ def _close(order: DocumentOrder) -> int:
     )
     if order.closed_at is not None or any(not _has_ended(row.sample) for row in waiting):
         return 0
-    if committed(order.purpose):
+    unsettled = Question.objects.filter(status__in=UNSETTLED, **order.purpose.at("payer"))
+    if committed(order.purpose) or unsettled.exists():
         return 0
     why = "Its documents are read; what was not needed is given back"
     release(order.track, order.purpose, key=f"release:{order.purpose}", why=why)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -200,6 +200,12 @@ class TrackWithRecall(Track):
         """What is asked then, between the mentions whose labels came from that question; None if
         there is nothing to ask.
         """
+
+    def divided_questions(self, document: Document, question: int) -> Iterable[QuestionDraft]:
+        """What one person more is asked about each thing that the readers who answered that
+        question were divided about; nothing by default.
+        """
+        return ()
 
     @abstractmethod
     def store_facts(self, question: int) -> int:

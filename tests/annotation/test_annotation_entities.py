@@ -331,6 +331,20 @@ def test_what_as_many_name_as_not_is_no_canonical_mention() -> None:
     assert not any(one.undecided for one in dates if one.type == "DATE"), "it refers to nothing"
 
 
+def test_what_stands_for_a_cluster_is_what_more_than_half_of_all_say() -> None:
+    """Three times each of two names stands for both: the longer one stood for the one of which two
+    of three said so.
+    """
+    full, short, apart = (
+        [mark(MARA, "PER", a), mark(LINDT, "PER", b)]
+        for a, b in ((MARA, MARA), (LINDT, LINDT), (MARA, LINDT))
+    )
+    found = settle_mentions(Reading(PAYLOAD), readers(full, short, apart))
+    assert [(one.cluster, one.undecided) for one in found] == [(MARA, True), (MARA, True)]
+    found = settle_mentions(Reading(PAYLOAD), readers(full, short, full))
+    assert [(one.cluster, one.undecided) for one in found] == [(MARA, False), (MARA, False)]
+
+
 def test_titles_and_dates_are_those_that_more_than_half_of_the_finders_gave() -> None:
     title = [mark(MARA, "PER", link="Mara Lindt"), mark(MARCH, "DATE", value="1990-03")]
     other = [mark(MARA, "PER", link="none"), mark(MARCH, "DATE", value="1990")]

@@ -1,5 +1,5 @@
 """The relation interface: what two marked mentions refer to, and which relations the text says hold
-between them.
+between them; or only what one mention refers to, of which readers of its document were divided.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from annotation.interfaces.shared.payload import (
     sentence_of,
     sentences_in,
 )
-from kbpo.tracks.kbp.merge import OTHER, UNDECIDED, aggregated, mention_value
+from kbpo.tracks.kbp.merge import OTHER, UNDECIDED, aggregated, mention_value, with_readers
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
@@ -89,18 +89,24 @@ class Relation(Interface):
         if _one(raw, "problem"):
             return [ParsedResponse(question.target_id, "flag", _flag(raw))]
         linked = [ParsedResponse(side.target, "linking", _link(side, raw)) for side in pair.sides]
+        if self.joins_readers(question.payload):
+            return linked
         return [ParsedResponse(question.target_id, self.criterion, _holds(pair, raw)), *linked]
 
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
+        pair = Pair.of(question.payload)
+        is_alone = self.joins_readers(question.payload)
+        asked = "linking" if is_alone else self.criterion
         flags = [response for response in responses if response.criterion == "flag"]
-        relations = [response for response in responses if response.criterion == self.criterion]
-        n = len(flags) + len(relations)
+        answers = [response for response in responses if response.criterion == asked]
+        n = len(flags) + len(answers)
         if not n:
             return []
         if 2 * len(flags) > n:
-            return [AggregatedLabel(question.target_id, {}, "flagged", n, len(relations) / n)]
-        pair = Pair.of(question.payload)
-        labels = [self._label(question, pair, [relation.value["holds"] for relation in relations])]
+            return [AggregatedLabel(question.target_id, {}, "flagged", n, len(answers) / n)]
+        labels = []
+        if not is_alone:
+            labels = [self._label(question, pair, [answer.value["holds"] for answer in answers])]
         for side in pair.sides:
             values = [
                 response.value
@@ -119,6 +125,8 @@ class Relation(Interface):
 
     def asked(self, question: Question) -> list[Asked]:
         predicates = question.payload["predicates"]
+        if not predicates:
+            return []
         shown = list(question.shown) or _parts(predicates)
         return [Asked(question.target_id, "", sentences_in(predicates), shown)]
 
@@ -145,8 +153,11 @@ class Relation(Interface):
     def besides(self, payload: Mapping[str, Any]) -> dict[int, str]:
         return {side.target: side.gloss for side in Pair.of(payload).sides}
 
+    def joins_readers(self, payload: Mapping[str, Any]) -> bool:
+        return len(Pair.of(payload).sides) == 1
+
     def is_divided(self, said: Sequence[Said]) -> bool:
-        return UNDECIDED in aggregated(said)
+        return UNDECIDED in aggregated(with_readers(said))
 
     def is_split(self, question: Question, responses: Sequence[Response]) -> bool:
         flags = sum(response.criterion == "flag" for response in responses)
@@ -266,7 +277,7 @@ def text_of(pair: Pair, text: str, begin: int, length: int) -> dict[str, Any]:
     """A text with its marks as (begin, end, role), an ellipsis where the document goes on."""
     before = "… " if begin > 0 else ""
     after = " …" if begin + len(text) < length else ""
-    marked = {pair.a.span: "subject", pair.b.span: "object"}
+    marked = dict(zip((side.span for side in pair.sides), ("subject", "object"), strict=False))
     spans = [(b, e, role) for (b, e), role in marked.items()]
     spans.append((pair.data["lit"][0], pair.data["lit"][1], "provenance"))
     spans += [

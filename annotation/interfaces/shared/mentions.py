@@ -3,7 +3,8 @@ which are the same.
 
 Spans and types are aggregated token by token (`typed_spans`). Two mentions are the same thing if
 more than half of those who found the one, and more than half of those who found the other, say so;
-what a mention refers to is what more than half of those who found it say; a date is that of more
+what a mention refers to is what more than half of those who found it say, and what stands for a
+cluster is what more than half of all say of its mentions; a date is that of more
 than half of those who found it, a title that of more than half of those who found its entity. So no
 one of several readers decides any of these, and a tie decides nothing: what the mention refers to
 is undecided, the date is not told, the entity has no title.
@@ -122,10 +123,11 @@ def _name(
     marks: Sequence[Sequence[Marked | None]],
 ) -> None:
     """Gives the mentions of a cluster the one that most named, which is the canonical one of those
-    of which more than half of the finders name it, and the title of more than half.
+    of which more than half of the finders name it, and the title of more than half. Where no more
+    than half of all that is said of the cluster names it, what its mentions refer to is undecided.
 
-    A tie of who stands for a cluster goes to the longest, then to the first: people name things in
-    full once, mostly at the beginning.
+    A tie of who stands for such a cluster goes to the longest, then to the first: people name
+    things in full once, mostly at the beginning.
     """
     total: Counter[Span] = Counter()
     for mention, row in zip(cluster, marks, strict=True):
@@ -141,9 +143,11 @@ def _name(
     finders = {reader for row in marks for reader, mark in enumerate(row) if mark is not None}
     link = more_than_half(list(_links(marks).values()), len(finders)) if linkable else None
     name = f"{first.span[0]}-{first.span[1]}"
+    is_divided = 2 * total[first.span] <= sum(mention.n for mention in cluster)
     for mention in cluster:
         mention.cluster = first.span
-        mention.undecided = linkable and 2 * mention.votes.get(name, 0) <= mention.n
+        is_tied = is_divided or 2 * mention.votes.get(name, 0) <= mention.n
+        mention.undecided = linkable and is_tied
         mention.link = "" if link == NO_VALUE else link
 
 

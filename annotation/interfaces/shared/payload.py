@@ -65,7 +65,7 @@ class PredicatePayload(TypedDict):
 
 
 class RelationPayload(TypedDict):
-    """A question about a pair.
+    """A question about a pair; without `b` and predicates about what one mention refers to.
 
     `text` is what is shown of the document and starts at character `begin`; `lit` is the smallest
     span of whole sentences over both mentions; `sentences` are the first and last shown, counted
@@ -80,7 +80,7 @@ class RelationPayload(TypedDict):
     sentences: list[int]
     lit: list[int]
     a: MentionPayload
-    b: MentionPayload
+    b: NotRequired[MentionPayload]
     others: list[list[int]]
     predicates: list[PredicatePayload]
     meanings: NotRequired[Meanings]
@@ -207,8 +207,9 @@ class Pair:
         return Side("b", self.data["b"])
 
     @property
-    def sides(self) -> tuple[Side, Side]:
-        return self.a, self.b
+    def sides(self) -> tuple[Side, ...]:
+        """A and B; A alone where what one mention refers to is all that is asked."""
+        return (self.a, self.b) if "b" in self.data else (self.a,)
 
     @cached_property
     def parts(self) -> list[str]:

@@ -1,7 +1,8 @@
 """Says what labels of pairs and of mentions tell together.
 
-What the crowd said adds up over all questions about a target (`aggregated`); of other sources the
-newest label decides. A pair's parts are the directed predicates that were shown, each decided by
+What the crowd said adds up over all questions about a target (`aggregated`), and with it what the
+readers of a document named where they left a mention undecided; of other sources the newest label
+decides. A pair's parts are the directed predicates that were shown, each decided by
 the highest source that speaks of it; every other value counts whole.
 """
 
@@ -46,9 +47,13 @@ def together(said: Sequence[Said]) -> Value:
 
 def _of_several(said: Sequence[Said]) -> Value:
     """What each source says laid over what weaker ones do, and what the crowd says added up."""
-    crowd = [label for label in said if label.source == Label.Source.CROWD and label.value]
+    crowd = with_readers(said)
     stronger = [label for label in said if RANK[label.source] < RANK[Label.Source.CROWD]]
-    weaker = [label for label in said if RANK[label.source] > RANK[Label.Source.CROWD]]
+    weaker = [
+        label
+        for label in said
+        if RANK[label.source] > RANK[Label.Source.CROWD] and label not in crowd
+    ]
     in_order = (
         [label.value for label in weaker]
         + [aggregated(crowd)]
@@ -67,6 +72,24 @@ def _of_several(said: Sequence[Said]) -> Value:
             "holds": sorted(part for part, true in shown.items() if true),
         }
     return value
+
+
+def with_readers(said: Sequence[Said]) -> list[Said]:
+    """What the crowd says of a target, and before it the votes of a document's readers who left
+    undecided what it refers to: those who are asked then join them.
+    """
+    crowd = [label for label in said if label.source == Label.Source.CROWD and label.value]
+    is_named_there = any(
+        label.source != Label.Source.CROWD and is_named(label.value) for label in said
+    )
+    if not crowd or is_named_there:
+        return crowd
+    readers = [
+        label
+        for label in said
+        if label.source == Label.Source.DOCUMENT and UNDECIDED in label.value
+    ]
+    return readers + crowd
 
 
 def _name(weaker: Value, stronger: Value) -> None:

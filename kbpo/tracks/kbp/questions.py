@@ -54,6 +54,20 @@ def again(track: Track, target_ids: Sequence[int]) -> Iterator[QuestionDraft]:
     return iter(_drafts(track, pairs, _settled(pairs)))
 
 
+@transaction.atomic
+def about_mentions(track: Track, document: int, spans: Sequence[Span]) -> Iterator[QuestionDraft]:
+    """One question of one person about what each of these mentions of a document refers to, and
+    nothing besides.
+    """
+    places = [Place("mention", document, span) for span in spans]
+    targets = targets_at(track.corpus, places)
+    pairs = [Pair(targets[place], document, place.a, place.a) for place in places]
+    for draft in _drafts(track, pairs, _settled(pairs)):
+        payload = draft.payload | {"predicates": [], "meanings": {}}
+        del payload["b"]
+        yield QuestionDraft(draft.target_id, INTERFACE, payload, people=1)
+
+
 def _drafts(track: Track, pairs: list[Pair], settled: Settled) -> list[QuestionDraft]:
     schema = load_schema(track.corpus.schema)
     documents = Document.objects.in_bulk({pair.document for pair in pairs})

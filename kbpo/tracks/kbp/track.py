@@ -243,6 +243,9 @@ class KbpTrack(TrackWithRecall):
     def relations_question(self, document: Document, question: int) -> QuestionDraft | None:
         return whole.relations_draft(self.track, document, question)
 
+    def divided_questions(self, document: Document, question: int) -> Iterable[QuestionDraft]:
+        return whole.divided_drafts(self.track, document, question)
+
     def entities_found(self, documents: Sequence[int], when: datetime) -> dict[str, int]:
         return entities.entities_found(self.corpus, documents, when)
 

@@ -17,7 +17,8 @@ from kbpo.instances.targets import Place, targets_at
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.kbp.facts import REACH
 from kbpo.tracks.kbp.judge import Clusters, Span, directed
-from kbpo.tracks.kbp.questions import meanings_of, sentences_of
+from kbpo.tracks.kbp.merge import UNDECIDED
+from kbpo.tracks.kbp.questions import about_mentions, meanings_of, sentences_of
 from kbpo.tracks.models import Track
 
 Settled = Mapping[Span, Mapping[str, Any]]
@@ -188,6 +189,15 @@ def mentions_of(document: int, question: int) -> dict[Span, dict[str, Any]]:
         said[begin, end].append((value, number, again))
     now = {span: in_place(values)[-1] for span, values in said.items()}
     return {span: value for span, value in now.items() if value}
+
+
+def divided_drafts(track: Track, document: Document, question: int) -> Iterator[QuestionDraft]:
+    """A question for each mention that a question settled, and of which readers were divided about
+    what it refers to.
+    """
+    settled = mentions_of(document.pk, question)
+    spans = sorted(span for span, value in settled.items() if UNDECIDED in value)
+    return about_mentions(track, document.pk, spans)
 
 
 def store_facts(corpus: Corpus, question: int) -> int:

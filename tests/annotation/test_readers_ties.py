@@ -1,0 +1,154 @@
+"""What the readers of a document are divided about goes to one person more, none of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from documents_world import answer_open, answer_to, order, place
+
+from annotation.hits import publish
+from annotation.labels import settle
+from annotation.models import DocumentOrder, Question, Worker
+from annotation.questions import read_documents
+from annotation.questions.follow_documents import document_orders
+from annotation.workers.worker import worker_of
+from kbpo.accounts.models import User
+from kbpo.instances.merge import merged
+from kbpo.instances.models import Label, Target
+from kbpo.sampling.models import DocumentSample
+from kbpo.tracks.kbp.merge import together
+from tests.conftest import Toy
+
+pytestmark = pytest.mark.django_db
+READERS = ("Ada", "Bo", "Cy")
+
+
+def lindt(toy: Toy) -> tuple[int, int]:
+    """The mention that the readers are divided about."""
+    return place(toy.documents["d1"], "Lindt", 1)
+
+
+def divided(toy: Toy) -> Callable[[str, Question], dict[str, str]]:
+    """What readers say: Ada that Lindt is Mara Lindt, Bo that it is itself; Cy misses it. Whoever
+    is asked about it alone says that it is Mara Lindt, but for Eve.
+    """
+
+    def says(name: str, question: Question) -> dict[str, str]:
+        if question.interface == "relation":
+            assert name not in READERS, "none of its readers is asked again"
+            return {"a": "{}-{}".format(*lindt(toy)) if name == "Eve" else "0-10"}
+        answer = answer_to(question)
+        if question.interface == "entities" and question.target.document == toy.documents["d1"]:
+            marks = json.loads(answer["mentions"])
+            at = next(one for one in marks if tuple(one["span"]) == lindt(toy))
+            if name == "Bo":
+                at["canonical"] = at["span"]
+            if name == "Cy":
+                marks.remove(at)
+            answer["mentions"] = json.dumps(marks)
+        return answer
+
+    return says
+
+
+def look_in(toy: Toy, annotator: Callable[[str], User], *names: str) -> None:
+    """Nothing; these annotators, who read none of the documents, have looked in lately."""
+    for name in names:
+        toy.users[name] = annotator(name)
+        worker = worker_of(toy.users[name])
+        Worker.objects.filter(pk=worker.pk).update(last_seen_at=timezone.now())
+
+
+def tick() -> None:
+    for _ in range(2):
+        settle.tick()
+        read_documents.tick()
+        publish.tick()
+
+
+@pytest.fixture
+def read(toy: Toy, annotator: Callable[[str], User]) -> DocumentOrder:
+    """All documents read by three who are divided about one mention."""
+    made = order(toy.track, 4)
+    for _ in range(2):
+        for name in READERS:
+            answer_open(toy, name, divided(toy))
+        tick()
+    return made
+
+
+def value(toy: Toy) -> dict[str, Any]:
+    target = Target.objects.get(kind="mention", a_begin=lindt(toy)[0], a_end=lindt(toy)[1])
+    return merged(Label.objects.filter(target=target), together)
+
+
+def test_a_tie_of_readers_is_asked_of_one_person_more_who_joins_them(
+    toy: Toy, read: DocumentOrder, annotator: Callable[[str], User]
+) -> None:
+    asked = Question.objects.get(interface="relation")
+    assert (asked.answers_wanted, asked.payer, asked.status) == (1, read.purpose, "published")
+    assert asked.price < Decimal("0.10"), "not what another reader costs"
+    assert DocumentSample.objects.filter(settled_at=None).count() == 0, "no document waits for it"
+    assert (
+        document_orders(toy.track)[0].divided == 1 and not document_orders(toy.track)[0].closed_at
+    )
+    read_documents.tick()
+    assert Question.objects.filter(interface="relation").count() == 1
+    look_in(toy, annotator, "Dee")
+    assert answer_open(toy, "Dee", divided(toy)) == 1
+    tick()
+    now = value(toy)
+    own = "{}-{}".format(*lindt(toy))
+    assert (now["canonical"], now["votes"]) == ([0, 10], {"0-10": 2, own: 1})
+    assert "undecided" not in now
+    [state] = document_orders(toy.track)
+    assert state.closed_at and state.divided == 0 and state.money.open == 0
+
+
+def test_at_most_two_more_are_asked(
+    toy: Toy, read: DocumentOrder, annotator: Callable[[str], User]
+) -> None:
+    asked = Question.objects.get(interface="relation")
+    third = {"a": "other"}
+    look_in(toy, annotator, "Dee", "Eve", "Fay")
+    for name in ("Dee", "Eve"):
+        assert answer_open(toy, name, lambda *_: third) == 1
+        tick()
+    assert answer_open(toy, "Fay", divided(toy)) == 0
+    asked.refresh_from_db()
+    assert (asked.status, asked.answers_wanted) == ("settled", 2)
+    assert value(toy)["undecided"], "missing, and neither right nor wrong"
+    assert document_orders(toy.track)[0].closed_at
+
+
+def test_the_page_asks_about_the_mention_alone(
+    toy: Toy, read: DocumentOrder, annotator: Callable[[str], User]
+) -> None:
+    look_in(toy, annotator, "Dee")
+    client = Client()
+    client.force_login(toy.users["Dee"])
+    address = client.get("/annotate/next/")["Location"]
+    page = client.get(address).content.decode()
+    assert "Who is Lindt?" in page and "What does the text say" not in page
+    assert client.post(address, {}).status_code == 422
+
+
+def test_killed_between_two_steps_it_is_asked_once(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order(toy.track, 4)
+    for name in READERS:
+        answer_open(toy, name, divided(toy))
+    settle.tick()
+    with monkeypatch.context() as patched:
+        patched.setattr(read_documents, "_ask", lambda *_: 1 / 0)
+        read_documents.tick()
+    assert not Question.objects.filter(interface="relation").exists(), "with the relations, or not"
+    read_documents.tick()
+    assert Question.objects.filter(interface="relation").count() == 1
