@@ -5,6 +5,7 @@ account is not kept out of it.
 from __future__ import annotations
 
 import re
+import sqlite3
 import time
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from django.utils.http import urlsafe_base64_encode
 
 from annotation.workers import volunteer
 from annotation.workers.models import Application, Intake
-from kbpo.accounts import limits
+from kbpo.accounts import counters, limits
+from kbpo.accounts.counters import Counters
 from kbpo.accounts.models import Delivery, User
 from kbpo.web.address import address_of
 from kbpo.web.forgiving import ForgivingCache
@@ -32,25 +34,73 @@ WAIT = "Wait a quarter of an hour"
 
 
 @pytest.fixture(params=["with Redis", "without Redis"])
-def redis(request: Any, monkeypatch: pytest.MonkeyPatch) -> str:
+def redis(request: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     """Redis as it is, and one that nobody answers for."""
     if request.param == "without Redis":
         monkeypatch.setattr(limits, "cache", ForgivingCache("redis://127.0.0.1:1/0", {}))
-    monkeypatch.setattr(limits, "_own", {})
+    monkeypatch.setattr(limits, "own", Counters(tmp_path / "limits"))
     monkeypatch.setattr(ForgivingCache, "away_until", 0.0)
     return str(request.param)
 
 
-def test_no_process_keeps_more_counters_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also while none of them has run out; and a flood of one limit costs no other its counts."""
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Redis is away; where the processes of this machine count."""
     monkeypatch.setattr(limits, "cache", ForgivingCache("redis://127.0.0.1:1/0", {}))
-    monkeypatch.setattr(limits, "_own", {})
-    monkeypatch.setattr(limits, "MOST_KEPT", 10)
+    monkeypatch.setattr(ForgivingCache, "away_until", 0.0)
+    monkeypatch.setattr(limits, "own", Counters(tmp_path / "limits"))
+    return tmp_path / "limits"
+
+
+def test_no_more_counters_are_kept_than_may_be(
+    alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while none of them has run out; and a flood of one limit costs no other its counts."""
+    monkeypatch.setattr(counters, "MOST_KEPT", 10)
     once, later = limits.Limit("once", 1, 60), limits.Limit("later", 1, 3600)
     assert once.count("ada")
+    kept = sqlite3.connect(alone)
     for name in range(40):
-        assert later.count(str(name)) and len(limits._own[later.what]) <= 10
+        assert later.count(str(name))
+        assert kept.execute("SELECT count(*) FROM counter").fetchone()[0] <= 1 + 10
     assert not later.count("39") and not once.count("ada")
+
+
+def test_without_redis_as_many_processes_as_there_are_allow_no_more_than_one(
+    alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guesses = limits.Limit("guesses", 3, 60)
+    let_in = []
+    for number in range(12):
+        monkeypatch.setattr(limits, "own", Counters(alone))  # another process
+        let_in.append(guesses.count("ada"))
+        assert guesses.is_reached("ada") == (number >= 2)
+    assert sum(let_in) == 3
+    guesses.forget("ada")
+    monkeypatch.setattr(limits, "own", Counters(alone))
+    assert not guesses.is_reached("ada") and guesses.seconds_left("ada") == 0
+
+
+def test_what_was_counted_before_the_machine_started_anew_holds_nobody_up(
+    alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guesses = limits.Limit("guesses", 1, 60)
+    monkeypatch.setattr(time, "monotonic", lambda: 5e6)
+    assert guesses.count("ada") and not guesses.count("ada")
+    monkeypatch.setattr(time, "monotonic", lambda: 10.0)
+    assert not guesses.is_reached("ada") and guesses.seconds_left("ada") == 0
+    assert guesses.count("ada") and not guesses.count("ada")
+
+
+@pytest.mark.parametrize("stands", ["a directory", "nonsense"])
+def test_where_the_file_cannot_be_written_each_process_counts(alone: Path, stands: str) -> None:
+    if stands == "a directory":
+        alone.mkdir()
+    else:
+        alone.write_bytes(b"no table" * 512)
+    guesses = limits.Limit("guesses", 2, 60)
+    assert not guesses.is_reached("ada")
+    assert [guesses.count("ada") for _ in range(3)] == [True, True, False]
 
 
 def log_in(client: Client, name: str, password: str, address: str = "203.0.113.7") -> Any:
@@ -269,7 +319,8 @@ def test_the_api_says_when_the_next_request_is_let_in(
     assert 59 < of_strangers.seconds_left("192.0.2.77") <= 60
     key = of_strangers._key(("192.0.2.77",))
     if redis == "without Redis":
-        limits._own[of_strangers.what] = {key: (1, time.monotonic() + 6.5)}
+        limits.own.forget(key)
+        limits.own.add(of_strangers.what, key, 6.5)
     else:
         assert answers.touch(key, 7)
     refused = Client().get("/api/tracks/", REMOTE_ADDR="192.0.2.77")
