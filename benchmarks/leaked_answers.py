@@ -68,6 +68,8 @@ HALF_WIDTHS = (0.10, 0.05, 0.03)
 UNTIL = "anticipated"
 USED = (1.0, 0.5, 0.25, 0.1, 0.05)
 HONEST = ("copy", "ensemble")
+AMOUNTS = {False: "how much it says", True: "how much more it says that is new"}
+"""Whether a team could see judgments -> what the service tests of its runs, by documents"""
 
 
 def sampled(world: World, i: int, half_width: float, rng: np.random.Generator):
@@ -379,16 +381,18 @@ def false_alarms_by_documents(
     table: list[list[object]] = []
     of_target = documents_of(world, document)
     for size in (20, 100):
-        found: list[float] = []
-        amounts: list[float] = []
+        found: dict[str, list[float]] = {}
         for _ in range(repeats):
             i = int(rng.integers(world.member.shape[1]))
             chosen = rng.choice(N_DOCUMENTS, size, replace=False)
             read = np.isin(of_target, chosen)
             for _, run in honest_runs(world, i, rng):
-                found.append(tested_by_documents(world, i, run, of_target, read))
-                amounts.append(tested_by_amount(world, [i], run, document, chosen))
-        for how, some in (("what it lacks", found), ("how much it says", amounts)):
+                p = tested_by_documents(world, i, run, of_target, read)
+                found.setdefault("what it lacks", []).append(p)
+                for may_look, how in AMOUNTS.items():
+                    p = tested_by_amount(world, [i], run, document, chosen, may_look)
+                    found.setdefault(how, []).append(p)
+        for how, some in found.items():
             p = np.array(some)
             low = (float(np.mean(p <= level)) for level in (0.1, 0.01))
             table.append([f"{size}, by {how}", p.size, *low, *alarms(p)])
@@ -396,10 +400,15 @@ def false_alarms_by_documents(
 
 
 def tested_by_amount(
-    world: World, earlier: list[int], run: np.ndarray, document: np.ndarray, chosen: np.ndarray
+    world: World,
+    earlier: list[int],
+    run: np.ndarray,
+    document: np.ndarray,
+    chosen: np.ndarray,
+    may_look: bool,
 ) -> float:
     """Return the p-value of how much a run says in documents that were read, and of how much of it
-    no earlier run says.
+    no earlier run says; of a team that could see judgments, whether it says more there that is new.
     """
     beside = (world.member[:, earlier] > 0).any(axis=1)
     names, row = np.unique(document[run | beside], return_inverse=True)
@@ -408,7 +417,7 @@ def tested_by_amount(
         for some in (run, run & ~beside)
     )
     drawn = np.isin(names, chosen)
-    return leaks.either(*(leaks.amount_test(amount, drawn) for amount in said)).p_value
+    return leaks.amounts_test(*said, drawn, may_look=may_look).p_value
 
 
 def power_by_amount(
@@ -419,16 +428,18 @@ def power_by_amount(
     """
     table: list[list[object]] = []
     for size in (20, 100):
-        hits: dict[float, list[bool]] = {used: [] for used in USED}
+        hits: dict[tuple[bool, float], list[bool]] = {}
         for _ in range(repeats):
             i, base = (int(k) for k in rng.choice(world.member.shape[1], 2, replace=False))
             chosen = rng.choice(N_DOCUMENTS, size, replace=False)
             true = (world.true == 1) & np.isin(document, chosen)
             for used in USED:
                 run = (world.member[:, base] > 0) | (true & (rng.random(true.size) < used))
-                p = tested_by_amount(world, [i], run, document, chosen)
-                hits[used].append(EARLIER * p <= ALPHA)
-        table.append([size, *(float(np.mean(hits[u])) for u in USED)])
+                for may_look in AMOUNTS:
+                    p = tested_by_amount(world, [i], run, document, chosen, may_look)
+                    hits.setdefault((may_look, used), []).append(EARLIER * p <= ALPHA)
+        for may_look, how in AMOUNTS.items():
+            table.append([how, size, *(float(np.mean(hits[may_look, u])) for u in USED)])
     return table
 
 
@@ -831,7 +842,7 @@ def main(repeats: int, parts: set[str]) -> None:
             "\nFlagged, by how much is said in documents read whole, by share of what is true there"
         )
         table = power_by_amount(world, document, 4 * repeats, np.random.default_rng([12, 10]))
-        tables.show("leaked_answers_amount", head[1:], table)
+        tables.show("leaked_answers_amount", ["tested", *head[1:]], table)
         print(f"\nHonest runs against {20 * repeats} choices of documents that were read whole")
         rng = np.random.default_rng([12, 5])
         table = false_alarms_by_documents(world, document, 20 * repeats, rng)

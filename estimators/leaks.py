@@ -44,11 +44,13 @@ class ShareTest:
     predicted : int
         Those of them that it predicts.
     expected : float
-        How many it would predict on average, had it been made without the answers.
+        How many it would predict on average, had it been made without the answers. These three are
+        what was compared where the p-value is from, and lie on the side on which it is small; of
+        several parts that were tested, those of the one that speaks most clearly.
     p_value : float
         Two-sided: the chance to be at least as far out on the side where it is, twice.
     of_unlikely : bool
-        Whether the numbers count only the less likely half of the targets (`contrast_test`).
+        Whether the numbers count only the less likely of the targets (`contrast_test`).
 
     Examples
     --------
@@ -127,26 +129,17 @@ def share_test(
     if code.shape != pi.shape:
         raise ValueError(f"stratum must have {pi.size} entries; got shape {code.shape}")
     p_draw, hit, _ = _checked(draw_probability, draw_predicted, draw_predicted)
-    size, n_predicted, expected, p_values = 0, 0, 0.0, list[float]()
+    parts = list[_Part]()
     for stratum_code in np.unique(code):
         inside = (code == stratum_code) & (pi > 0) & (pi < 1)
-        law = _given_size(
-            pi[inside & is_predicted], pi[inside & ~is_predicted], int(is_drawn[inside].sum())
-        )
+        size = int(is_drawn[inside].sum())
+        law = _given_size(pi[inside & is_predicted], pi[inside & ~is_predicted], size)
         observed = int((is_drawn & is_predicted)[inside].sum())
-        size += int(is_drawn[inside].sum())
-        n_predicted, expected = n_predicted + observed, expected + _mean(law)
-        p_values += _two_sided(law, observed)
+        parts.append(_Part(size, observed, _mean(law), _two_sided(law, observed)))
     if p_draw.size:
         law, observed = number_law(p_draw, p_draw.size), int(hit.sum())
-        size, n_predicted, expected = (
-            size + p_draw.size,
-            n_predicted + observed,
-            expected + _mean(law),
-        )
-        p_values += _two_sided(law, observed)
-    least = min(1.0, len(p_values) * min(p_values)) if p_values else 1.0
-    return ShareTest(size, n_predicted, expected, least)
+        parts.append(_Part(p_draw.size, observed, _mean(law), _two_sided(law, observed)))
+    return _clearest(parts)
 
 
 def levels(likely: ArrayLike, probability: ArrayLike) -> checks.IntArray:
@@ -213,8 +206,9 @@ def contrast_test(
     Returns
     -------
     ShareTest
-        ``size``, ``predicted`` and ``expected`` are those of the lower half of the levels; p = 1
-        where the sample can tell nothing.
+        ``size``, ``predicted`` and ``expected`` are those of the lower half of the levels, or where
+        these do not lie on the side on which p is small, of the lowest one, of the upper half or of
+        the highest; p = 1 where the sample can tell nothing.
 
     Raises
     ------
@@ -244,7 +238,7 @@ def contrast_test(
     can = (pi > 0) & (pi < 1)
     names = np.unique(np.concatenate([of_target[can], of_draw]))
     law, observed = np.ones(1), 0
-    size, n_predicted, expected = 0, 0, 0.0
+    of_level = list[tuple[int, _Part]]()
     for name, weight in zip(names, range(1 - names.size, names.size, 2), strict=True):
         inside, here = can & (of_target == name), of_draw == name
         of_targets = _given_size(
@@ -258,14 +252,9 @@ def contrast_test(
         law = np.convolve(law, _times(weight, own_law))
         # The law of a sum with negative parts begins at its least value, not at 0.
         observed += weight * count if weight > 0 else -weight * (most - count)
-        if weight < 0:
-            size, n_predicted, expected = (
-                size + most,
-                n_predicted + count,
-                expected + _mean(own_law),
-            )
+        of_level.append((weight, _Part(most, count, _mean(own_law))))
     p_value = min(_two_sided(law, observed), default=1.0)
-    return ShareTest(size, n_predicted, expected, p_value, of_unlikely=True)
+    return _of_side(of_level, observed > _mean(law), p_value)
 
 
 def document_test(
@@ -292,7 +281,8 @@ def document_test(
     Returns
     -------
     ShareTest
-        ``size`` counts targets in drawn documents; p = 1 where these can tell nothing.
+        ``size`` counts targets in drawn documents; where what the run lacks is fewer, ``expected``
+        is ``size`` less what it would lack there; p = 1 where these can tell nothing.
 
     Raises
     ------
@@ -314,7 +304,7 @@ def document_test(
     code = np.zeros(names.shape, dtype=np.int64) if stratum is None else np.asarray(stratum)
     if not names.shape == is_drawn.shape == is_predicted.shape == code.shape:
         raise ValueError("document, drawn, predicted and stratum must have as many entries")
-    size, n_predicted, expected, p_values = 0, 0, 0.0, list[float]()
+    parts = list[_Part]()
     for stratum_code in np.unique(code):
         inside = code == stratum_code
         row = np.unique(names[inside], return_inverse=True)[1]
@@ -324,13 +314,15 @@ def document_test(
             raise ValueError("a document is drawn for all of its targets or for none")
         chosen = read > 0
         held = np.bincount(row, weights=is_predicted[inside]).astype(np.int64)
-        fewer = min(held, targets - held, key=lambda counts: int(counts.sum()))
-        n = int(chosen.sum())
-        size, n_predicted = size + int(targets[chosen].sum()), n_predicted + int(held[chosen].sum())
-        expected += n / targets.size * float(held.sum())
-        p_values += _twice(_sum_tails(fewer, n, int(fewer[chosen].sum())))
-    least = min(1.0, len(p_values) * min(p_values)) if p_values else 1.0
-    return ShareTest(size, n_predicted, expected, least)
+        is_of_lacking = int(held.sum()) > int((targets - held).sum())
+        fewer = targets - held if is_of_lacking else held
+        n, size = int(chosen.sum()), int(targets[chosen].sum())
+        expected = n / targets.size * float(fewer.sum())
+        if is_of_lacking:
+            expected = max(0.0, size - expected)
+        p_values = _twice(_sum_tails(fewer, n, int(fewer[chosen].sum())))
+        parts.append(_Part(size, int(held[chosen].sum()), expected, p_values))
+    return _clearest(parts)
 
 
 def amount_test(amount: ArrayLike, drawn: ArrayLike, *, more: bool = False) -> ShareTest:
@@ -356,8 +348,8 @@ def amount_test(amount: ArrayLike, drawn: ArrayLike, *, more: bool = False) -> S
     Returns
     -------
     ShareTest
-        ``size`` counts drawn documents, ``predicted`` and ``expected`` are what is said in them, in
-        the unit of ``amount`` and rounded; p = 1 where these can tell nothing.
+        ``size`` counts drawn documents, ``predicted`` and ``expected`` are what their grades add up
+        to; p = 1 where these can tell nothing.
 
     Raises
     ------
@@ -371,8 +363,8 @@ def amount_test(amount: ArrayLike, drawn: ArrayLike, *, more: bool = False) -> S
     >>> import numpy as np
     >>> read = np.arange(12) < 4
     >>> found = amount_test(3 * read, read)
-    >>> found.size, found.predicted, found.expected, round(found.p_value, 4)
-    (4, 12, 4.0, 0.004)
+    >>> found.size, found.predicted, round(found.expected, 3), round(found.p_value, 4)
+    (4, 20, 6.667, 0.004)
     """
     said, is_drawn = np.asarray(amount, dtype=np.float64), np.asarray(drawn, dtype=np.bool_)
     if said.shape != is_drawn.shape or said.ndim != 1:
@@ -384,11 +376,48 @@ def amount_test(amount: ArrayLike, drawn: ArrayLike, *, more: bool = False) -> S
     if (some := said > 0).any():
         below = rankdata(said[some], method="average") / some.sum()
         grade[some] = np.ceil(GRADES * below).astype(np.int64)
-    tails = _sum_tails(grade, n, int(grade[is_drawn].sum()))
+    observed = int(grade[is_drawn].sum())
+    tails = _sum_tails(grade, n, observed)
     p_values = _twice(tails[1:] if more else tails)
-    expected = n / max(said.size, 1) * float(said.sum())
-    predicted = round(float(said[is_drawn].sum()))
-    return ShareTest(n, predicted, expected, min(p_values, default=1.0))
+    expected = n / max(said.size, 1) * float(grade.sum())
+    return ShareTest(n, observed, expected, min(p_values, default=1.0))
+
+
+def amounts_test(
+    amount: ArrayLike, new: ArrayLike, drawn: ArrayLike, *, may_look: bool = False
+) -> ShareTest:
+    """Return the test of how much a run says in documents that were drawn uniformly, and of how
+    much of it no earlier run says.
+
+    Parameters
+    ----------
+    amount, new : (n,) arrays
+        How much the run says in each document, and how much that is new, as of `amount_test`.
+    drawn : (n,) boolean array
+        Whether the document was drawn.
+    may_look : bool
+        Whether its team could see judgments. It may know which documents were read, and leave out
+        there what is wrong: then only is tested whether it says more there that is new.
+
+    Returns
+    -------
+    ShareTest
+        Of `amount_test`; of size 0 where the team may look and says no more there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> read = np.arange(12) < 4
+    >>> said = np.where(read, 1, 3)
+    >>> round(amounts_test(said, 0 * said, read).p_value, 4)
+    0.0081
+    >>> amounts_test(said, 0 * said, read, may_look=True).p_value
+    1.0
+    """
+    of_new = amount_test(new, drawn, more=may_look)
+    if not may_look:
+        return either(amount_test(amount, drawn), of_new)
+    return of_new if of_new.p_value < 1 else ShareTest(0, 0, 0.0, 1.0)
 
 
 class Channel(NamedTuple):
@@ -593,6 +622,58 @@ def holm(p_values: ArrayLike) -> FloatArray:
     adjusted = np.empty(p.size)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1)))
     return adjusted
+
+
+class _Part(NamedTuple):
+    """What was compared of a part of the targets, with its p-value, if it can tell anything."""
+
+    size: int
+    predicted: int
+    expected: float
+    p_values: Sequence[float] = ()
+
+    def with_part(self, other: _Part) -> _Part:
+        """Return both, untested."""
+        added = (one + two for one, two in zip(self[:3], other[:3], strict=True))
+        return _Part(*added)  # type: ignore[arg-type]
+
+
+def _clearest(parts: Sequence[_Part]) -> ShareTest:
+    """The test of the part that speaks most clearly, its p-value times as many as can tell
+    anything; of all together, if none can.
+    """
+    telling = [part for part in parts if part.p_values]
+    if not telling:
+        return ShareTest(*_sum_of(parts)[:3], 1.0)
+    clearest = min(telling, key=lambda part: min(part.p_values))
+    least = min(1.0, len(telling) * min(clearest.p_values))
+    return ShareTest(*clearest[:3], least)
+
+
+def _sum_of(parts: Sequence[_Part]) -> _Part:
+    added = _Part(0, 0, 0.0)
+    for part in parts:
+        added = added.with_part(part)
+    return added
+
+
+def _of_side(of_level: Sequence[tuple[int, _Part]], is_more: bool, p_value: float) -> ShareTest:
+    """The test of a contrast of levels, each with its weight, in numbers that lie on its side: too
+    few of the unlikely, or too many of the likely where it `is_more`; else the other way round.
+    """
+    unlikely = [part for weight, part in of_level if weight < 0]
+    likely = [part for weight, part in of_level if weight > 0]
+    side = 1 if is_more else -1
+    for parts, sign in (
+        (unlikely, -side),
+        (unlikely[:1], -side),
+        (likely, side),
+        (likely[-1:], side),
+    ):
+        part = _sum_of(parts)
+        if sign * (part.predicted - part.expected) > 0:
+            return ShareTest(*part[:3], p_value, of_unlikely=sign == -side)
+    return ShareTest(*_sum_of(unlikely)[:3], p_value, of_unlikely=True)
 
 
 def _checked(

@@ -27,9 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.leaks import (
+    GRADES,
     Channel,
     ShareTest,
-    amount_test,
+    amounts_test,
     clearest_splits,
     contrast_test,
     document_test,
@@ -162,11 +163,13 @@ def _same_words(submission: Submission) -> dict[int, int]:
 def in_words(row: LeakTest) -> str:
     """What was found, in a sentence."""
     if row.channel == LeakTest.Channel.DOCUMENTS:
+        compared = "more" if row.predicted > row.expected else "less"
         return (
-            f"In the {row.size} documents that were read {row.get_channel_display()}"
-            f" {row.predicted} times, where {row.expected:.0f} were to be expected of a run that"
-            " was made without knowing which they are. Each document counts by its rank, so that no"
-            f" long one decides: {odds(row.adjusted)}."
+            f"In the {row.size} documents that were read it says {compared}"
+            " than in the others. Each document counts by its rank, from 0 where it says nothing"
+            f" to {GRADES}, so that no long one decides: these add up to {row.predicted}, where"
+            f" {row.expected:.0f} were to be expected of a run that was made without knowing which"
+            f" they are: {odds(row.adjusted)}."
         )
     which = " to what few other runs predict" if row.of_unlikely else ""
     return (
@@ -416,15 +419,12 @@ class Judged:
         mine, beside = self.predicted(-1), (self._member[:, free] > 0).any(axis=1)
         row = np.unique(self.pool.document[mine | beside], return_inverse=True)[1]
         drawn = np.bincount(row, weights=is_read[mine | beside]) > 0
-        amounts = [
-            np.bincount(row, weights=said[mine | beside], minlength=drawn.size)
-            for said in (mine, mine & ~beside)
-        ]
+        said, new = (
+            np.bincount(row, weights=some[mine | beside], minlength=drawn.size)
+            for some in (mine, mine & ~beside)
+        )
         most = max(columns, key=lambda c: int((self.predicted(c) & is_read).sum()))
-        new = amount_test(amounts[1], drawn, more=not self.open.all())
-        if self.open.all():
-            return either(amount_test(amounts[0], drawn), new), most
-        return new if new.p_value < 1 else ShareTest(0, 0, 0.0, 1.0), most
+        return amounts_test(said, new, drawn, may_look=not self.open.all()), most
 
     def _levels(self, predicting: Bools, mine: Ids, domain: Bools, chance: Floats) -> Ids:
         """(t,) how likely what an earlier run predicts is right, as a level: by how many other runs

@@ -10,6 +10,7 @@ import pytest
 from estimators.leaks import (
     Channel,
     amount_test,
+    amounts_test,
     clearest_splits,
     contrast_test,
     document_test,
@@ -230,7 +231,11 @@ def test_who_says_more_where_documents_were_read_is_found_and_who_does_not_is_no
         read,
         more=True,
     )
-    assert long.predicted < long.expected and long.p_value < 1e-6, "one document decides nothing"
+    assert long.predicted > long.expected and long.p_value < 1e-6, "one document decides nothing"
+    less, new = said * ~read, said + 15 * read
+    assert amounts_test(less, less, read).p_value < 1e-6
+    assert amounts_test(less, less, read, may_look=True).p_value == 1, "it may leave out the wrong"
+    assert amounts_test(less, new, read, may_look=True).p_value < 1e-6
     assert amount_test(np.ones(300), read).p_value == 1
     assert amount_test(said, np.zeros(300)).p_value == amount_test([], []).p_value == 1
     with pytest.raises(ValueError, match="must not be negative"):
@@ -301,3 +306,39 @@ def test_the_clearest_split_is_where_what_was_drawn_lies_apart() -> None:
     assert clearest_splits([same, nobody], [(drawn, pi)]) == ([], 0)
     with pytest.raises(ValueError, match="as many targets"):
         clearest_splits([told], [(drawn[1:], pi[1:])])
+
+
+def test_the_numbers_of_a_test_lie_on_the_side_of_its_p_value() -> None:
+    """Of documents read the run says more in each, and yet less in all; of two strata one is
+    predicted too seldom, the other as often as chance has it, or too often; and so on.
+    """
+    read = np.arange(60) < 20
+    amount = np.where(read, 3 + np.arange(60) % 2, 1)
+    amount[40] = 900
+    said = amount_test(amount, read)
+    assert said.p_value < 1e-3 and said.predicted > said.expected
+
+    drawn, half = np.arange(200) % 4 == 0, np.arange(200) < 100
+    lacks = np.where(half, ~drawn, np.arange(200) % 4 < 2)
+    both = share_test(np.full(200, 0.25), drawn, lacks, stratum=half.astype(int))
+    assert both.p_value < 1e-3 and (both.size, both.predicted) == (25, 0) and both.expected > 15
+
+    document = np.repeat(np.arange(40), np.where(np.arange(40) < 12, 9, 3))
+    is_read = document < 12
+    within = np.concatenate([np.arange(9 if one < 12 else 3) for one in range(40)])
+    predicted = np.where(is_read, within >= 3, within < 3)
+    fewer = document_test(document, is_read, predicted)
+    assert fewer.p_value < 1e-3 and fewer.predicted < fewer.expected
+
+
+def test_the_numbers_of_a_contrast_lie_on_its_side_where_the_lower_half_does_not() -> None:
+    level = np.repeat([0, 1, 2, 3], 60)
+    drawn = np.tile(np.arange(60) < 30, 4)
+    at = np.tile(np.arange(60), 4)
+    lacks = {0: (0, 25), 1: (30, 60)}  # of level 0 what was drawn, of level 1 all that was not
+    predicted = np.full(240, True)
+    for number, (begin, end) in lacks.items():
+        predicted[(level == number) & (begin <= at) & (at < end)] = False
+    found = contrast_test(np.full(240, 0.5), drawn, predicted, level)
+    assert found.p_value < 0.01 and found.of_unlikely
+    assert found.predicted < found.expected and found.size == 30, "those of the lowest level alone"

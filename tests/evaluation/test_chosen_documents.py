@@ -76,7 +76,9 @@ def test_it_is_found_moves_nobodys_recall_and_is_printed_near_its_own(toy: Toy) 
     row = board.second(stated)
     found = row.leak_tests.get()
     assert found.seen and found.channel == LeakTest.Channel.DOCUMENTS
-    assert f"In the {READ} documents that were read it says something" in in_words(found)
+    assert f"In the {READ} documents that were read it says more than in the others" in in_words(
+        found
+    )
     assert board.printed(board.first, "recall").value == pytest.approx(before, abs=0.01)
     own = board.printed(row, "recall")
     assert own.low95 <= board.recall(stated) <= own.high95
