@@ -85,7 +85,8 @@ class Named:
     """corpus: mentions that came with it; runs: subjects that sampled runs predict; people: names
     that annotation found, wherever a text says them"""
     rows: list[tuple[int, Any, int, bool]]
-    """(document, entity, how often, whether that is a person or an organisation)"""
+    """(document, entity, how often, whether the ends of the classes of frequency go by that: a
+    person or an organisation)"""
 
 
 @dataclass(frozen=True, eq=False)

@@ -229,6 +229,29 @@ def test_private_and_withdrawn_runs_count_in_what_is_rare_and_the_help_says_so(
     assert "whose sample was drawn, private and withdrawn ones too" in told
 
 
+def test_without_mentions_of_the_corpus_no_later_run_moves_an_entity_to_another_class(
+    world: World,
+) -> None:
+    """Classes went by all sampled runs: slices of a finished score changed since another came."""
+
+    def classes_of(system: Submission) -> list[str]:
+        instances = np.unique(system.predictions.values_list("instance_id", flat=True))
+        trait = kind_with_recall(world.track).traits(instances, [system.pk])["frequency"]
+        return [str(name) for name in trait.names[trait.code]]
+
+    first = world.system("few", lambda one: one.predicate.name == LIVES)
+    before = classes_of(first)
+    assert len(set(before)) > 1
+    later = world.system("all", lambda one: True)
+    assert classes_of(first) == before
+    known = predicted_names(world.track)
+    Submission.objects.filter(pk=first.pk).update(sampled_at=clock.now())
+    assert sorted(predicted_names(world.track)) != sorted(known), (
+        "the order of draws, not of numbers"
+    )
+    assert set(classes_of(later)) <= {"low", "medium", "high"}
+
+
 def test_without_mentions_of_the_corpus_all_pages_mean_the_same_by_rare(world: World) -> None:
     """The card went by what people had found, draws by one run, slices by all of them."""
     everything = world.system("all", lambda one: True)

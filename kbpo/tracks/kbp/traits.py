@@ -51,7 +51,8 @@ TRAITS = (
     "date",
 )
 Occurrence = tuple[int, str, int, bool]
-"""Document, name, how often, whether it is a person or an organisation"""
+"""Document, name, how often, whether the ends of the classes go by it: a person or an organisation
+"""
 IN_CORPUS = """
     SELECT m.document_id, lower(CASE WHEN m.link <> '' THEN m.link ELSE substring(d.text FROM
         coalesce(m.canonical_begin, m.begin) + 1 FOR coalesce(m.canonical_end, m."end") -
@@ -125,7 +126,7 @@ def _of_each_instance(track: Track, submissions: Sequence[int]) -> Arrays:
     read = [row_of[pk] for pk in documents.tolist()]
     first, last = (_sentences(read, document, rows[end]) for end in ("subject", "object"))
     subjects = _subjects(rows, text_of)
-    class_of_row = _classes(track, subjects, submissions)[subjects.of_row]
+    class_of_row = _classes(track, subjects)[subjects.of_row]
     frequency, class_of = np.unique(class_of_row, return_inverse=True)
     coded = {
         "predicate": _texts(rows["predicate"], predicates),
@@ -201,10 +202,26 @@ def _subjects(rows: Mapping[str, Ids], text_of: Mapping[int, str]) -> Subjects:
 
 def predicted_names(track: Track) -> list[Occurrence]:
     """The subjects that the sampled runs of a track predict: in which document, under which name,
-    how often, and whether some run says there that it is a person or an organisation.
+    how often, and whether the ends of the classes go by it.
+
+    A name occurs as the first sampled run says that predicts it, and the ends of the classes go by
+    the persons and organisations of the first of all: so no later run moves an entity from one
+    class to another, and no score changes since somebody else uploaded.
     """
-    systems = _sampled(track)
-    return _occurrences(_subjects(_first_of_each_instance(systems), dict(fetch(TEXTS, [systems]))))
+    found: dict[str, list[Occurrence]] = {}
+    for system in _sampled(track, "sampled_at", "pk"):
+        rows = _first_of_each_instance([system])
+        said: dict[str, list[Occurrence]] = {}
+        for occurrence in _occurrences(_subjects(rows, dict(fetch(TEXTS, [[system]])))):
+            said.setdefault(occurrence[1], []).append(occurrence)
+        are_people = any(people for of_name in said.values() for *_, people in of_name)
+        is_first = not found
+        for name in said.keys() - found.keys():
+            found[name] = [
+                (document, name, n, is_first and (people or not are_people))
+                for document, _, n, people in said[name]
+            ]
+    return [occurrence for of_name in found.values() for occurrence in of_name]
 
 
 def _occurrences(subjects: Subjects) -> list[Occurrence]:
@@ -218,20 +235,16 @@ def _occurrences(subjects: Subjects) -> list[Occurrence]:
     return [(document, name, *said) for (document, name), said in found.items()]
 
 
-def _sampled(track: Track) -> list[int]:
+def _sampled(track: Track, *order: str) -> list[int]:
     sampled = Submission.objects.filter(track=track, sampled_at__isnull=False)
-    return list(sampled.order_by("pk").values_list("pk", flat=True))
+    return list(sampled.order_by(*(order or ("pk",))).values_list("pk", flat=True))
 
 
-def _classes(track: Track, subjects: Subjects, systems: Sequence[int]) -> Names:
-    """The frequency class of each subject that these systems predict: by the mentions that came
-    with the corpus; where it came without any, by what the sampled runs of the track predict
-    (`entities_named`).
+def _classes(track: Track, subjects: Subjects) -> Names:
+    """The frequency class of each subject: by the mentions that came with the corpus; where it came
+    without any, by what the sampled runs of the track predict (`entities_named`).
     """
-    frequency = _in_corpus(track.corpus)
-    if not frequency:
-        are_all = sorted(systems) == _sampled(track)
-        frequency = _frequencies(_occurrences(subjects) if are_all else predicted_names(track))
+    frequency = _in_corpus(track.corpus) or _frequencies(predicted_names(track))
     counts = np.array([number for number, _ in frequency.values()], dtype=np.int64)
     people = np.array([found for _, found in frequency.values()], dtype=np.bool_)
     of = np.array([frequency.get(name, (0, False))[0] for name in subjects.names], dtype=np.int64)
@@ -239,8 +252,8 @@ def _classes(track: Track, subjects: Subjects, systems: Sequence[int]) -> Names:
 
 
 def _in_corpus(corpus: Corpus) -> dict[str, tuple[int, bool]]:
-    """name -> (number of documents, a person or an organisation), from the mentions that came with
-    the corpus.
+    """name -> (number of documents, whether the ends of the classes go by it), from the mentions
+    that came with the corpus.
     """
     rows = fetch(
         f"SELECT name, count(*), bool_or(people) FROM ({IN_CORPUS}) found GROUP BY 1",
