@@ -179,6 +179,16 @@ def in_words(row: LeakTest) -> str:
     )
 
 
+def explained_otherwise(row: LeakTest) -> str:
+    """What else would show the same, in a sentence; empty where nothing honest does but chance."""
+    if row.channel != LeakTest.Channel.RIGHT:
+        return ""
+    return (
+        "The same shows where people judge otherwise since than they did before: others who are"
+        " less careful, new guidelines, answers that were excluded."
+    )
+
+
 def odds(p: float) -> str:
     """How rare that is by chance, in words."""
     return "less than once in a million times by chance" if p < 1e-6 else f"p = {p:.2g}"

@@ -614,13 +614,14 @@ def test_who_hides_what_was_read_is_found_by_what_is_judged_since(toy: Toy, desi
     world.until_scored(row)
     found = row.leak_tests.get()
     assert found.seen and found.channel == LeakTest.Channel.RIGHT and found.earlier == first
-    print(
-        in_words(found),
-        row.batches.count(),
-        world.number(row),
-        world.truth(kept),
-        world.number(first),
-        world.truth(EVERYTHING),
-    )
     assert honest(world.number(row), world.truth(kept))
     assert honest(world.number(first), world.truth(EVERYTHING))
+    for who, address, what_to_do in (
+        ("Tim", reverse("submission", args=[row.pk]), "tell an admin since when"),
+        ("Admin", reverse("desk"), "Before you confirm it, see by"),
+    ):
+        client = Client()
+        client.force_login(toy.users[who])
+        text = " ".join(client.get(address).content.decode().split())
+        assert "where people judge otherwise since than they did before" in text
+        assert what_to_do in text

@@ -39,7 +39,7 @@ from kbpo.queue import nudge
 from kbpo.releases.make import order
 from kbpo.releases.models import Release
 from kbpo.releases.write import CannotRelease
-from kbpo.sampling.leaks import decide, in_words
+from kbpo.sampling.leaks import decide, explained_otherwise, in_words
 from kbpo.sampling.models import LeakTest
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -175,7 +175,10 @@ def leaks_to_decide() -> list[dict[str, Any]]:
     leak_tests = LeakTest.objects.filter(seen=True, decided_at__isnull=True).select_related(
         "submission__team", "submission__track", "earlier__team"
     )
-    return [{"row": row, "says": in_words(row)} for row in leak_tests.order_by("tested_at", "pk")]
+    return [
+        {"row": row, "says": in_words(row), "otherwise": explained_otherwise(row)}
+        for row in leak_tests.order_by("tested_at", "pk")
+    ]
 
 
 def _agreement() -> dict[str, Any]:

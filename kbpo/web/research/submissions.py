@@ -46,7 +46,7 @@ from kbpo.money.spend import Balance, balance
 from kbpo.pool.visibility import is_answered
 from kbpo.prepared import Columns, Prepared
 from kbpo.queue import nudge
-from kbpo.sampling.leaks import in_words
+from kbpo.sampling.leaks import explained_otherwise, in_words
 from kbpo.sampling.models import Further, LeakTest
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, set_role, withdraw
@@ -397,6 +397,7 @@ def samples_seen(submission: Submission) -> list[dict[str, Any]]:
             "name": "a private run" if row.earlier.is_private else row.earlier.full_name,
             "on_board": row.earlier.is_on_board,
             "says": in_words(row),
+            "otherwise": explained_otherwise(row),
             "lifted": row.lifted,
         }
         for row in tests.select_related("earlier__team").order_by("pk")
