@@ -30,7 +30,10 @@ class Item:
         return " ".join(self.sentences)
 
 
-PLACES = ("Ostrand", "Vellmo", "Karsund", "Tarn", "Hollin", "Brask", "Mirow", "Easter Quay")
+PLACES = (
+    "Ostrand", "Vellmo", "Karsund", "Tarn", "Hollin", "Brask", "Mirow", "Easter Quay",
+    "Sundby", "Eldra", "Norrholm", "Quennick",
+)  # fmt: skip
 PATTERNS = (
     Item(
         (

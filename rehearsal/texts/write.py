@@ -114,7 +114,7 @@ def _summaries(directory: Path, seed: int, truth: Truth) -> TextStudy:
         rng = random.Random(f"{seed}:{writer.name}")
         outputs[writer] = {key: _summary(writer, item, rng, truth) for key, item in news.items()}
     return _study(
-        directory, SUMMARIES, "generation", inputs, outputs, value, Decimal("0.050"), seed
+        directory, SUMMARIES, "generation", inputs, outputs, value, Decimal("0.045"), seed
     )
 
 

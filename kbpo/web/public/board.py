@@ -30,6 +30,7 @@ from rest_framework.renderers import JSONRenderer
 
 from annotation.models import Question
 from kbpo.accounts.models import User
+from kbpo.evaluation.compare.part import soonest
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.leaderboard import (
     Board,
@@ -318,6 +319,7 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         "heads": sorted_by,
         "switches": [*_switches(view, track, address), *_helped(shown, view, address)],
         "alone": alone_of(shown),
+        "next": soonest(shown),
         "strengths": strengths_of(shown),
         "facts": facts(track, shown),
         "judges": of_board(shown),
