@@ -2,6 +2,7 @@
 
 import re
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ from kbpo.web.components.drawing import Axis, Interval
 from kbpo.web.components.plots import (
     CURVES_HEIGHT,
     LETTER,
+    LOW,
     PLOT_HEIGHT,
     WIDTHS,
+    Curve,
     Dot,
     Moment,
     Point,
@@ -65,20 +68,26 @@ def labels(
     found = []
     for x, y, dx, dy, anchor, name in re.findall(said, svg):
         at = float(x) / 100 * WIDTHS[which] + int(dx)
-        line = float(y) / 100 * height + int(dy)
+        line = float(y) / 100 * tall(which, height) + int(dy)
         length = LETTER * len(name)
         left = at - {"start": 0, "middle": length / 2, "end": length}[anchor]
         found.append((name, (left, line - 12, left + length, line + 3)))
     return found
 
 
-def arms(svg: str, width: int) -> list[tuple[float, float, float, float]]:
+def tall(which: str, height: int) -> int:
+    """How high a plot of that height is there."""
+    return LOW[height] if which == "narrow" else height
+
+
+def arms(svg: str, which: str) -> list[tuple[float, float, float, float]]:
     """What the lines of all crosses cover on a plot of that width."""
+    width, height = WIDTHS[which], tall(which, PLOT_HEIGHT)
     crosses = re.findall(r'<g class="cross.*?</g>', svg)
     said = r'<line x1="([\d.]+)%" x2="([\d.]+)%" y1="([\d.]+)%" y2="([\d.]+)%"/>'
     ends = [map(float, one) for cross in crosses for one in re.findall(said, cross)]
     return [
-        (x1 / 100 * width, y1 / 100 * PLOT_HEIGHT, x2 / 100 * width, y2 / 100 * PLOT_HEIGHT)
+        (x1 / 100 * width, y1 / 100 * height, x2 / 100 * width, y2 / 100 * height)
         for x1, x2, y1, y2 in ends
     ]
 
@@ -99,7 +108,7 @@ def test_a_name_covers_neither_a_cross_nor_another_name_on_wide_pages_and_on_pho
     same = [point(f"System {number}", 0.5, 0.3, first=True) for number in range(8)]
     for board in (BOARD, close, same, [*BOARD, *close]):
         svg = draw_precision_recall(board, "alt")
-        named, lines = labels(svg, which), arms(svg, WIDTHS[which])
+        named, lines = labels(svg, which), arms(svg, which)
         assert named and len(lines) == 2 * len(board)
         for name, box in named:
             assert not any(meet(box, line) for line in lines), name
@@ -122,7 +131,7 @@ def test_a_dots_name_covers_no_other_dot_on_wide_pages_and_on_phones(which: str)
     assert [name for name, _ in named] == [dot.name for dot in dots]
     for dot in dots:
         x = axis.position(dot.x) / 100 * WIDTHS[which]
-        y = (100 - axis.position(dot.y)) / 100 * CURVES_HEIGHT
+        y = (100 - axis.position(dot.y)) / 100 * tall(which, CURVES_HEIGHT)
         mark = (x - 4, y - 4, x + 4, y + 4)
         assert not any(meet(box, mark) for _, box in named), dot.name
     for (name, box), (_, other) in combinations(named, 2):
@@ -181,3 +190,20 @@ def test_any_number_of_judgments_can_be_drawn(n):
 def test_a_plot_of_nothing_is_an_error():
     with pytest.raises(ValueError, match="at least one"):
         draw_arrival([], "alt")
+
+
+def test_a_phone_draws_plots_as_low_as_names_are_placed_for():
+    sheet = (Path(__file__).parents[2] / "static/css/components.css").read_text()
+    for height, low in LOW.items():
+        assert f'.plot [height="{height}"] {{ height: {low}px; }}' in sheet
+
+
+def test_what_a_plot_is_about_is_blue_and_what_stands_beside_it_is_grey():
+    axis = Axis(0.0, 1.0, (0.0, 1.0))
+    says: dict[str, Any] = {"x_written": str, "y_written": str, "x_name": "x", "y_name": "y"}
+    dots = [Dot("Judge", 0.2, 0.5), Dot("Fluency", 0.7, 0.6, is_quiet=True)]
+    line = [(0.0, 0.1), (1.0, 0.4)]
+    curves = [Curve("2 ×", line, "equal", is_short=True), Curve("people", line)]
+    svg = draw_curves(curves, dots, axis, axis, "alt", **says)
+    assert '<g class="cross first"><title>Judge' in svg and '<g class="cross"><title>Fluency' in svg
+    assert re.findall(r'class="(equal-name[^"]*)"', svg) == ["equal-name", "equal-name wide"]

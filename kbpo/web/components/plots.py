@@ -20,6 +20,8 @@ ARRIVAL_HEIGHT = 230
 CURVES_HEIGHT = 300
 WIDTHS = {"wide": 580, "narrow": 250}
 """What names are placed against: the width a plot has on a wide page, and on a phone"""
+LOW = {PLOT_HEIGHT: 300, CURVES_HEIGHT: 220}
+"""How high a plot of that height is on a phone, by the style sheet"""
 ORDER_ROW = 34
 LETTER = 6.5
 LINE = 15
@@ -59,6 +61,8 @@ class Curve:
     kind: str = "path"
     named_at: float = 1.0
     """How far along it its name stands"""
+    is_short: bool = False
+    """Whether its name has room on a phone, too"""
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,8 @@ class Dot:
     is_named: bool = True
     ends: tuple[float, float] | None = None
     """Of an interval of y, drawn upright"""
+    is_quiet: bool = False
+    """Whether it is drawn in grey, beside what the plot is about"""
 
 
 @dataclass(frozen=True)
@@ -199,8 +205,8 @@ def draw_curves(
         x, y = across.position(place[0]), _y(up, place[1])
         anchor = "end" if x > 60 else "start"
         names.append(
-            f'<text class="equal-name wide" x="{x:g}%" y="{y:g}%" dy="-5"'
-            f' text-anchor="{anchor}">{escape(curve.name)}</text>'
+            f'<text class="equal-name{"" if curve.is_short else " wide"}" x="{x:g}%" y="{y:g}%"'
+            f' dy="-5" text-anchor="{anchor}">{escape(curve.name)}</text>'
         )
     marks = []
     crosses = [_upright(dot, across, up) for dot in dots]
@@ -216,8 +222,9 @@ def draw_curves(
                 f'<line x1="{cross.x:g}%" x2="{cross.x:g}%" y1="{cross.bottom:g}%"'
                 f' y2="{cross.top:g}%"/>'
             )
+        kind = "cross" if dot.is_quiet else "cross first"
         marks.append(
-            f'<g class="cross first"><title>{escape(label)}</title>{upright}<circle class="now-dot"'
+            f'<g class="{kind}"><title>{escape(label)}</title>{upright}<circle class="now-dot"'
             f' cx="{cross.x:g}%" cy="{cross.y:g}%" r="4"/>{text}</g>'
         )
     body = _grid(across, up, ARRIVAL_HEIGHT) + _stretched("".join(paths))
@@ -366,7 +373,8 @@ def _placed_names(
     """
     texts = [""] * len(names)
     for which, width in WIDTHS.items():
-        placed = _placed_labels(names, named[which], crosses, width, height)
+        tall = LOW[height] if which == "narrow" else height
+        placed = _placed_labels(names, named[which], crosses, width, tall)
         for index, (dx, dy, anchor) in placed.items():
             x, y = crosses[index].x, crosses[index].y
             texts[index] += (

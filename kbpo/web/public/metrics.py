@@ -41,6 +41,8 @@ from kbpo.web.public.points import draw_points, points_of
 
 WORTHS = (1.05, 1.1, 1.2, 1.5, 2.0, 3.0)
 """Contours of equal worth"""
+LEAST_ACROSS = 0.4
+"""How far the axis of γ goes at least"""
 MOST_DRAWN = 10.0
 """Where the axis of a ratio ends at the latest"""
 STEPS = 40
@@ -79,7 +81,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
             and parts["gamma"] is None
         ],
         "prompt_axis": _axis(0.0, [prompt["gamma"] for prompt in prompts]),
-        "contours": _contours(stored),
+        "contours": _contours(kind, evaluation, criterion),
         "systems": names,
         "bias": _bias(stored, names),
         "left_out": _left_out(stored, names),
@@ -282,32 +284,23 @@ def _curve(study: Study | None) -> SafeString | str:
     )
 
 
-def _contours(stored: dict[str, Any]) -> SafeString | str:
-    """ρ of each metric against γ of the question, over lines of equal worth."""
-    gamma = stored.get("components", {}).get("gamma")
-    if gamma is None:
+def _contours(kind: Kind, evaluation: Evaluation | None, criterion: str) -> SafeString | str:
+    """ρ of each metric against γ of the question, over lines of equal worth; the other questions of
+    the track in grey, each with its name.
+    """
+    told = {name: told_under(evaluation, name) for name in kind.criterion_names()}
+    gammas = {name: stored.get("components", {}).get("gamma") for name, stored in told.items()}
+    if gammas[criterion] is None:
         return ""
-    widest = max(1.5, round(gamma * 1.5, 1))
-    across = Axis(0.0, widest, tuple(round(widest * tick / 4, 3) for tick in range(5)))
+    known = {name: gamma for name, gamma in gammas.items() if gamma is not None}
+    across = _axis(0.0, [Interval(max(1.3 * max(known.values()), LEAST_ACROSS))])
     up = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
-    curves = []
-    for worth in WORTHS:
-        points = []
-        for step in range(STEPS + 1):
-            x = widest * step / STEPS
-            square = (1 + x) * (1 - 1 / worth)
-            if square <= 1:
-                points.append((x, square**0.5))
-        curves.append(plots.Curve(f"{worth:g} ×", points, "equal"))
-    dots = [
-        plots.Dot(scorer["label"], gamma, abs(scorer["rho"]), place < 3)
-        for place, scorer in enumerate(scorers_of(stored))
-        if scorer.get("rho") is not None
-    ]
-    dots.sort(key=lambda dot: (not dot.is_named, -dot.y))  # so names stand as their dots do
+    dots = _dots(told[criterion], known.pop(criterion))
+    for name, gamma in known.items():
+        dots += _dots(told[name], gamma, kind.criterion_label(name))
     return mark_safe(
         plots.draw_curves(
-            curves,
+            [_contour(worth, across.high) for worth in WORTHS],
             dots,
             across,
             up,
@@ -318,6 +311,32 @@ def _contours(stored: dict[str, Any]) -> SafeString | str:
             y_written=coefficient_text,
         )
     )
+
+
+def _contour(worth: float, widest: float) -> plots.Curve:
+    """The line on which a metric is worth so much."""
+    points = []
+    for step in range(STEPS + 1):
+        x = widest * step / STEPS
+        square = (1 + x) * (1 - 1 / worth)
+        if square <= 1:
+            points.append((x, square**0.5))
+    return plots.Curve(f"{worth:g} ×", points, "equal", is_short=True)
+
+
+def _dots(stored: dict[str, Any], gamma: float, other: str = "") -> list[plots.Dot]:
+    """The metrics and judges under one question, from the highest down: the first three named; of
+    another question all in grey, the highest with the question's name.
+    """
+    known = [(one["label"], abs(one["rho"])) for one in scorers_of(stored) if one.get("rho")]
+    named = {label for label, _ in known[:3]}
+    known.sort(key=lambda pair: -pair[1])
+    if not other:
+        return [plots.Dot(label, gamma, rho, label in named) for label, rho in known]
+    return [
+        plots.Dot(f"{other}: {label}" if place else other, gamma, rho, not place, is_quiet=True)
+        for place, (label, rho) in enumerate(known)
+    ]
 
 
 def as_csv(request: HttpRequest, slug: str, figure: str) -> HttpResponse:
