@@ -112,8 +112,12 @@ def test_a_document_is_finished_by_mouse(
 
     word(page, "Mara").hover()
     page.mouse.down()
-    word(page, "Lindt").hover()
+    last = word(page, "Lindt").bounding_box()
+    assert last is not None
+    page.mouse.move(last["x"] + last["width"] / 2, last["y"] + last["height"] / 2)
+    page.mouse.move(last["x"] + last["width"] + 2, last["y"] + last["height"] / 2)
     page.mouse.up()
+    assert page.locator("#inspector .head b").inner_text() == "“Mara Lindt”", "not the next word"
     choose("Person")
     page.get_by_label("Its Wikipedia title, if you know it").fill("Mara Lindt")
     for words, which, kind in [

@@ -97,7 +97,7 @@ export class DocumentView {
     });
     this.place.addEventListener("pointermove", (event) => {
       if (from < 0 || !(event.buttons & 1)) return;
-      const at = this.tokenAt(document.elementFromPoint(event.clientX, event.clientY));
+      const at = this.tokenAt(document.elementFromPoint(event.clientX, event.clientY), from);
       if (at < 0 || at === to) return;
       to = at;
       this.onDrag(Math.min(from, to), Math.max(from, to) + 1);
@@ -118,9 +118,13 @@ export class DocumentView {
     });
   }
 
-  tokenAt(element) {
-    const token = element?.closest?.(".t") || (element?.localName === "i" ? element.nextElementSibling : null);
-    return token && this.place.contains(token) ? Number(token.dataset.t) : -1;
+  /** The word there; a gap is the word after it, or, where a drag from another came that far, the word before. */
+  tokenAt(element, from = Infinity) {
+    const isGap = element?.localName === "i";
+    const token = isGap ? element.nextElementSibling : element?.closest?.(".t");
+    if (!token || !this.place.contains(token)) return -1;
+    const at = Number(token.dataset.t);
+    return isGap && at > from ? at - 1 : at;
   }
 }
 
