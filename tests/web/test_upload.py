@@ -51,6 +51,7 @@ def test_a_file_is_read_priced_described_and_confirmed(toy: Toy, as_user: As) ->
     plan()
     checked = rosa.get(reverse("upload-check", args=[row.pk])).content.decode()
     assert "data-live-done" in checked and "Continue to description" in checked
+    assert "Read within 1\xa0s" in checked, "not within 0 s"
     row.refresh_from_db()
     price = Decimal(row.plan["options"]["0.050"]["at_most"])
     assert price > 0

@@ -238,7 +238,7 @@ def _checked(request: HttpRequest, submission: Submission) -> dict[str, Any]:
         "reading": reading,
         "share": share,
         "left": _time_left(submission, share) if reading else None,
-        "took": submission.read_at - submission.received_at if submission.read_at else None,
+        "took": _took(submission),
         "quote": chosen,
         "quotes": options,
         "targets": _targets(submission, options, chosen.width) if chosen else [],
@@ -275,6 +275,13 @@ def _faults(submission: Submission) -> str:
             f"{count_text(whole)} {'error is' if whole == 1 else 'errors are'} about the whole file"
         )
     return ", and ".join(phrases)
+
+
+def _took(submission: Submission) -> timedelta | None:
+    """How long reading a file took, a second at least; None before it is read."""
+    if submission.read_at is None:
+        return None
+    return max(submission.read_at - submission.received_at, timedelta(seconds=1))
 
 
 def _time_left(submission: Submission, share: float) -> timedelta | None:
