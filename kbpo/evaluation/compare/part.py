@@ -79,7 +79,7 @@ def _open_mean(row: Row, place: dict[int, int]) -> float | None:
 def _left(*rows: Row) -> int | None:
     """How many judgments are left to be made of these; None where no sample was drawn of one."""
     sizes = SamplingDistribution.objects.filter(submission__in=[row.submission for row in rows])
-    size_of = dict(sizes.values_list("submission").annotate(Max("n")))
+    size_of: dict[int, int] = dict(sizes.values_list("submission").annotate(Max("n")))
     if len(size_of) < len(rows):
         return None
     return sum(size_of[row.submission.pk] - row.n_labels for row in rows)
