@@ -363,7 +363,7 @@ NAMING_RELATIONS: dict[str, set[str]] = {
         *("subject_entity", "object_entity", "subject_link", "object_link"),
         *("same_predicate", "same_subject", "subject_facts", "predicate"),
     },
-    "kbpo.corpus.models": {"canonical_begin", "canonical_end", "predicate", "predicates"},
+    "kbpo.corpus.models": {"canonical_begin", "canonical_end", "predicates"},
     # Where targets lie in documents: their keys, and how they are found, made and read by places.
     "kbpo.instances.hashing": _PLACES,
     "kbpo.instances.merge": {"a_begin", "a_end"},

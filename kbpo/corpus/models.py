@@ -5,7 +5,6 @@ their schema.
 from __future__ import annotations
 
 import secrets
-from collections import Counter
 from datetime import timedelta
 from functools import cached_property
 from typing import ClassVar
@@ -16,6 +15,7 @@ from django.contrib.postgres.search import SearchQuery, SearchVector
 from django.db import models
 from django.db.models.functions import Left
 
+from formats.relation_names import relation_names
 from kbpo import clock
 from kbpo.queue import Moving
 
@@ -65,20 +65,8 @@ class Corpus(models.Model):
         return Mention.objects.filter(document__corpus=self.pk).exists()
 
     def relation_names(self) -> dict[str, str]:
-        """What pages call each predicate: its label, and of what where several share that label, as
-        "parents" of a person and of an organisation do.
-        """
-        labels = {
-            predicate["name"]: str(predicate.get("label") or predicate["name"])
-            for predicate in self.schema.get("predicates", ())
-        }
-        shared = Counter(labels.values())
-        return {
-            name: f"{label} ({name.partition(':')[0].upper()})"
-            if shared[label] > 1 and ":" in name
-            else label
-            for name, label in labels.items()
-        }
+        """What every page calls each predicate."""
+        return relation_names(self.schema.get("predicates", ()))
 
     def share(self, documents: int) -> float:
         """The share that so many documents are of the corpus; 0 of one that has none."""

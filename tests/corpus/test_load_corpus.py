@@ -158,11 +158,3 @@ def test_copy_keeps_what_is_hard_to_keep() -> None:
         )
         cursor.execute("SELECT t, a, f FROM hard ORDER BY n")
         assert cursor.fetchall() == [(t, [n, n], 0.1) for n, t in enumerate(hard)]
-
-
-def test_relations_that_share_a_label_say_of_what_they_are() -> None:
-    names = ("per:parents", "org:parents", "per:spouse", "spouse_of")
-    rows = [{"name": name, "label": name.rpartition(":")[2]} for name in names]
-    rows[3]["label"] = "spouse"
-    called = Corpus(schema={"predicates": rows}).relation_names()
-    assert list(called.values()) == ["parents (PER)", "parents (ORG)", "spouse (PER)", "spouse"]

@@ -455,6 +455,24 @@ def test_a_new_label_shows_at_once(row: Submission, world: World) -> None:
     assert len(after) == row.predictions.count() > before
 
 
+def test_a_relation_is_called_by_the_words_of_its_sentence_everywhere(
+    row: Submission, world: World, client: Client
+) -> None:
+    """Not by the label of the schema, which nobody has read in the question."""
+    corpus = row.track.corpus
+    for predicate in corpus.schema["predicates"]:
+        predicate["label"] = f"label of {predicate['name']}"
+    corpus.save()
+    evaluate(row.track)
+    close_track(row.track)
+    for name in ("submission-explore", "submission"):
+        told = client.get(reverse(name, args=[row.pk])).content.decode()
+        assert "label of" not in told
+        assert name == "submission" or ("works for" in told and "lives in" in told), name
+    told = client.get(reverse("track", args=[row.track.slug])).content.decode()
+    assert "label of" not in told and "works for" in told
+
+
 def beside(page: Any) -> list[tuple[str, int | None]]:
     """Where what is missed stands, and how much the explorer says there is of it."""
     [who] = [one for one in page.context["filters"] if one["label"] == "Who else says so"]

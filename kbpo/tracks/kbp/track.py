@@ -118,7 +118,8 @@ class KbpTrack(TrackWithRecall):
         return "relation"
 
     def catalogue(self) -> Sequence[Mapping[str, Any]]:
-        return [in_catalogue(predicate) for predicate in self.corpus.schema.get("predicates", ())]
+        predicates, names = self.corpus.schema.get("predicates", ()), self.corpus.relation_names()
+        return [in_catalogue(predicate, names[predicate["name"]]) for predicate in predicates]
 
     def guide(self) -> Mapping[str, Any]:
         return whole.asked_types(load_schema(self.corpus.schema))

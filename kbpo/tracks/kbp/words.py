@@ -84,8 +84,10 @@ FOUND_COLUMNS = ("document", "subject", "predicate", "object", "claim")
 PARTS = {"relation": "Relation", "subject": "Subject", "object": "Object"}
 
 
-def in_catalogue(predicate: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a predicate of a schema as the table of relations shows it."""
+def in_catalogue(predicate: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a predicate of a schema, which pages call by that name, as the table of relations
+    shows it.
+    """
     template = predicate.get("template") or "{subject} – {object}"
     sentence = []
     for place, piece in enumerate(re.split(r"\{(subject|object)\}", template)):
@@ -94,7 +96,7 @@ def in_catalogue(predicate: Mapping[str, Any]) -> dict[str, Any]:
         else:
             sentence.append(("", piece))
     return {
-        "name": predicate.get("label") or predicate["name"],
+        "name": name,
         "predicate": predicate["name"],
         "types": [f"{subject} → {object_}" for subject, object_ in predicate.get("types") or []],
         "sentence": sentence,
