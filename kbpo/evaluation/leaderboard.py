@@ -10,7 +10,7 @@ from typing import Any
 
 from kbpo import clock
 from kbpo.evaluation.models import LEAVES_OUT, Estimate, Evaluation, Rescoring
-from kbpo.evaluation.printed import printed
+from kbpo.evaluation.printed import printed, reduce
 from kbpo.evaluation.words import FEW
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
@@ -247,12 +247,16 @@ def evaluation_on(track: Track, day: str) -> Evaluation:
 
 
 def evaluation_of(track: Track, number: int) -> Evaluation:
-    """Return the evaluation of a number. Raises NoBoard."""
+    """Return the evaluation of a number; of one that nobody is told of what the board printed
+    alone, whatever ended with it. Raises NoBoard.
+    """
     evaluation = track.evaluations.filter(number=number).first()
     if evaluation is None:
         last = track.evaluations.order_by("-number").first()
         since = f"the last is {last.number}" if last else "nothing has been scored"
         raise NoBoard(f"{track.name} has no evaluation {number}; {since}.")
+    if evaluation.printed is None and not evaluation.is_listed:
+        reduce(evaluation)
     return evaluation
 
 
@@ -267,12 +271,8 @@ def compared_at(track: Track, *, number: int | None = None, day: str = "") -> Ev
     else:
         return track.evaluations.order_by("-number").first()
     if evaluation.printed is not None:
-        later = (
-            track.evaluations.whole()
-            .filter(number__gt=evaluation.number)
-            .order_by("number")
-            .first()
-        )
+        listed = track.evaluations.filter(pk__in=track.evaluations.listed().values("pk"))
+        later = listed.filter(number__gt=evaluation.number).order_by("number").first()
         instead = f" Compare at evaluation {later.number}." if later else ""
         raise NoBoard(
             f"Of evaluation {evaluation.number} the board alone is kept, since a later one of its"

@@ -85,6 +85,12 @@ class Evaluation(models.Model):
         stamps.changed(self.track_id)
 
     @property
+    def is_listed(self) -> bool:
+        """Whether everybody is told of it."""
+        listed = self.track.evaluations.listed()
+        return Evaluation.objects.filter(pk=self.pk, pk__in=listed.values("pk")).exists()
+
+    @property
     def stays_whole(self) -> bool:
         """Whether its estimates are kept for ever, and everybody is told of it: else that a private
         run ended a stage would show here.

@@ -36,22 +36,27 @@ RANKS = ("systems", "best", "worst", "groups", "level")
 
 def replace_since(track: Track, moment: datetime) -> None:
     """Nothing; evaluations since a moment that ended no stage keep what the board printed alone."""
-    columns = {(column.quantity, column.method) for column in kind_of(track).columns}
     for evaluation in track.evaluations.whole().filter(stage_end=False, made_at__gte=moment):
-        estimates = evaluation.estimates.filter(
-            slice="", submission__in=evaluation.standing
-        ).order_by("pk")
-        values = [dict(zip(NAMES, row, strict=True)) for row in estimates.values_list(*NAMES)]
-        evaluation.printed = [
-            list(row.values()) for row in values if (row["quantity"], row["method"]) in columns
-        ]
-        evaluation.comparisons = {
-            key: {name: comparison[name] for name in RANKS}
-            for key, comparison in evaluation.comparisons.items()
-            if "best" in comparison
-        }
+        reduce(evaluation)
         evaluation.save(update_fields=["printed", "comparisons"])
         evaluation.estimates.all().delete()
+
+
+def reduce(evaluation: Evaluation) -> None:
+    """Nothing; a whole evaluation, which is not saved, says no more than what the board printed."""
+    kind = kind_of(evaluation.track)
+    columns = {(column.quantity, column.method) for column in kind.columns}
+    estimates = evaluation.estimates.filter(slice="", submission__in=evaluation.standing)
+    rows = estimates.order_by("pk").values_list(*NAMES)
+    values = [dict(zip(NAMES, row, strict=True)) for row in rows]
+    evaluation.printed = [
+        list(row.values()) for row in values if (row["quantity"], row["method"]) in columns
+    ]
+    evaluation.comparisons = {
+        key: {name: comparison[name] for name in RANKS}
+        for key, comparison in evaluation.comparisons.items()
+        if "best" in comparison
+    }
 
 
 def printed(

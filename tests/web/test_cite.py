@@ -19,6 +19,7 @@ from django.urls import reverse
 from kbpo import clock
 from kbpo.accounts.models import Token
 from kbpo.evaluation.models import Evaluation
+from kbpo.evaluation.printed import replace_since
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
@@ -181,6 +182,38 @@ def test_no_evaluation_is_listed_because_a_private_run_was_scored(
     assert 4 not in [
         one["evaluation"] for one in Client().get(history, headers=tim).json()["scores"]
     ]
+
+
+def test_a_number_that_is_tried_does_not_tell_that_a_stage_ended(
+    toy: Toy, past: list[Submission]
+) -> None:
+    """An evaluation that a private run's judging ended keeps its estimates for that run alone; its
+    address says what that of any other of the day does.
+    """
+    last, rows = toy.track.evaluations.get(number=3), past[:2]
+    for number in (4, 5, 6):
+        replace_since(toy.track, SECOND + timedelta(hours=4))
+        one = Evaluation.objects.create(
+            track=toy.track,
+            number=number,
+            made_at=SECOND + timedelta(hours=number),
+            stage_end=number == 4,
+            settings=last.settings,
+            comparisons=last.comparisons,
+        )
+        for row, value in zip(rows, (0.71, 0.3), strict=True):
+            score(one, row, value)
+    told = []
+    for number in (4, 5):
+        compared = {"a": rows[0].pk, "b": rows[1].pk, "evaluation": number}
+        page = Client().get(reverse("compare-track", args=["toy"]), compared)
+        api = Client().get("/api/tracks/toy/compare/", compared)
+        board = Client().get(f"/api/tracks/toy/board/?evaluation={number}").json()
+        assert page.status_code == api.status_code == 404
+        del board["evaluation"]
+        told.append((api.json()["detail"].replace(str(number), "N"), board))
+    assert told[0] == told[1] and "Compare at evaluation 6" in told[0][0]
+    assert toy.track.evaluations.get(number=4).estimates.exists()
 
 
 def test_an_evaluation_before_the_first_run_is_no_other_board(toy: Toy, as_user: As) -> None:
