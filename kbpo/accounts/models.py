@@ -20,6 +20,7 @@ EVENTS = {
     "scored": "A run of your team is scored",
     "refused": "A file of your team cannot be used, or is given up",
     "expired": "A draft of your team is put away, because nobody confirmed it",
+    "release": "A track is closed, and its release will hold a private run of your team",
     "dispute": "A judgment that you doubted was looked at by an expert",
     "decision": "Something was decided about your own answers or pay",
 }

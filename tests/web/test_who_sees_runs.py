@@ -192,8 +192,11 @@ def test_a_team_is_told_that_the_release_of_a_closed_track_will_hold_its_private
     )
     for _ in range(2):  # once, however often it is said
         track = close_track(track)
-    told = Delivery.objects.filter(event="scored")
-    assert {row.user for row in told} == set(secret.team.members.all())
+    told = Delivery.objects.filter(event="release")
+    assert sorted(row.user_id for row in told.filter(hook=None)) == sorted(
+        secret.team.members.values_list("pk", flat=True)
+    )
+    assert not Delivery.objects.filter(event="scored"), "that it is scored was told when it was"
     [call] = told.filter(hook=hook)
     assert call.body["submission"]["id"] == secret.pk
     assert "without its name" in call.body["text"] and "withdraw" in call.body["text"]
