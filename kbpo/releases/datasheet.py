@@ -112,7 +112,10 @@ def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
             "Private and withdrawn runs stand here under a number, without team, name and"
             " description; anonymous ones under the number of the board. `disclosed` says what the"
             " team of a run had been shown before, which follows from that team's earlier runs: it"
-            " may tell which runs are of one team.",
+            " may tell which runs are of one team. Of withdrawn runs there is what was judged; what"
+            " only they predict is left out, but for numbers that others’ estimates need: the"
+            " overlap of draws with replacement, and guesses for recall. What those are about is"
+            " null.",
             "",
             "## What is not in it",
             "",

@@ -8,7 +8,7 @@ import platform
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from kbpo.inclusion.moment import with_label
 from kbpo.instances.models import Label
 from kbpo.instances.targets import located
 from kbpo.releases.datasheet import LICENCE, citation, datasheet
+from kbpo.releases.left_out import LeftOut
 from kbpo.releases.parquet import write_parquet, writer
 from kbpo.sampling.guess import VERSION as MODEL
 from kbpo.submissions.models import Submission
@@ -64,6 +65,11 @@ COLUMNS = [
     if name not in ("worker", "platform", "why_not", "gold", "sent_at", "words")
 ]
 """What is published of an answer, as `manage.py export` names it"""
+OF_TARGETS = (
+    *("targets", "instances", "predictions", "labels", "metrics"),
+    *("draws", "own_samples", "disclosed", "follow_ups", "checks", "checked"),
+)
+"""Tables whose rows are about a target or an instance each, and that tell what runs predict"""
 
 
 class CannotRelease(Exception):
@@ -101,7 +107,12 @@ def _write(track: Track, place: Path) -> Row:
     data = read(track)
     checks = checks_of(track, data)
     _check_public(kind_of(track), data)
-    codes, slices = _Codes(track), list(cuts(track, data))
+    if not data.shown.any() and not data.judged.size:
+        raise CannotRelease(
+            f"Every run of {track.name} was withdrawn before anything was judged: nothing can be"
+            " released."
+        )
+    codes, slices, left_out = _Codes(track), list(cuts(track, data)), LeftOut.of(data)
     written = {
         "systems": _systems(data),
         **tables(data, checks),
@@ -110,8 +121,11 @@ def _write(track: Track, place: Path) -> Row:
         "estimates": _estimates(evaluation),
         "answers": _answers(track, codes),
     }
-    written["targets"] = _placed(written["targets"])
-    written["instances"] = in_slices(_said(kind_of(track), written["instances"]), slices)
+    written["instances"] = in_slices(written["instances"], slices)
+    for name in OF_TARGETS:
+        written[name] = left_out.kept(written[name])
+    written["targets"] = _placed(written["targets"], left_out.told)
+    written["instances"] = _said(kind_of(track), written["instances"], left_out.told)
     linked = _Linked(data, codes.unlinked)
     written["ratings"] = linked.recoded(written["ratings"])
     rows = {name: _table(place / f"{name}.jsonl", table) for name, table in written.items()}
@@ -272,21 +286,29 @@ def _systems(data: Data) -> Iterator[Row]:
         yield {"system": pk, **named, "takes_part": takes_part}
 
 
-def _placed(rows: Iterable[Row]) -> Iterator[Row]:
-    """Yields targets with where they lie: a document by its key, and spans of characters."""
+def _placed(rows: Iterable[Row], told: Collection[int]) -> Iterator[Row]:
+    """Yields targets with where they lie, as far as that is told: a document by its key, and spans
+    of characters.
+    """
     for part in _parts(rows):
         places = located([row["target"] for row in part])
         for row in part:
             key, kind, document, spans = places[row["target"]]
-            yield row | {"key": key, "kind": kind, "document_key": document, "spans": spans}
+            place = {"key": key, "kind": kind, "document_key": document, "spans": spans}
+            yield row | _told(place, row, told)
 
 
-def _said(kind: Kind, rows: Iterable[Row]) -> Iterator[Row]:
-    """Yields instances with what they say, in columns of their kind."""
+def _said(kind: Kind, rows: Iterable[Row], told: Collection[int]) -> Iterator[Row]:
+    """Yields instances with what they say, as far as that is told, in columns of their kind."""
     for part in _parts(rows):
         said_of = kind.said([row["instance"] for row in part])
         for row in part:
-            yield row | said_of.get(row["instance"], {})
+            yield row | _told(said_of.get(row["instance"], {}), row, told)
+
+
+def _told(values: Row, row: Row, told: Collection[int]) -> Row:
+    """What is published of a row about a target: empty fields where it is not told."""
+    return values if row["target"] in told else dict.fromkeys(values)
 
 
 def _parts(rows: Iterable[Row], size: int = 5000) -> Iterator[list[Row]]:

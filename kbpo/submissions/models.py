@@ -36,7 +36,8 @@ RELEASED = (
     "A data release of the track will hold what the run predicts and scores, under a number and"
     " without its name, and what your team had been shown before, which may tell which other runs"
     " are yours: others’ numbers rest on it. If you withdraw the run before the release is made,"
-    " its scores are left out; what it predicts and what your team had been shown stays."
+    " its scores are left out, and what it says that nobody judged; what was judged and what your"
+    " team had been shown stays."
 )
 """What the team of a private run is told when its track is closed"""
 DISCARD = models.Q(status__in=["refused", "expired"]) | models.Q(
@@ -344,7 +345,7 @@ class Submission(Moving):
 
     def tell_of_release(self) -> None:
         """Nothing; the team of a private run is told that a release will hold it."""
-        self._tell("scored", "is private, and its track is closed", RELEASED)
+        self._tell("release", "is private, and its track is closed", RELEASED)
 
     def _tell(self, event: str, became: str, *said: str, **more: Any) -> None:
         text = f"{self.own_name} on {self.track.name} {became}."

@@ -126,6 +126,7 @@ def test_a_board_is_recomputed_from_its_release(
     assert found.numbers > 60
     if make is two_systems:
         _leaves_out_what_has_not_entered(release)
+        _hides_what_a_withdrawn_run_says_alone(release)
     _misses_what_is_left_out(release)
     line = altered(release, "labels", flip, check=False)
     found = rescore(Release(release.path))
@@ -210,6 +211,41 @@ def test_a_private_run_is_part_of_a_release_without_its_name(toy: Toy, tmp_path:
     assert row.pk not in {one["system"] for _, one in later.lines("estimates")}, "what it was told"
 
 
+def test_a_release_leaves_out_what_a_withdrawn_run_predicts_and_nobody_judged(
+    toy: Toy, tmp_path: Path
+) -> None:
+    """What was judged stays under a number, since others' numbers rest on it: these rescore."""
+    world = Replay.of(toy, 500, 0.4)
+    stays = world.judge(world.upload("Patterns", range(200)))
+    gone = world.judge(world.upload("Neural", range(150, 500)))
+    close_track(toy.track)
+    Label.objects.filter(public_at=None).update(public_at=clock.now())
+    toy.track.refresh_from_db()
+    write_release(toy.track, tmp_path / "before")
+    withdraw(gone)
+    write_release(toy.track, tmp_path / "after")
+    before, after = Release(tmp_path / "before"), Release(tmp_path / "after")
+    assert rescore(after).agrees
+    judged = {one["instance"] for _, one in before.lines("labels")}
+    assert judged == {one["instance"] for _, one in after.lines("labels")}
+
+    def predicted(release: Release, run: Submission) -> set[int]:
+        rows = (one for _, one in release.lines("predictions"))
+        return {one["instance"] for one in rows if one["system"] == run.pk}
+
+    assert predicted(after, stays) == predicted(before, stays)
+    assert predicted(after, gone) == predicted(before, gone) & judged
+    never = predicted(before, gone) - predicted(before, stays) - judged
+    assert len(never) > 50, "all was judged: a weak test"
+    assert not never & {one["instance"] for _, one in after.lines("instances")}
+    targets = {world.target[world.instance.index(one)] for one in never}
+    for table in ("targets", "draws", "own_samples", "disclosed", "checks"):
+        assert not targets & {one["target"] for _, one in after.lines(table)}, table
+    shared = predicted(before, gone) & predicted(before, stays) - judged
+    for _, one in after.lines("instances"):
+        assert one["instance"] not in shared or gone.pk not in one.get("predicted_by", ())
+
+
 def _another_value(row: dict[str, Any]) -> bool:
     row["value"] = 0.123
     return True
@@ -251,6 +287,23 @@ def _leaves_out_what_has_not_entered(release: Release) -> None:
     assert np.array_equal(
         left_out, data.facts.in_scope & (data.pool.member[:, :2].sum(axis=1) == 0)
     )
+
+
+def _hides_what_a_withdrawn_run_says_alone(release: Release) -> None:
+    """Nothing; its numbers are needed for overlaps of draws, and what they are about is not."""
+    [third] = [one["system"] for _, one in release.lines("systems") if not one["takes_part"]]
+    of = {one["instance"]: one for _, one in release.lines("instances")}
+    place = {one["target"]: one for _, one in release.lines("targets")}
+    told = {one["instance"] for _, one in release.lines("predictions") if one["system"] != third}
+    judged = {of[one["instance"]]["target"] for _, one in release.lines("labels")}
+    told_targets = {of[one]["target"] for one in told} | judged
+    hidden = [one for one in of.values() if one["target"] not in told_targets]
+    assert hidden, "the withdrawn run says nothing of its own: a weak test"
+    for one in hidden:
+        assert one["predicate"] is one["subject"] is one["object"] is None
+        where = place[one["target"]]
+        assert where["key"] is where["document_key"] is where["spans"] is None
+    assert all(of[one]["predicate"] and place[of[one]["target"]]["spans"] for one in told)
 
 
 def _misses_what_is_left_out(release: Release) -> None:
