@@ -27,7 +27,13 @@ TOO_MANY = "Many accounts were made from your network in the last hour. Try agai
 
 
 class CannotVolunteer(Exception):
-    """Nobody was added to the queue; the text is a sentence for them."""
+    """Nobody was added to the queue; the text is a sentence for them, and `wait` after how many
+    seconds the next one is let in, where that is known.
+    """
+
+    def __init__(self, sentence: str, wait: int = 0) -> None:
+        super().__init__(sentence)
+        self.wait = wait
 
 
 def waiting() -> QuerySet[Application]:
@@ -43,7 +49,7 @@ def check(address: str, network: str) -> None:
     if mode == Intake.Volunteers.CLOSED:
         raise CannotVolunteer(CLOSED)
     if not SIGN_UPS.count(address):
-        raise CannotVolunteer(TOO_MANY)
+        raise CannotVolunteer(TOO_MANY, SIGN_UPS.wait(address))
     if mode == Intake.Volunteers.QUEUE and not has_room(waiting(), network, "made_at"):
         raise CannotVolunteer(FULL)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from dataclasses import dataclass
+from math import ceil
 
 from django.conf import settings
 from django.core.cache import cache
@@ -46,6 +47,10 @@ class Limit:
         except Exception as problem:
             _told(problem)
             return left
+
+    def wait(self, *who: str) -> int:
+        """Return the seconds until the next one is let in; 0 where it is now."""
+        return max(1, ceil(self.seconds_left(*who))) if self.is_reached(*who) else 0
 
     def forget(self, *who: str) -> None:
         """Nothing; what was counted is forgotten."""

@@ -104,7 +104,7 @@ def test_there_are_so_many_webhooks_and_tests_and_no_more(call: Call, toy: Toy) 
     for _ in range(TESTS.most):
         TESTS.count(str(toy.users["Rosa"].pk))
     refused = call("Rosa", "post", f"webhooks/{hook.pk}/test/")
-    assert refused.status_code == 429 and refused["Retry-After"] == str(TESTS.seconds)
+    assert refused.status_code == 429 and 3500 < int(refused["Retry-After"]) <= TESTS.seconds
     assert not Delivery.objects.exists()
 
 

@@ -76,7 +76,7 @@ def test_a_wrong_password_is_a_sentence_and_too_many_are_a_pause(toy: Toy, clien
     for _ in range(throttle.PAIR.most):
         log_in(client, "rosa", "nonsense")
     paused = log_in(client, "Rosa", PASSWORD)
-    assert paused.status_code == 422 and "Wait a quarter of an hour" in paused.content.decode()
+    assert paused.status_code == 429 and "Wait a quarter of an hour" in paused.content.decode()
     assert log_in(client, "tim", PASSWORD).status_code == 302, "another name is not held up"
 
 

@@ -397,7 +397,7 @@ def test_the_baseline_s_output_is_made_for_one_network_only_so_often(
     address = reverse("baseline-output", args=["toy"])
     assert [client.get(address).status_code for _ in range(2)] == [200, 200]
     refused = client.get(address)
-    assert refused.status_code == 429 and refused["Retry-After"] == "3600"
+    assert refused.status_code == 429 and 3590 <= int(refused["Retry-After"]) <= 3600
     assert client.get(address, REMOTE_ADDR="203.0.113.9").status_code == 200
 
 
@@ -603,7 +603,7 @@ def test_the_words_of_a_schema_change_at_any_time_and_its_relations_never(
         (before["predicates"][0][key], word) for key, word in changed.items()
     }
     assert all(name in one.why for one in noted), "which relation's"
-    assert "made it" in page(Client(), all="1")
+    assert "object was made by subject" in page(Client(), all="1")
     text = admin.get(address).content.decode()
     assert "Only words can change here" not in text and "make another track" in text
 
@@ -861,8 +861,8 @@ def test_everybody_reads_the_instructions_as_annotators_see_them(client: Client,
         assert "frame-ancestors 'self'" in shown["Content-Security-Policy"]
         heading = re.search(r"<h2>(How to [^<]+)</h2>", shown.content.decode())
         assert heading and heading[1] in told, "the same words"
-    for relation in toy.corpus.schema["predicates"]:
-        assert escape(relation.get("label") or relation["name"]) in told
+    for name in toy.corpus.relation_names().values():
+        assert escape(name) in told
     types = interface_of("entities").instructions(kind.guide())["types"]
     assert types and all(f"<b>{one['word']}</b>" in told for one in types)
     toy.track.status = "draft"
@@ -917,7 +917,7 @@ def test_one_address_has_all_of_a_track_made_so_often(client: Client, toy: Toy, 
     while OUTPUTS.count("127.0.0.1"):
         pass
     refused = client.get(reverse(name, args=["toy"]))
-    assert refused.status_code == 429 and refused["Retry-After"] == str(OUTPUTS.seconds)
+    assert refused.status_code == 429 and 3500 < int(refused["Retry-After"]) <= OUTPUTS.seconds
     assert b"often in the last hour" in refused.content
     cache.clear()
 

@@ -217,7 +217,7 @@ def test_one_address_cannot_fill_the_queue(client: Client, toy: Toy) -> None:
     for number in range(ask.ASKED.most):
         client.post(reverse("ask"), NEW | {"email": f"n{number}@example.org"})
     refused = client.post(reverse("ask"), NEW)
-    assert refused.status_code == 429 and refused["Retry-After"] == "3600"
+    assert refused.status_code == 429 and 3590 <= int(refused["Retry-After"]) <= 3600
 
 
 def test_a_forgotten_password_is_set_anew_once(client: Client, toy: Toy) -> None:

@@ -392,12 +392,12 @@ def join_queue(request: HttpRequest) -> HttpResponse:
         return redirect("annotate")
     application = Application.objects.filter(user=user).first() if user is not None else None
     form = None if user is not None else SignUpForm(request.POST or None)
-    refusal = ""
+    refusal, wait = "", 0
     if request.method == "POST" and application is None and (form is None or form.is_valid()):
         try:
             application = _sign_up(request, user, form)
         except volunteer.CannotVolunteer as cannot:
-            refusal = str(cannot)
+            refusal, wait = str(cannot), cannot.wait
         else:
             if application.admitted:
                 messages.success(request, "Welcome. Here is your own page.")
@@ -413,12 +413,15 @@ def join_queue(request: HttpRequest) -> HttpResponse:
         "refusal": refusal,
         "closed": volunteer.CLOSED,
     }
-    return render(
+    page = render(
         request,
         "annotators/volunteer.html",
         context,
-        status=422 if request.method == "POST" else 200,
+        status=429 if wait else 422 if request.method == "POST" else 200,
     )
+    if wait:
+        page["Retry-After"] = str(wait)
+    return page
 
 
 def _sign_up(request: HttpRequest, user: User | None, form: SignUpForm | None) -> Application:

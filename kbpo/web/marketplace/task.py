@@ -100,7 +100,7 @@ def _act(request: HttpRequest, go: Go, questions: list[Question]) -> HttpRespons
     """
     if _is_one_name_too_many(request, go):
         answer = no(request, BUSY, 429)
-        answer["Retry-After"] = str(NEW_NAMES.seconds)
+        answer["Retry-After"] = str(NEW_NAMES.wait(address_of(request)))
         return answer
     kept = keep_draft(go.hit, go.assignment, go.handle, None, external_id=go.external_id)
     interface = questions[0].interface

@@ -78,7 +78,7 @@ def show(request: HttpRequest) -> HttpResponse:
         return _form(request, form, 422 if request.method == "POST" else 200)
     if not ASKED.count(address_of(request)):
         answer = _form(request, form, 429, TOO_MANY)
-        answer["Retry-After"] = str(ASKED.seconds)
+        answer["Retry-After"] = str(ASKED.wait(address_of(request)))
         return answer
     try:
         ask(**form.cleaned_data, network=network_of(request), user=user)
@@ -120,7 +120,7 @@ def forgotten(request: HttpRequest) -> HttpResponse:
     if not RESETS.count(address_of(request)):
         context = {"form": form, "refusal": TOO_MANY}
         answer = render(request, "people/forgotten.html", context, status=429)
-        answer["Retry-After"] = str(RESETS.seconds)
+        answer["Retry-After"] = str(RESETS.wait(address_of(request)))
         return answer
     if MAILS.count(form.cleaned_data["email"]):
         form.save(

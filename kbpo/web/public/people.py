@@ -46,11 +46,15 @@ class LoginForm(AuthenticationForm):
 
     error_messages = {"invalid_login": WRONG, "inactive": "This account is closed. Ask an admin."}
 
+    paused = 0
+    """Seconds until a password is looked at again"""
+
     def clean(self) -> dict[str, Any]:
         name = str(self.cleaned_data.get("username") or "")
         if self.request is None or not name:
             return super().clean()
-        if throttle.is_paused(self.request, name):
+        if seconds := throttle.pause(self.request, name):
+            self.paused = seconds
             raise forms.ValidationError(PAUSED, code="paused")
         try:
             cleaned = super().clean()
@@ -89,6 +93,9 @@ class Login(LoginView):
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         response = super().form_invalid(form)
         response.status_code = 422
+        if isinstance(form, LoginForm) and form.paused:
+            response.status_code = 429
+            response["Retry-After"] = str(form.paused)
         return response
 
 
@@ -240,7 +247,7 @@ def own_data_zip(request: HttpRequest) -> HttpResponseBase:
     """The same with the files that they uploaded, sent while it is packed; a few times an hour."""
     if not PACKED.count(str(request.user.pk)):
         sentence = "You fetched this a few times already. Come again in an hour; nothing changed.\n"
-        headers = {"Retry-After": str(PACKED.seconds)}
+        headers = {"Retry-After": str(PACKED.wait(str(request.user.pk)))}
         return HttpResponse(sentence, status=429, content_type="text/plain", headers=headers)
     headers = {"Content-Disposition": 'attachment; filename="my-data.zip"'}
     packed = zip_of(cast(User, request.user))

@@ -51,22 +51,21 @@ class _Known:
     names: tuple[str, ...]
 
 
-def is_paused(request: HttpRequest, name: str) -> bool:
-    """Return whether too much was tried in the last quarter of an hour: with this browser, where
-    its owner has used it before; else from this address, or for this name from its owner's network
-    or from anywhere else.
+def pause(request: HttpRequest, name: str) -> int:
+    """Return the seconds until a password is looked at again; 0 where it is now. Too much may have
+    been tried in the last quarter of an hour: with this browser, where its owner has used it
+    before; else from this address, or for this name from its owner's network or from anywhere else.
     """
     if (browser := _known(request)) is not None and name in browser.names:
-        return BROWSER.is_reached(browser.number, name)
+        return BROWSER.wait(browser.number, name)
     address = address_of(request)
-    if PAIR.is_reached(address, name) or ADDRESS.is_reached(address):
-        return True
+    if seconds := max(PAIR.wait(address, name), ADDRESS.wait(address)):
+        return seconds
     network = network_of(request)
     if HOME.is_reached(network, _exactly(name)):
-        return AT_HOME.is_reached(network, name)
-    return NAME.is_reached(name) and (
-        TRIED.is_reached(network, name) or NEW_NETWORKS.is_reached(name)
-    )
+        return AT_HOME.wait(network, name)
+    seconds = NAME.wait(name)
+    return seconds and min(seconds, max(TRIED.wait(network, name), NEW_NETWORKS.wait(name)))
 
 
 def count_failure(request: HttpRequest, name: str) -> None:

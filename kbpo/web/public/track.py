@@ -310,7 +310,7 @@ def baseline_output(request: HttpRequest, slug: str) -> StreamingHttpResponse | 
     if kind.baseline() is None or not track.corpus.may_be_downloaded:
         raise Http404("There is no baseline to be downloaded here.")
     if not is_kept(KEPT, _state(track)) and not OUTPUTS.count(address_of(request)):
-        return made_too_often()
+        return made_too_often(request)
     return StreamingHttpResponse(
         output_of_baseline(track),
         content_type="application/gzip",
@@ -318,9 +318,9 @@ def baseline_output(request: HttpRequest, slug: str) -> StreamingHttpResponse | 
     )
 
 
-def made_too_often() -> HttpResponse:
+def made_too_often(request: HttpRequest) -> HttpResponse:
     """Return the refusal of a file that one network had made for it too often."""
-    headers = {"Retry-After": str(OUTPUTS.seconds)}
+    headers = {"Retry-After": str(OUTPUTS.wait(address_of(request)))}
     text = "text/plain; charset=utf-8"
     return HttpResponse(MADE_OFTEN, status=429, content_type=text, headers=headers)
 

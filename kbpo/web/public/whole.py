@@ -121,7 +121,7 @@ def download(request: HttpRequest, slug: str) -> HttpResponse | StreamingHttpRes
     try:
         return answer(request, slug)
     except TooMany:
-        return made_too_often()
+        return made_too_often(request)
 
 
 urlpatterns = [path("tracks/<slug:slug>/all.zip", download, name="track-zip")]
