@@ -71,7 +71,7 @@ def schema(judged: Submission) -> Iterator[Any]:
         signal.disconnect(close_old_connections)
     found = schemathesis.openapi.from_wsgi("/api/schema/?format=json", WSGIHandler())
     found.config.generation.update(
-        allow_extra_parameters=False,  # what is not known is ignored, and may be
+        allow_extra_parameters=False,  # headers that are not known are ignored, and may be
         with_security_parameters=False,  # the token is the one that is sent here
     )
     yield found

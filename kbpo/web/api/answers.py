@@ -96,12 +96,10 @@ def declare(result: Json, **_: Any) -> Json:
 
 def _complete(operation: Json, path: str, method: str) -> None:
     answers = operation["responses"]
-    parameters = operation.get("parameters", [])
     reads, sends = method == "get", "requestBody" in operation
-    asked = any(parameter["in"] == "query" for parameter in parameters)
     may_be_public = {} in operation.get("security", [{}])
     statuses = {
-        "400": sends or asked,
+        "400": True,
         "401": True,
         "403": not (reads and may_be_public),
         "404": "{" in path,

@@ -13,7 +13,6 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from kbpo.evaluation.compare.difference import Difference, differences
 from kbpo.evaluation.leaderboard import NoBoard, compared_at
@@ -24,6 +23,7 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.api.answers import whole
 from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
 from kbpo.web.api.tracks import public_track
+from kbpo.web.api.view import APIView
 from kbpo.web.public.by_relation import by_relation
 from kbpo.web.public.compare import overlap, permalink
 

@@ -11,11 +11,11 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from kbpo.corpus.models import Document, Mention
 from kbpo.web.api.answers import page_of_list, whole
-from kbpo.web.api.parameters import BIGGEST, limit_of, only, whole_number, words
+from kbpo.web.api.parameters import BIGGEST, limit_of, whole_number, words
+from kbpo.web.api.view import APIView
 from kbpo.web.public.documents import (
     LONGEST_WORDS,
     MOST_FOUND,
@@ -59,7 +59,6 @@ class DocumentList(APIView):
         track = readable(request, slug)
         asked = words(request, "q", LONGEST_WORDS)
         limit = limit_of(request, DEFAULT, MOST)
-        only(request, "q", "limit", "after")
         page = listed(track, asked, whole_number(request, "after", 0, least=1), limit)
         following = None
         if page.after:

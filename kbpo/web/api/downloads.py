@@ -12,7 +12,6 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from annotation.quality.pace import pace
 from kbpo.corpus.export import gzipped, mention_lines
@@ -21,6 +20,7 @@ from kbpo.releases.models import Release
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.tracks import as_track, public_track
+from kbpo.web.api.view import APIView
 
 MENTIONS = "mentions.jsonl.gz"
 ASK = "Its documents are not to be downloaded here: ask whoever runs the track for them."

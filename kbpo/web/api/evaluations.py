@@ -11,13 +11,13 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from kbpo.evaluation.latest import Latest
 from kbpo.web.api.answers import page_of_list
 from kbpo.web.api.submissions import PAGING, page_of
 from kbpo.web.api.submissions import find as find_own
 from kbpo.web.api.tracks import public_track
+from kbpo.web.api.view import APIView
 from kbpo.web.public.board import withdrawn_from
 from kbpo.web.research.history import history_of, interim_of
 from kbpo.web.research.sampled import sampled

@@ -17,7 +17,6 @@ from rest_framework.parsers import FormParser, JSONParser, MultiPartParser
 from rest_framework.permissions import AllowAny, BasePermission, IsAdminUser
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from kbpo.accounts.models import User
 from kbpo.scores.bring import (
@@ -39,6 +38,7 @@ from kbpo.web.api.errors import Refused
 from kbpo.web.api.parameters import limit_of, whole_number
 from kbpo.web.api.said import Said
 from kbpo.web.api.tracks import public_track
+from kbpo.web.api.view import APIView
 
 AT_ONCE, MOST, LAST = 100, 1000, 1 << 62
 """Things to be judged in one answer"""

@@ -13,7 +13,6 @@ from rest_framework.parsers import FormParser, JSONParser, MultiPartParser
 from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from annotation.desk.adjudicate import MOST_NOTE, CannotAsk
 from kbpo.accounts.models import User
@@ -25,6 +24,7 @@ from kbpo.web.api.errors import Refused
 from kbpo.web.api.parameters import BIGGEST, limit_of, whole_number
 from kbpo.web.api.said import Said
 from kbpo.web.api.submissions import PAGING, find, find_to_act, page_of
+from kbpo.web.api.view import APIView
 from kbpo.web.public.documents import shows_readers
 from kbpo.web.research.explore import as_record, explored, rows_of
 from kbpo.web.research.explorer import SORTS, VERDICTS, Choice, Unreadable, read_choice
@@ -183,7 +183,7 @@ class Missed(APIView):
             missed = missed_of(request.user, explorer, _said(request), strict=True)
         except Unreadable as wrong:
             raise ValidationError({wrong.field: [str(wrong)]}) from wrong
-        pages, page = page_of(missed.listed, request, self, names=request.query_params)
+        pages, page = page_of(missed.listed, request, self)
         return pages.get_paginated_response([missed_record(*fact) for fact in page])
 
 

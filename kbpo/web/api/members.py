@@ -14,7 +14,6 @@ from rest_framework.parsers import FormParser, JSONParser, MultiPartParser
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from kbpo.accounts import teams
 from kbpo.accounts.models import Invitation, Team, User
@@ -23,6 +22,7 @@ from kbpo.web.api.answers import declined
 from kbpo.web.api.errors import Refused
 from kbpo.web.api.said import Said
 from kbpo.web.api.teams import shown
+from kbpo.web.api.view import APIView
 from kbpo.web.research.teams import (
     ONLY_OWNERS,
     check_may_leave,

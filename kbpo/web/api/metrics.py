@@ -7,13 +7,13 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.answers import page_of_list
 from kbpo.web.api.parameters import one_of
 from kbpo.web.api.submissions import PAGING, page_of
 from kbpo.web.api.tracks import public_track
+from kbpo.web.api.view import APIView
 from kbpo.web.public.metric_tables import FIGURES, tabulate, told_under
 
 
@@ -48,7 +48,7 @@ class Metrics(APIView):
         criterion = one_of(request, "criterion", kind.criterion_names(), track.criterion)
         evaluation = track.evaluations.order_by("-number").first()
         header, rows = tabulate(kind, evaluation, criterion, figure)
-        pages, page = page_of(rows, request, self, names=("figure", "criterion"))
+        pages, page = page_of(rows, request, self)
         answer = pages.get_paginated_response([dict(zip(header, row, strict=True)) for row in page])
         stored = told_under(evaluation, criterion)
         answer.data |= {

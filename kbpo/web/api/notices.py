@@ -13,7 +13,6 @@ from rest_framework.parsers import FormParser, JSONParser, MultiPartParser
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from kbpo.accounts.models import EVENTS, Delivery, User, Webhook
 from kbpo.accounts.preferences import (
@@ -31,6 +30,7 @@ from kbpo.web.api.answers import declined, page_of_list
 from kbpo.web.api.errors import Refused
 from kbpo.web.api.said import Said
 from kbpo.web.api.submissions import PAGING, page_of
+from kbpo.web.api.view import APIView
 
 
 def _events() -> serializers.ChoiceField:
@@ -182,9 +182,11 @@ class WebhookTest(APIView):
 
     @extend_schema(operation_id="test_webhook", request=None, responses={201: OpenApiTypes.OBJECT})
     def post(self, request: Request, pk: int) -> Response:
-        call = send_test(_own(request, pk))
+        hook = _own(request, pk)
+        call = send_test(hook)
         if call is None:
-            raise Throttled(TESTS.seconds, f"{TESTS.most} tests were sent within the hour.")
+            sentence = f"{TESTS.most} tests were sent within the hour."
+            raise Throttled(TESTS.wait(str(hook.user_id)), sentence)
         return Response(_sent(call), status=201)
 
 

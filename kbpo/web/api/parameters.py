@@ -9,8 +9,6 @@ from rest_framework.request import Request
 
 BIGGEST = 2**31 - 1
 """The greatest number that a parameter may be"""
-OTHERS_PAGES = ("page", "page_size", "per_page")
-"""What other services page their lists by"""
 
 
 def one_of(request: Request, name: str, options: Any, fallback: str) -> str:
@@ -47,22 +45,6 @@ def whole_number(
     return int(value)
 
 
-def only(request: Request, *names: str) -> None:
-    """Nothing. Raises ValidationError for a parameter of another name: what it was to choose would
-    not be chosen.
-    """
-    for name in request.query_params:
-        if name not in (*names, "format"):
-            sentence = f"This is no parameter here. There are: {', '.join(names)}."
-            raise ValidationError({name[:40]: [sentence]})
-
-
 def limit_of(request: Request, fallback: int, most: int) -> int:
-    """Return how many rows of a list are asked for. Raises ValidationError, also for what pages the
-    lists of other services: who asks for `page=2` would get the first page.
-    """
-    for name in OTHERS_PAGES:
-        if name in request.query_params:
-            sentence = "This is no parameter here: say `limit`, and follow `next` of the answer."
-            raise ValidationError({name: [sentence]})
+    """Return how many rows of a list are asked for. Raises ValidationError."""
     return whole_number(request, "limit", fallback, most, least=1)

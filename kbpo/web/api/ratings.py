@@ -8,12 +8,11 @@ from typing import IO, Any, cast
 
 from django.http import Http404, HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.permissions import AllowAny, BasePermission, IsAdminUser
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from formats.messages import Report
 from kbpo.accounts.models import User
@@ -21,7 +20,9 @@ from kbpo.tracks.content.judgments import CannotImport
 from kbpo.tracks.models import Track
 from kbpo.web.api.answers import declined
 from kbpo.web.api.errors import Refused
+from kbpo.web.api.parameters import one_of
 from kbpo.web.api.tracks import public_track
+from kbpo.web.api.view import APIView
 from kbpo.web.judgments import bring, judgment_file
 
 TOLD = 100
@@ -68,6 +69,9 @@ class TrackJudgments(APIView):
 
     @extend_schema(
         operation_id="import_track_judgments",
+        parameters=[
+            OpenApiParameter("partly", str, enum=["0", "1"], description="1: good lines only")
+        ],
         request={"text/tab-separated-values": OpenApiTypes.STR},
         responses={200: OpenApiTypes.OBJECT, **declined(422)},
     )
@@ -77,7 +81,7 @@ class TrackJudgments(APIView):
         sent = io.BytesIO(body) if body is not None else request.FILES.get("file")
         if sent is None:
             raise Refused("Send the file as the body, or as the field “file”.", "empty", 400)
-        partly = request.query_params.get("partly") == "1"
+        partly = one_of(request, "partly", ("0", "1"), "0") == "1"
         try:
             done = bring(track, sent, report, cast(User, request.user), partly=partly)
         except CannotImport as no:

@@ -12,7 +12,6 @@ from rest_framework import serializers
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from kbpo import clock
 from kbpo.accounts.models import Team, Token, User
@@ -24,6 +23,7 @@ from kbpo.web.api.errors import Refused, no_team
 from kbpo.web.api.parameters import BIGGEST, whole_number
 from kbpo.web.api.said import Said
 from kbpo.web.api.submissions import PAGING, page_of
+from kbpo.web.api.view import APIView
 from kbpo.web.research.news import mark_read, news_of, since_of
 from kbpo.web.research.teams import money_of
 
@@ -93,7 +93,7 @@ class Ledger(APIView):
             if run is None:
                 raise Http404("The team has no such run.")
         moved = by_day("submission", team, run.purpose if run else None)
-        pages, page = page_of(moved, request, self, names=("team", "run"))
+        pages, page = page_of(moved, request, self)
         return pages.get_paginated_response(
             [
                 {

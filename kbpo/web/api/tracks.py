@@ -12,7 +12,6 @@ from rest_framework.exceptions import NotFound
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from annotation.quality.reliability import Reliability
 from kbpo.evaluation.judges import judges_of
@@ -32,6 +31,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.answers import whole
 from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
+from kbpo.web.api.view import APIView
 from kbpo.web.public.judges import as_json as told_of
 from kbpo.web.public.judges import people_of
 from kbpo.web.public.strengths import strengths_of

@@ -8,8 +8,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import Throttled
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
+from kbpo.web.address import address_of
+from kbpo.web.api.view import APIView
 from kbpo.web.public import whole
 from kbpo.web.public.track import OUTPUTS
 
@@ -29,4 +30,4 @@ class TrackZip(APIView):
         try:
             return whole.answer(request, slug)
         except whole.TooMany as many:
-            raise Throttled(OUTPUTS.seconds, str(many)) from many
+            raise Throttled(OUTPUTS.wait(address_of(request)), str(many)) from many

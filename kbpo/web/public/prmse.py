@@ -23,7 +23,6 @@ from rest_framework.parsers import JSONParser
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from estimators.prmse import agreement_with, prmse
 from formats.scores import LARGEST
@@ -32,6 +31,7 @@ from kbpo.web.address import address_of
 from kbpo.web.api.answers import declined
 from kbpo.web.api.errors import Refused
 from kbpo.web.api.said import Said
+from kbpo.web.api.view import APIView
 
 MOST_RESPONSES, MOST_RATERS, MOST_PLACES = 20_000, 50, 200_000
 """Of a table; the last is their product"""
@@ -179,7 +179,7 @@ def show(request: HttpRequest) -> HttpResponse:
     context = {"text": text, "refusal": refusal, "result": result, "random": random_subset}
     answer = render(request, "prmse.html", context, status=status)
     if status == 429:
-        answer["Retry-After"] = str(TABLES.seconds)
+        answer["Retry-After"] = str(TABLES.wait(address_of(request)))
     return answer
 
 
@@ -215,7 +215,7 @@ class Prmse(APIView):
     )
     def post(self, request: Request) -> Response:
         if not TABLES.count(address_of(request)):
-            raise Throttled(TABLES.seconds, TOO_MANY)
+            raise Throttled(TABLES.wait(address_of(request)), TOO_MANY)
         form = Ratings(data=request.data)
         form.is_valid(raise_exception=True)
         cleaned = form.validated_data
