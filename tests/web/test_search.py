@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from kbpo.web.public import search
 from kbpo.web.public.search import MOST, PAGES, Section, sections
 from tests.conftest import Toy
 
@@ -117,10 +118,22 @@ def test_what_the_help_pages_say_is_found_where_it_stands(client: Client) -> Non
         assert f'id="{one.anchor}"' in html
 
 
+def test_what_is_filled_into_a_help_page_is_found_as_it_is_shown(
+    toy: Toy, client: Client, settings: Any
+) -> None:
+    """Limits and prices, which a template names alone; not the marks of a drawing."""
+    settings.UPLOAD_LIMIT_MB = 7654
+    search._read.cache_clear()
+    assert f'href="{reverse("help")}#formats"' in found(client, "7,654 MB as uploaded")
+    assert found(client, "more than 600 requests in a minute").count("#errors") == 1
+    for one in sections():
+        assert "{{" not in one.text and "MB as uploaded" not in one.text.replace("7,654 MB", "")
+    search._read.cache_clear()
+
+
 def test_of_a_section_is_told_what_its_page_says_and_where_it_goes_on() -> None:
     for one in sections():
         assert "on your account page on your account page" not in one.text
-        assert "Takes" not in one.text, "a list that is filled in later"
     (tokens,) = [one for one in sections() if one.anchor == "tokens"]
     assert "make a token on your account page. It is shown once" in tokens.text
 

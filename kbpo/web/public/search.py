@@ -5,19 +5,21 @@ runs that whoever asks may see, and for what the help pages say.
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import lru_cache, reduce
 from html import unescape
 from itertools import islice
 from operator import and_, or_
 from typing import Any
 from urllib.parse import urlencode
 
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.template.loader import get_template
-from django.urls import path, reverse
+from django.urls import path, resolve, reverse
 from django.views.decorators.http import require_safe
 
 from kbpo.accounts.models import User
@@ -33,14 +35,11 @@ MOST_WORDS = 10
 """Words that are looked for"""
 PAGES = {"help": "Help", "methods": "Methods", "api": "API", "about": "About"}
 """Pages to read that are searched, by the names of their addresses"""
+READ_ANEW = 600
+"""Seconds after which what is filled in may be other: prices, limits"""
 HEADING = re.compile(r'<h[23] id="([\w-]+)">(.*?)</h[23]>', re.S)
-MARKUP = re.compile(r"{%.*?%}|{{.*?}}|{#.*?#}|<[^>]*>", re.S)
-LEFT_OUT = re.compile(
-    r"{% for (?:(?!{% for ).)*?{% endfor %}"
-    r"|{% (?:elif [^%]*|else) %}(?:(?!{% (?:if|for) ).)*?{% endif %}",
-    re.S,
-)
-"""Loops, whose words are filled in, and the branches of a condition after its first"""
+MAIN = re.compile(r"<main\b[^>]*>(.*)</main>", re.S)
+MARKUP = re.compile(r"<(svg|style|script)\b.*?</\1>|<[^>]*>", re.S)
 BEFORE, AFTER = 60, 120
 """Characters that are shown around the first word that was found"""
 
@@ -170,24 +169,25 @@ class Section:
         }
 
 
-@cache
 def sections() -> tuple[Section, ...]:
-    """Every section of the pages to read, from their templates: what is filled in later is not
-    among its words.
-    """
-    parts_of_pages = []
-    for page in PAGES:
-        source = get_template(f"prose/{page}.html").template.source  # type: ignore[attr-defined]
-        _, *parts = HEADING.split(_fixed(source))
-        for anchor, heading, text in zip(*[iter(parts)] * 3, strict=True):
-            parts_of_pages.append(Section(page, anchor, _plain(heading), _plain(text)))
-    return tuple(parts_of_pages)
+    """Every section of the pages to read, with the words that a stranger reads there."""
+    return _read(int(time.monotonic() // READ_ANEW))
 
 
-def _fixed(source: str) -> str:
-    """A template without its loops, and of each condition the first branch."""
-    shorter = LEFT_OUT.sub(" ", source)
-    return source if shorter == source else _fixed(shorter)
+@lru_cache(maxsize=1)
+def _read(_: int) -> tuple[Section, ...]:
+    """The sections as they are now, kept for one turn of the clock."""
+    return tuple(section for page in PAGES for section in _sections_of(page))
+
+
+def _sections_of(page: str) -> Iterator[Section]:
+    stranger = HttpRequest()
+    stranger.method, stranger.path, stranger.user = "GET", reverse(page), AnonymousUser()
+    stranger.META |= {"SERVER_NAME": "localhost", "SERVER_PORT": "80"}
+    main = MAIN.search(resolve(stranger.path).func(stranger).content.decode())
+    _, *parts = HEADING.split(main[1] if main else "")
+    for anchor, heading, text in zip(*[iter(parts)] * 3, strict=True):
+        yield Section(page, anchor, _plain(heading), _plain(text))
 
 
 def _plain(source: str) -> str:
