@@ -22,6 +22,7 @@ from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
 from kbpo.submissions.models import Submission
+from kbpo.tracks.generation.declared import PreferenceTrack
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.drawing import draw_overlap
 from kbpo.web.public import compare
@@ -392,3 +393,18 @@ def test_a_comparison_is_cited_by_its_evaluation(
         assert page.status_code == 404 and sentence in page.content.decode()
         refused = Client().get(api, asked | said)
         assert refused.status_code == 404 and sentence in refused.json()["detail"]
+
+
+def test_what_each_says_is_called_as_its_kind_is_judged(
+    pair: tuple[Submission, Submission], scored: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of pairs of texts one is preferred; none is right."""
+    kind, asked = type(kind_of(scored.track)), {"a": pair[0].pk, "b": pair[1].pk}
+    page = " ".join(Client().get(URL, asked).content.decode().split())
+    assert "the estimated share that is right (" in page and "</b> right <span" in page
+    words = PreferenceTrack.words
+    named = replace(kind.words, share=words.share, share_of=words.share_of)
+    monkeypatch.setattr(kind, "words", named)
+    page = " ".join(Client().get(URL, asked).content.decode().split())
+    assert "the estimated share that is preferred (" in page and "</b> preferred <span" in page
+    assert " right <span" not in page

@@ -11,6 +11,7 @@ from threading import Event, Thread
 
 import pytest
 from browsing import IN_CHROMIUM, stop_clock
+from django.template.loader import render_to_string
 from playwright.sync_api import expect
 
 from kbpo.web.public import gallery
@@ -390,3 +391,22 @@ def test_what_an_address_points_at_is_unfolded(tab, site):
     expect(tab.locator("#inner")).to_be_hidden()
     tab.click("a")
     expect(tab.locator("#inner")).to_be_visible()
+
+
+def test_the_search_of_the_head_stands_where_that_of_the_search_page_does(tab, site):
+    sheets = "".join(
+        f"<link rel='stylesheet' href='/static/css/{name}.css'>"
+        for name in ("tokens", "base", "components")
+    )
+    places = []
+    for own in ("", "q"):
+        context = {"own": own, "url": "/search/", "about": {}}
+        head = render_to_string("components/search.html", context)
+        Handler.pages["/head"] = (
+            f"<!doctype html><html><head>{sheets}</head><body><header class='top'>"
+            f"<div class='page'><div class='top-end'>{head}<b>Keys</b></div></div></header>"
+        )
+        tab.goto(f"{site}/head")
+        left = "one => one.getBoundingClientRect().left"
+        places.append([tab.eval_on_selector(one, left) for one in (".top-search kbd", "b")])
+    assert places[0] == pytest.approx(places[1], abs=1)

@@ -280,6 +280,8 @@ class PreferenceTrack(DeclaredTrack):
         description="On-demand evaluation of generated text by pairwise preference: win"
         " rates with intervals.",
         described="nothing: of preferences no guess is made",
+        share="share that is preferred",
+        share_of="preferred",
     )
 
     def store(self, submission_id: int, claims: Iterable[Claim], report: Report) -> dict[str, Any]:

@@ -116,6 +116,8 @@ class GenerationTrack(ContentTrack):
         format="JSON Lines: one output a line, with the id of its input.",
         fields=FIELDS,
         described="which systems wrote a text, and how long it is",
+        share="mean rating",
+        share_of="of the scale",
     )
 
     def new_report(self) -> Report:
