@@ -60,11 +60,19 @@ def fetch_arrays(
 def by_index(*, of_words: bool = False) -> Iterator[None]:
     """Queries inside read indexes, however frequent what they look for is: the planner takes a few
     hundred texts with a word for soon found by looking through all, and reckons each text's words.
-    `of_words`: an index of other columns, read in order, is looking through all as well.
+    `of_words`: an index of other columns, read in order, is looking through all as well. No other
+    process is started for the half of a few thousand rows: that takes as long as all of them.
     """
-    names = ["enable_seqscan", *(["enable_indexscan"] if of_words else [])]
-    settings = f"SELECT {', '.join(['set_config(%s, %s, true)'] * len(names))}"
+    chosen = {"enable_seqscan": "off", "max_parallel_workers_per_gather": "0"}
+    if of_words:
+        chosen["enable_indexscan"] = "off"
+    each = ", ".join(["current_setting(%s), set_config(%s, %s, true)"] * len(chosen))
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(settings, [word for name in names for word in (name, "off")])
+        cursor.execute(f"SELECT {each}", _settings(chosen))
+        before = dict(zip(chosen, cursor.fetchone()[::2], strict=True))
         yield
-        cursor.execute(settings, [word for name in names for word in (name, "on")])
+        cursor.execute(f"SELECT {each}", _settings(before))
+
+
+def _settings(values: Mapping[str, str]) -> list[str]:
+    return [part for name, value in values.items() for part in (name, name, value)]

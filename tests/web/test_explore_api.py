@@ -267,7 +267,7 @@ def test_offsets_are_told_as_a_file_of_included_ends_writes_them(row: Submission
     one = row.predictions.select_related("instance__document").latest("pk")
     place, key = one.instance, one.instance.document.key
     half_open = [place.subject_begin, place.subject_end]
-    asked = {"p": str(one.pk), "after": str(one.pk - 1)}
+    asked = {"after": str(one.pk - 1)}
     addresses = ("submission-explore", "api-predictions", row.pk)
     page, api = page_and_api(toy, "Rosa", *addresses, **asked)
     assert f"{half_open[0]}–{half_open[1]}" in page.content.decode()

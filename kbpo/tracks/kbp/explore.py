@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kbpo.corpus.fetch import by_index, fetch
+from kbpo.corpus.fetch import by_index, fetch, fetch_arrays
 from kbpo.corpus.models import Corpus, Document, Mention, Predicate
 from kbpo.instances.merge import PUBLIC, RANK
 from kbpo.instances.models import Label, Target
@@ -24,17 +24,20 @@ from kbpo.tracks.kbp.words import FACETS
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import Found, called_so
 
-ENDS = (
-    "i.subject_begin",
-    "i.subject_end",
-    "i.object_begin",
-    "i.object_end",
-    "coalesce(p.subject_canonical_begin, i.subject_begin)",
-    "coalesce(p.subject_canonical_end, i.subject_end)",
-    "coalesce(p.object_canonical_begin, i.object_begin)",
-    "coalesce(p.object_canonical_end, i.object_end)",
-)
-"""SQL of where the names stand that a prediction is about, each begin before its end"""
+ENDS = {
+    "a": "i.subject_begin",
+    "to_a": "i.subject_end",
+    "b": "i.object_begin",
+    "to_b": "i.object_end",
+    "c": "CASE WHEN p.subject_canonical_begin <> i.subject_begin"
+    " OR p.subject_canonical_end <> i.subject_end THEN p.subject_canonical_begin ELSE -1 END",
+    "to_c": "coalesce(p.subject_canonical_end, -1)",
+    "d": "CASE WHEN p.object_canonical_begin <> i.object_begin"
+    " OR p.object_canonical_end <> i.object_end THEN p.object_canonical_begin ELSE -1 END",
+    "to_d": "coalesce(p.object_canonical_end, -1)",
+}
+"""SQL of where the names stand that a prediction is about, each begin before its end: the begin is
+-1 of what is its own canonical mention, as most are"""
 ENDS_INCLUDED = "tac_kb"
 """How files are read in which a mention ends at its last character, not after it"""
 Mark = tuple[int, int, str]
@@ -293,17 +296,25 @@ def about(
     with by_index(of_words=not key):
         texts = list(documents.values_list("pk", "text")[: most + 1])
     with by_index():
-        predicted = fetch(
-            f"SELECT p.id, i.document_id, {', '.join(ENDS)} FROM instances_instance i"
+        predicted = fetch_arrays(
+            {"id": "p.id", "document": "i.document_id", **ENDS},
+            "FROM instances_instance i"
             " JOIN submissions_prediction p ON p.instance_id = i.id AND p.submission_id = %s"
             " WHERE i.document_id = ANY(%s)",
             [submission, [pk for pk, _ in texts[:most]]],
         )
     by_document, called = dict(texts), called_so(name)
+    columns = [column.tolist() for column in predicted.values()]
     predictions = []
-    for pk, document, *ends in predicted:
+    # Thousands are looked at for a page: written out, it takes a third of what a loop does.
+    for pk, document, a, to_a, b, to_b, c, to_c, d, to_d in zip(*columns, strict=True):
         text = by_document[document]
-        if any(called(text[begin:end]) for begin, end in zip(ends[::2], ends[1::2], strict=True)):
+        if (
+            called(text[a:to_a])
+            or called(text[b:to_b])
+            or (c >= 0 and called(text[c:to_c]))
+            or (d >= 0 and called(text[d:to_d]))
+        ):
             predictions.append(pk)
     return predictions, len(texts) <= most
 
