@@ -166,7 +166,10 @@ def test_every_count_is_what_its_filter_lists(row: Submission) -> None:
 
 
 def test_a_run_is_listed_by_the_name_of_an_entity(
-    row: Submission, toy: Toy, django_assert_max_num_queries: Any
+    row: Submission,
+    toy: Toy,
+    django_assert_max_num_queries: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Of subject or object, or of what the system says that either refers to;
     in capitals or not.
@@ -209,6 +212,10 @@ def test_a_run_is_listed_by_the_name_of_an_entity(
     assert not explorer.kind.about(row.pk, "Anna", 2, "")[1], "there are five texts with her"
     assert explorer.kind.about(row.pk, "Anna", 2, document.key)[1]
     client, address = client_of(toy, "Rosa"), reverse("submission-explore", args=[row.pk])
+    with monkeypatch.context() as patched:
+        patched.setattr("kbpo.web.research.explorer.MOST_OF_ENTITY", 2)
+        few = client.get(address, {"entity": "Anna"}).content.decode()
+        assert "of the first 2 found" in few
     client.get(address)
     with django_assert_max_num_queries(MOST_QUERIES):
         page = client.get(address, {"entity": "Anna"})

@@ -97,6 +97,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         "total": submission.n_items or 0,
         "looked": page.n is None and choice["who"] and not predictions,
         "all_found": explorer.all_found,
+        "first_found": explorer.first_found,
         "filters": _filters(explorer, choice, counts, unfound),
         "sorts": [
             (name, words, choice["sort"] or "text")

@@ -45,8 +45,8 @@ Counts = Mapping[str, Mapping[Any, int | None]]
 counted"""
 
 PAGE = 50
-MOST_DOCUMENTS = 500
-"""Texts that a search looks into"""
+MOST_DOCUMENTS, MOST_OF_ENTITY = 500, 400
+"""Texts that a search looks into; and that are looked through for a name, mention by mention"""
 LOOKED_THROUGH = 5_000
 """Predictions that a page looks through for those that no other system predicts"""
 KEPT, KEPT_PUBLIC = 3600, 60
@@ -344,6 +344,8 @@ class Explorer:
         self.kind = kind_of(submission.track)
         self.all_found = True
         """Whether the search looked into every text that has the words"""
+        self.first_found = MOST_DOCUMENTS
+        """Into how many it looks at most"""
 
     @property
     def reads_documents(self) -> bool:
@@ -469,9 +471,9 @@ class Explorer:
             matches.append(set(ids))
         if choice[ENTITY]:
             ids, are_all = self.kind.about(
-                submission, choice[ENTITY], MOST_DOCUMENTS, choice["document"]
+                submission, choice[ENTITY], MOST_OF_ENTITY, choice["document"]
             )
-            self.all_found = self.all_found and are_all
+            self.all_found, self.first_found = self.all_found and are_all, MOST_OF_ENTITY
             matches.append(set(ids))
         elif choice["document"]:
             matches.append(set(self.kind.within(submission, choice["document"])))
