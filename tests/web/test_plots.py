@@ -20,6 +20,7 @@ from kbpo.web.components.plots import (
     Point,
     draw_arrival,
     draw_curves,
+    draw_orders,
     draw_precision_recall,
 )
 
@@ -207,3 +208,13 @@ def test_what_a_plot_is_about_is_blue_and_what_stands_beside_it_is_grey():
     svg = draw_curves(curves, dots, axis, axis, "alt", **says)
     assert '<g class="cross first"><title>Judge' in svg and '<g class="cross"><title>Fluency' in svg
     assert re.findall(r'class="(equal-name[^"]*)"', svg) == ["equal-name", "equal-name wide"]
+
+
+@pytest.mark.parametrize(
+    ("right", "moved"), [("ABC", ""), ("BAC", "AB"), ("BCAD", "A"), ("CBA", "AC")]
+)
+def test_names_that_move_far_are_told_apart_and_else_those_that_move_at_all(
+    right: str, moved: str
+) -> None:
+    svg = draw_orders(sorted(right), list(right), "alt")
+    assert sorted(set(re.findall(r'<text class="moved"[^>]*>(\w)<', svg))) == list(moved)

@@ -244,12 +244,13 @@ def draw_curves(
 
 def draw_orders(left: Sequence[str], right: Sequence[str], alt: str) -> str:
     """Two orders of the same names beside each other, a line from each name to itself; those that
-    move by two places or more are told apart.
+    move by two places or more are told apart; where none does, those that move at all.
     """
     lines, words = [], []
-    for rank, name in enumerate(left):
-        to = right.index(name)
-        kind = "moved" if abs(to - rank) > 1 else "kept"
+    places = [(rank, right.index(name)) for rank, name in enumerate(left)]
+    fewest = 2 if any(abs(to - rank) > 1 for rank, to in places) else 1
+    for name, (rank, to) in zip(left, places, strict=True):
+        kind = "moved" if abs(to - rank) >= fewest else "kept"
         y1, y2 = (ORDER_ROW * (place + 0.5) for place in (rank, to))
         lines.append(f'<line class="{kind}" x1="43%" x2="57%" y1="{y1:g}" y2="{y2:g}"/>')
         for x, y, anchor in ((41, y1, "end"), (59, y2, "start")):
