@@ -38,6 +38,9 @@ class Estimate:
     half_step : float or (m,) array
         What intervals are widened by at each end where nearly all is judged (method "wilson"):
         :func:`estimators.intervals.half_step`.
+    agreed : float or (m,) array
+        1 where all labels say so, 0 where all say that, NaN elsewhere: what no label speaks against
+        is inside the interval (method "wilson").
 
     Examples
     --------
@@ -56,6 +59,7 @@ class Estimate:
     anticipated: Numbers = 0.0
     total_g: Numbers = 0.0
     half_step: Numbers = 0.0
+    agreed: Numbers = np.nan
 
     @property
     def standard_error(self) -> Numbers:
@@ -93,6 +97,7 @@ class Estimate:
                 confidence_level=confidence_level,
                 degrees_of_freedom=self.degrees_of_freedom,
                 half_step=self.half_step,
+                agreed=self.agreed,
             )
         half = ndtri(0.5 + checks.level(confidence_level) / 2) * np.asarray(self.standard_error)
         if method == "t":
@@ -127,7 +132,7 @@ def with_columns(estimate: Estimate, own: Mapping[int, Estimate]) -> Estimate:
     if not own:
         return estimate
     shape = np.shape(estimate.value)
-    names = ("value", "variance", "n", "anticipated", "total_g", "half_step")
+    names = ("value", "variance", "n", "anticipated", "total_g", "half_step", "agreed")
     columns = {name: np.array(np.broadcast_to(getattr(estimate, name), shape)) for name in names}
     influence = np.array(estimate.influence)
     for column, replacement in own.items():

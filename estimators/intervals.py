@@ -92,19 +92,24 @@ def score_interval(
     degrees_of_freedom: ArrayLike = np.inf,
     half_step: ArrayLike = 0.0,
     continuity: float = 0.0,
+    agreed: ArrayLike = np.nan,
 ) -> ConfidenceInterval:
     """Return the interval of a weighted proportion that the board prints.
 
     ``V = max(variance, anticipated)``; ``p̃ = clip(value, max(½/n, min(½ total_g, 2/n)), 1 −
     ½/n)``;
     ``n_eff = p̃(1 − p̃)/V``; Wilson's interval of (p̃, n_eff), its ends moved outwards by
-    ``half_step + continuity/n_eff``, extended to contain the value clipped to [0, 1].
+    ``half_step + continuity/n_eff``, extended to contain the value clipped to [0, 1], and what all
+    labels agree on.
 
     The realised variance is too small exactly when the labels seen happen to agree (all right, all
     wrong), so the anticipated variance is its floor, and p̃ keeps away from the ends where a
     proportion would seem free of error. What the model says counts for p̃ only as far as labels can
     still agree with it: not capped at 2/n, a model that promises far too much would lift p̃ above
     the truth, and the interval with it (it then covers 0.5 for 0.8).
+
+    Wilson's ends are inside (0, 1), and with a model the value is below 1 every other time where
+    all is right: without ``agreed`` intervals of 80 % and of 95 % held 1 in half of 2,000 samples.
 
     Parameters
     ----------
@@ -125,6 +130,8 @@ def score_interval(
     continuity : float
         Of one judgment, for intervals that are looked at again and again:
         :func:`estimators.repeated.pace`.
+    agreed : float or (m,) array
+        0 or 1 where all labels say the same, else NaN.
 
     Returns
     -------
@@ -145,10 +152,19 @@ def score_interval(
     >>> score_interval(0.25, 0.0, 4)
     ConfidenceInterval(low=0.25, high=0.25)
     """
-    estimate, spread, floor, count, model, df, step = np.broadcast_arrays(
+    estimate, spread, floor, count, model, df, step, alike = np.broadcast_arrays(
         *(
             np.asarray(x, dtype=np.float64)
-            for x in (value, variance, anticipated, n, total_g, degrees_of_freedom, half_step)
+            for x in (
+                value,
+                variance,
+                anticipated,
+                n,
+                total_g,
+                degrees_of_freedom,
+                half_step,
+                agreed,
+            )
         )
     )
     for name, array in (("variance", spread), ("anticipated", floor)):
@@ -168,6 +184,7 @@ def score_interval(
     low, high = wilson(centre, effective, confidence_level)
     outwards = step + continuity / effective
     low, high = np.maximum(low - outwards, 0.0), np.minimum(high + outwards, 1.0)
+    low, high = np.fmin(low, alike), np.fmax(high, alike)
     clipped = np.clip(estimate, 0, 1)
     exact = (total == 0) & (count > 0)
     blind = (count == 0) | ~np.isfinite(total)

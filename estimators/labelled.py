@@ -30,6 +30,8 @@ class Rows(NamedTuple):
     target: IntArray
     design: Design
     single: bool
+    agreed: FloatArray
+    """(m,) 1 where all labels of a system are 1, 0 where all are 0, else NaN"""
 
 
 def gather(
@@ -70,8 +72,25 @@ def gather(
     absent = np.where(certain[:, None] & ~labelled, weight, 0.0)
     counted = np.where(labelled, weight, 0.0)
     return Rows(
-        a, residual, labelled, certain[:, None] & labelled, counted, absent, code, design, single
+        a,
+        residual,
+        labelled,
+        certain[:, None] & labelled,
+        counted,
+        absent,
+        code,
+        design,
+        single,
+        _agreed(f, labelled),
     )
+
+
+def _agreed(f: FloatArray, labelled: BoolArray) -> FloatArray:
+    """Return (m,) 1 where all labels are 1, 0 where all are 0, else NaN."""
+    one = np.all(~labelled | (f == 1), axis=0)
+    nought = np.all(~labelled | (f == 0), axis=0)
+    agreed: FloatArray = np.where(one == nought, np.nan, np.where(one, 1.0, 0.0))
+    return agreed
 
 
 def columns(*arrays: FloatArray) -> list[FloatArray]:
@@ -120,7 +139,15 @@ def estimate(
     count = labelled_targets(rows)
     floor = np.broadcast_to(np.asarray(anticipated, dtype=np.float64), value.shape)
     if not rows.single:
-        return Estimate(value, variance, count, influence, anticipated=floor, total_g=total_g)
+        return Estimate(
+            value,
+            variance,
+            count,
+            influence,
+            anticipated=floor,
+            total_g=total_g,
+            agreed=rows.agreed,
+        )
     return Estimate(
         float(value[0]),
         float(variance[0]),
@@ -128,4 +155,5 @@ def estimate(
         influence[:, 0],
         anticipated=plain(floor[0]),
         total_g=plain(total_g[0]),
+        agreed=plain(rows.agreed[0]),
     )

@@ -175,12 +175,24 @@ def corrected(
     )
     influence = np.concatenate([z, by_code(np.sqrt(chance)[:, None] * second, code, n_targets)])
     value = np.asarray(estimate.value) + second.sum(axis=0)
+    # What all labels agree on, unless an expert said otherwise.
+    agreed = np.where(np.all(second == 0, axis=0), estimate.agreed, np.nan)
     if not single:
         return replace(
-            estimate, value=value, variance=both.variance(influence), influence=influence
+            estimate,
+            value=value,
+            variance=both.variance(influence),
+            influence=influence,
+            agreed=agreed,
         )
     z = influence[:, 0]
-    return replace(estimate, value=float(value[0]), variance=both.variance(z), influence=z)
+    return replace(
+        estimate,
+        value=float(value[0]),
+        variance=both.variance(z),
+        influence=z,
+        agreed=float(agreed[0]),
+    )
 
 
 def expert_design(

@@ -223,7 +223,7 @@ def _clustered(terms: FloatArray, judged: _Judgments) -> FloatArray:
     """Return Σ_c t_c t_cᵀ over the clusters' sums, with the factor c/(c − 1)."""
     k = judged.n_clusters
     if k < 2:
-        return np.full((judged.m, judged.m), np.nan)
+        return np.full((terms.shape[1], terms.shape[1]), np.nan)
     sums = by_code(terms, judged.cluster, k)
     covariance: FloatArray = sums.T @ sums * (k / (k - 1))
     return covariance
@@ -243,8 +243,10 @@ def bradley_terry(
 
     With strengths θ and s = (θ_i + θ_k)/2 the chances of i, a tie and k go like
     ``exp(θ_i) : ν exp(s) : exp(θ_k)``; without any tie ν = 0, the plain model. The strengths sum to
-    0. The covariance is the sandwich ``H⁻¹ (Σ_c u_c u_cᵀ) H⁻¹`` over clusters: right also where
-    judgments of one input go together.
+    0. The covariance is the sandwich ``H⁻¹ M H⁻¹``, ``M = Σ_c u_c u_cᵀ`` over clusters: right also
+    where judgments of one input go together. Few clusters may agree by luck, and M be next to
+    nothing: so no direction is surer than with independent judgments, where M would be H (the
+    eigenvalues of ``H^{-1/2} M H^{-1/2}`` are at least 1).
 
     Parameters
     ----------
@@ -287,14 +289,21 @@ def bradley_terry(
         )
     score, information = _derivatives(judged, theta, has_ties)
     hessian = information + _prior(judged.m, penalty, has_ties)
-    inverse = np.linalg.inv(hessian + _level(judged.m, has_ties))
-    k = judged.n_clusters
-    sums = by_code(score, judged.cluster, k)
-    meat = sums.T @ sums * (k / (k - 1)) if k > 1 else np.full(hessian.shape, np.nan)
-    covariance = inverse @ meat @ inverse
+    covariance = _sandwich(hessian + _level(judged.m, has_ties), _clustered(score, judged))
     value, covariance = _centred(theta[: judged.m], covariance[: judged.m, : judged.m])
     tie = float(np.exp(theta[-1])) if has_ties else 0.0
-    return Preferences(value, covariance, judged.counts(), k, tie, False)
+    return Preferences(value, covariance, judged.counts(), judged.n_clusters, tie, False)
+
+
+def _sandwich(hessian: FloatArray, meat: FloatArray) -> FloatArray:
+    """Return H⁻¹ M H⁻¹, nowhere less than H⁻¹."""
+    if np.isnan(meat).any():
+        return meat
+    root = np.linalg.inv(np.linalg.cholesky(hessian))  # root.T @ root is H⁻¹
+    size, direction = np.linalg.eigh(root @ meat @ root.T)
+    half = root.T @ direction
+    covariance: FloatArray = (half * np.maximum(size, 1.0)) @ half.T
+    return covariance
 
 
 def _centred(value: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -90,6 +90,7 @@ def with_rating_noise(
     count: ArrayLike,
     sigma_a2: ArrayLike,
     *,
+    sign: ArrayLike = 1.0,
     target: ArrayLike | None = None,
     certainty: ArrayLike | None = None,
     design: Design | None = None,
@@ -115,6 +116,9 @@ def with_rating_noise(
     sigma_a2 : float or (n,) array
         Variance of single judgments about one output: pooled (``components.variance_components``),
         or one number a row; at least 0.
+    sign : (n,) or (n, m) array, optional
+        −1 where what is good for one is bad for another, and a rating v is 1 − v for the system: it
+        wrote the second text of a pair. 1 elsewhere, and if left out. Covariances need it.
     target : (n,) integer array, optional
         Target codes, as for the estimate.
     certainty : (n,) boolean array, optional
@@ -152,6 +156,9 @@ def with_rating_noise(
             raise ValueError(f"{name} must have shape ({n},); got {array.shape}")
     if noise.shape not in ((), (n,)):
         raise ValueError(f"sigma_a2 must be one number or have shape ({n},); got {noise.shape}")
+    direction = np.asarray(sign, dtype=np.float64)
+    if direction.shape not in ((), weight.shape) or not np.isin(direction, (-1.0, 1.0)).all():
+        raise ValueError(f"sign must be 1 or -1, of shape {weight.shape}; got {direction.shape}")
     code = np.arange(n) if target is None else checks.codes("target", target, n)
     n_targets = np.shape(estimate.influence)[0]
     whole = rating_design(chance, target=code, n_targets=n_targets, design=design)
@@ -164,7 +171,8 @@ def with_rating_noise(
     )
     asked = np.where(certain, 1.0, chance) * judged
     spread = np.divide(noise, asked, out=np.zeros(n), where=asked > 0)
-    terms = by_code(weight.reshape(n, m) * np.sqrt(spread)[:, None], code, n_targets)
+    moved = (direction * weight).reshape(n, m)
+    terms = by_code(moved * np.sqrt(spread)[:, None], code, n_targets)
     of_targets = np.reshape(estimate.influence, (n_targets, m))
     influence = np.concatenate([of_targets, terms / np.sqrt(1 - HALF)])
     degrees = np.maximum(np.asarray(estimate.n) - 1, 0)

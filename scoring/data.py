@@ -77,10 +77,20 @@ class Noise:
     """Of single ratings about one target, σ_a²"""
     single: SingleRatings
     """Who gave each rating"""
+    lowers: Bools | None = None
+    """(n, m) where a rating v is 1 − v for a system: it wrote the second text of a pair; None: for
+    none"""
 
     def of(self, rows: NDArray[np.int64]) -> Noise:
         """The same of some of the instances."""
-        return Noise(self.count[rows], self.variance, self.single.of(rows))
+        lowers = None if self.lowers is None else self.lowers[rows]
+        return Noise(self.count[rows], self.variance, self.single.of(rows), lowers)
+
+    def sign(self, rows: NDArray[np.int64]) -> Floats | float:
+        """(k, m) −1 where a rating of one of these instances lowers a system, else 1; one 1 where
+        none lowers any.
+        """
+        return 1.0 if self.lowers is None else np.where(self.lowers[rows], -1.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -396,6 +396,7 @@ def _column(estimate: Estimate, column: int) -> Estimate:
         anticipated=one(estimate.anticipated),
         total_g=one(estimate.total_g),
         half_step=one(estimate.half_step),
+        agreed=one(estimate.agreed),
     )
 
 

@@ -36,17 +36,20 @@ def with_noise(
     p = arranged.data.pool.p[kind][under.row].toarray()
     count = noise.count[under.at]
     target, design = under.targets[1], under.design
+    sign = np.broadcast_to(noise.sign(under.at), p.shape)
 
-    def widened(alone: Estimate, weight: np.ndarray, pi: np.ndarray) -> Estimate:
+    def widened(alone: Estimate, weight: np.ndarray, pi: np.ndarray, sign: np.ndarray) -> Estimate:
         return with_rating_noise(
-            alone, weight, pi, count, noise.variance, target=target, design=design
+            alone, weight, pi, count, noise.variance, sign=sign, target=target, design=design
         )
 
-    of_all = widened(estimate, p * under.counts[:, None], under.row_pi)
+    of_all = widened(estimate, p * under.counts[:, None], under.row_pi, sign)
     of_own = {}
     for column in arranged.data.disclosed:  # their probabilities are their own
         used, pi = under.own(column)
-        of_own[column] = widened(_column(estimate, column), p[:, column] * used, pi)
+        of_own[column] = widened(
+            _column(estimate, column), p[:, column] * used, pi, sign[:, column]
+        )
     return with_columns(of_all, of_own), rating_design(under.row_pi, target=target, design=design)
 
 
@@ -86,6 +89,15 @@ def with_judges_of(
 def _column(estimate: Estimate, column: int) -> Estimate:
     """The estimate of one system alone."""
     shape = np.shape(estimate.value)
-    names = ("value", "variance", "n", "anticipated", "total_g", "degrees_of_freedom", "half_step")
+    names = (
+        "value",
+        "variance",
+        "n",
+        "anticipated",
+        "total_g",
+        "degrees_of_freedom",
+        "half_step",
+        "agreed",
+    )
     own = {name: np.broadcast_to(getattr(estimate, name), shape)[column] for name in names}
     return replace(estimate, influence=np.asarray(estimate.influence)[:, column], **own)

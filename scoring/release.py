@@ -36,6 +36,8 @@ Row = dict[str, Any]
 FORMAT = 3
 CHECK = "check"
 ABOUT, SUMS = "release.json", "SHA256SUMS"
+LOWERS = "lowers"
+"""Of a label of two texts, the systems that what is said of the first says the contrary of"""
 ROUTES = ("threshold", "draw", "document", "before")
 """What `Chances` holds, by name"""
 
@@ -239,6 +241,10 @@ def _labels(data: Data) -> Iterator[Row]:
             label[criterion] = _verdict(verdicts[number], data.systems)
         for criterion, noise in data.noise.items():
             label[f"ratings_{criterion}"] = int(noise.count[number])
+            if noise.lowers is not None:
+                label[LOWERS] = [
+                    data.systems[column] for column in np.flatnonzero(noise.lowers[number])
+                ]
         yield label
 
 
@@ -601,10 +607,17 @@ class _Reader:
                 _ids(stored.get(f"ratings_{criterion}", [])),
                 variance,
                 self.single_ratings(criterion, judged),
+                self.lowers(stored),
             )
             for criterion, variance in self.told["noise"].items()
         }
         return judged, self.verdicts(stored), noise
+
+    def lowers(self, stored: Mapping[str, list[Any]]) -> Bools | None:
+        """(n, m) what `Noise` tells of labels of two texts; None where each is of one."""
+        if LOWERS not in stored:
+            return None
+        return np.array([np.isin(self.systems, named) for named in stored[LOWERS]])
 
     def verdicts(self, told: Mapping[str, list[Any]]) -> dict[str, Floats]:
         """Criterion -> (n, m) what the rows of a table say of each system."""

@@ -16,6 +16,7 @@ from estimators.control_variates import control_variate_mean
 from estimators.design import Design
 from estimators.estimate import Estimate
 from scoring.arrays import Floats
+from scoring.by_thresholds import LEAST
 from scoring.data import Data
 from scoring.default import Centred
 from scoring.rated import WITH_JUDGES, with_judges_of, with_noise
@@ -157,8 +158,8 @@ def algorithm_1(data: Data, criterion: str, kind: str, metric: int) -> Estimate:
 
     It is made for simple random samples: a system whose outputs had different chances to be rated,
     as where other systems wrote the same, has none (NaN), and so has one that the metric has not
-    scored whole, and one of which some outputs are rated, all alike: its interval would have no
-    width, as if all were.
+    scored whole, one with fewer than ten ratings, and one whose ratings are all alike: its interval
+    would have no width, though somebody else might have rated otherwise.
     """
     pool, arranged = data.pool, Centred(data).under(criterion)
     counted = np.zeros(pool.instance.size, dtype=np.bool_)
@@ -171,12 +172,12 @@ def algorithm_1(data: Data, criterion: str, kind: str, metric: int) -> Estimate:
         mine = np.flatnonzero(np.asarray(pool.p[kind][:, [column]].toarray()).ravel())
         score, drawn = pool.scores[mine, metric], mine[counted[mine] & ~np.isnan(rating[mine])]
         even = np.ptp(arranged.pi[mine]) <= EVEN if mine.size else False
-        if column in data.disclosed or not even or drawn.size < 3 or np.isnan(score).any():
+        if column in data.disclosed or not even or drawn.size < LEAST or np.isnan(score).any():
             continue
         estimate = control_variate_mean(
             rating[drawn], pool.scores[drawn, metric], score, power_tune=False
         )
-        if drawn.size < mine.size and estimate.variance <= EVEN**2:
+        if estimate.variance <= EVEN**2:
             continue
         value[column], variance[column], n[column] = estimate.value, estimate.variance, drawn.size
     return Estimate(value, variance, n, np.zeros((1, m)))

@@ -105,7 +105,7 @@ def read(track: Track) -> Data:
         in_documents=in_documents(track, pool, routes.in_scope, routes.follow_ups),
         disclosed_drawn=nothing | drawn_targets,
         alone=own_thresholds(track, pool, waiting),
-        noise=dict(kind.noise(pool.instance[judged])),
+        noise=dict(kind.noise(pool.instance[judged], systems)),
         found_also=dict(recall.found_also) if recall else {},
         mean=kind.mean,
         error={name: guess.error for name, guess in guesses.items() if guess.error is not None},

@@ -111,6 +111,7 @@ def _interval(
         confidence_level=level,
         half_step=_of(column, estimate, "half_step"),
         continuity=continuity,
+        agreed=_of(column, estimate, "agreed"),
     )
     return float(low), float(high)
 

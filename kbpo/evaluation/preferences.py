@@ -18,8 +18,8 @@ from kbpo.tracks.base import Duels
 from kbpo.tracks.base import Track as Kind
 
 LEVEL, SEED = 0.8, 20_180_715
-FEWEST = 2
-"""Inputs below which no interval can be told"""
+FEWEST = 10
+"""Inputs below which nothing is told: what fewer agree on by luck would look certain"""
 
 
 def strengths(kind: Kind, systems: Sequence[int]) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def _of(duels: Duels, systems: Sequence[int]) -> dict[str, Any]:
     summary: dict[str, Any] = {"judgments": int(duels.outcome.size), "rows": []}
     judged = np.unique(np.concatenate([duels.left, duels.right]))
     if judged.size < 2 or np.unique(duels.cluster).size < FEWEST:
-        return summary | {"why": "Too little is judged to tell strengths."}
+        return summary | {"why": f"Strengths are told from {FEWEST} inputs on that are judged."}
     try:
         fitted = bradley_terry(
             np.searchsorted(judged, duels.left),

@@ -661,9 +661,12 @@ class Track(ABC):
         counts. By the labels up to number `until`, if that is given: what was known then.
         """
 
-    def noise(self, instances: NDArray[np.int64]) -> Mapping[str, Noise]:
+    def noise(
+        self, instances: NDArray[np.int64], submissions: Sequence[int] = ()
+    ) -> Mapping[str, Noise]:
         """How many ratings instances have and what people differ by, for each criterion whose
-        judgments are single ratings; nothing where a majority is taken for true.
+        judgments are single ratings; nothing where a majority is taken for true. Where two texts
+        are compared, also which of these submissions each rating lowers.
         """
         return {}
 

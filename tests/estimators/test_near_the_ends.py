@@ -15,7 +15,10 @@ pytestmark = pytest.mark.statistical
 
 
 def guesses(model, f, share, rng):
-    """What a model makes of it: knows much, knows the share alone, or knows nothing."""
+    """What a model makes of it: knows much, knows the share alone, knows nothing,
+    or says anything."""
+    if model == "random":
+        return rng.uniform(0.02, 0.98, N)
     if model == "good":
         return np.clip(np.where(rng.random(N) < 0.7, f, share), 0.02, 0.98)
     return np.full(N, share if model == "constant" else 0.5)
@@ -56,6 +59,19 @@ def test_the_interval_holds_the_truth_at_least_as_often_as_it_says(share, model)
         )
         if model != "ignorant":  # and is far from as wide as that of a half
             assert np.mean(high - low) < 0.5 * 2 * norm.ppf(0.5 + level / 2) * np.sqrt(0.25 / ASKED)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_what_no_label_speaks_against_is_in_the_interval(share):
+    """With a model every other estimate of a system that is always right is below 1, and its
+    interval of 95 % was too.
+    """
+    found, _ = samples(share, "random")
+    inside = [0 < one.value < 1 for one in found]
+    assert 0.2 < np.mean(inside) < 0.8, "or the test says nothing"
+    for level in (0.8, 0.95):
+        low, high = ends(found, level)
+        assert ((low <= share) & (share <= high)).all()
 
 
 @pytest.mark.parametrize("share", [0.01, 0.99])

@@ -135,6 +135,30 @@ def test_intervals_hold_also_where_judgments_of_one_input_go_together(shared):
         assert covered[2] < 0.76  # taken for independent they do not
 
 
+@pytest.mark.parametrize("inputs", [2, 20])
+def test_inputs_that_agree_by_luck_make_no_strength_surer_than_its_judgments(inputs):
+    """Of each input two of three people said the same: the interval had no width."""
+    n = 3 * inputs
+    left, right, outcome = [0] * n, [1] * n, [1.0, 1.0, 0.0] * inputs
+    alike = bradley_terry(left, right, outcome, cluster=np.repeat(np.arange(inputs), 3))
+    # The difference is log(2), its variance 1/(n p (1 − p)) by Fisher's information.
+    contrast = np.array([1.0, -1.0])
+    assert alike.value @ contrast == pytest.approx(np.log(2))
+    assert contrast @ alike.covariance @ contrast == pytest.approx(1 / (n * 2 / 9))
+
+
+def test_inputs_count_with_their_own_number_of_degrees():
+    """Where inputs differ more than judgments would, it is the sum over them, times k/(k − 1)."""
+    left, right = [0] * 6, [1] * 6
+    outcome, cluster = [1.0, 1.0, 1.0, 0.0, 0.0, 1.0], [0, 0, 0, 1, 1, 2]
+    found = bradley_terry(left, right, outcome, cluster=cluster)
+    p = 4 / 6
+    score = np.array([3 * (1 - p), -2 * p, 1 - p])
+    contrast = np.array([1.0, -1.0])
+    expected = (score @ score) * 3 / 2 / (6 * p * (1 - p)) ** 2
+    assert contrast @ found.covariance @ contrast == pytest.approx(expected)
+
+
 def test_ranks_come_from_all_pairs_at_once():
     rng = np.random.default_rng(4)
     left, right, outcome, inputs = drawn(rng, 3000, nu=0.3)

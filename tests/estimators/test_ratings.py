@@ -44,10 +44,19 @@ def outcomes(pi, c):
             yield chance / len(picks) ** rated.size, taken, judgments
 
 
+@pytest.mark.parametrize("opposed", [False, True])
 @pytest.mark.parametrize("pi", [(0.3, 0.6, 0.9), (1.0, 0.5, 1.0), (1.0, 1.0, 1.0)])
 @pytest.mark.parametrize("c", [1, 2])
-def test_the_mean_and_its_variance_and_covariance_are_exactly_unbiased(pi, c):
+def test_the_mean_and_its_variance_and_covariance_are_exactly_unbiased(pi, c, opposed):
+    """Also where a rating of the second output is one of the first system, and its contrary for the
+    second system: they were compared there.
+    """
     chances = np.array(pi)
+    sign = np.ones((3, 2))
+    if opposed:
+        sign[1, 1] = -1.0
+    f = np.where(sign > 0, F[:, None], 1 - F[:, None])
+    g = np.where(sign > 0, G[:, None], 1 - G[:, None])
     mean, second = np.zeros(2), np.zeros((2, 2))
     variance, covariance, difference_variance = np.zeros(2), np.zeros((2, 2)), 0.0
     for chance, taken, judgments in outcomes(chances, c):
@@ -56,10 +65,12 @@ def test_the_mean_and_its_variance_and_covariance_are_exactly_unbiased(pi, c):
         # One judgment: the spread is known. Two: it is told by the two themselves.
         spread = SPREAD[rows] if c == 1 else ratings.var(axis=1, ddof=1)
         sample = P[rows], chances[rows]
-        alone = difference(
-            *sample, ratings.mean(axis=1), G[rows], P.T @ G, target=rows, n_targets=3
+        said = ratings.mean(axis=1)[:, None]
+        said = np.where(sign[rows] > 0, said, 1 - said)
+        alone = difference(*sample, said, g[rows], (P * g).sum(axis=0), target=rows, n_targets=3)
+        estimate = with_rating_noise(
+            alone, *sample, np.full(rows.size, c), spread, sign=sign[rows], target=rows
         )
-        estimate = with_rating_noise(alone, *sample, np.full(rows.size, c), spread, target=rows)
         design = rating_design(chances[rows], target=rows, n_targets=3)
         mean += chance * estimate.value
         second += chance * np.outer(estimate.value, estimate.value)
@@ -70,7 +81,7 @@ def test_the_mean_and_its_variance_and_covariance_are_exactly_unbiased(pi, c):
         )
         difference_variance += chance * contrast(first, other, design).variance
     exact = second - np.outer(mean, mean)
-    np.testing.assert_allclose(mean, P.T @ F, atol=1e-12)
+    np.testing.assert_allclose(mean, (P * f).sum(axis=0), atol=1e-12)
     np.testing.assert_allclose(variance, np.diag(exact), atol=1e-12)
     np.testing.assert_allclose(covariance, exact, atol=1e-12)
     assert difference_variance == pytest.approx(
@@ -130,6 +141,7 @@ def test_the_design_keeps_the_documents_of_the_first_rows():
         ("sigma_a2", -0.5, r"-0\.5"),
         ("sigma_a2", [0.1, 0.1, 0.1], "sigma_a2"),
         ("pi", [0.0, 1.0], r"0\.0"),
+        ("sign", [0.5, 1.0], "sign"),
         ("design", Design(np.ones(3)), "2 rows"),
     ],
 )

@@ -212,10 +212,14 @@ def test_a_preference_travels_from_yaml_on_the_desk_to_win_rates_and_strengths(
 def test_strengths_are_told_where_every_system_loses_now_and_then(tmp_path: Path) -> None:
     class Kind:
         def duels(self, systems: list[int]) -> dict[str, Duels]:
-            left, right = np.array([0, 0, 0, 1, 1, 2]), np.array([1, 1, 2, 2, 0, 0])
-            outcome = np.array([1, 0.5, 1, 1, 1, 1])
-            return {"preferred": Duels(left, right, outcome, np.arange(6))}
+            left, right = np.tile([[0, 0, 0, 1, 1, 2], [1, 1, 2, 2, 0, 0]], 2)[:, :inputs]
+            outcome = np.tile([1, 0.5, 1, 1, 1, 1], 2)[:inputs]
+            return {"preferred": Duels(left, right, outcome, np.arange(inputs))}
 
+    inputs = 9
+    few = strengths(Kind(), [7, 8, 9])["preferred"]  # type: ignore[arg-type]
+    assert few["rows"] == [] and "from 10 inputs on" in few["why"]
+    inputs = 12
     told = strengths(Kind(), [7, 8, 9])["preferred"]  # type: ignore[arg-type]
     assert {row["system"] for row in told["rows"]} == {7, 8, 9}
     assert sum(row["strength"] for row in told["rows"]) == pytest.approx(0)

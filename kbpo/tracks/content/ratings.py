@@ -38,6 +38,9 @@ class Rated:
 
 
 NOTHING = Rated()
+NOBODY = SingleRatings(
+    np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float64)
+)
 
 
 def rated(targets: Collection[int], *, public: bool = False) -> dict[int, Rated]:

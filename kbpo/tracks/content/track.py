@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, ClassVar
 
@@ -30,7 +31,14 @@ from kbpo.tracks.base import (
     Verdicts,
 )
 from kbpo.tracks.content import explore
-from kbpo.tracks.content.ratings import NOTHING, Rated, noise_of, rated, targets_of
+from kbpo.tracks.content.ratings import (
+    NOBODY,
+    NOTHING,
+    Rated,
+    noise_of,
+    rated,
+    targets_of,
+)
 from kbpo.tracks.content.store import contents
 from scoring.arrays import Ids
 from scoring.data import Noise
@@ -160,16 +168,27 @@ class ContentTrack(Track):
             verdicts[criterion.name] = np.repeat(column[:, None], m, axis=1)
         return verdicts
 
-    def noise(self, instances: Ids) -> dict[str, Noise]:
+    def noise(self, instances: Ids, submissions: Sequence[int] = ()) -> dict[str, Noise]:
         targets = targets_of(instances)
         rated_of = rated(np.unique(targets).tolist())
-        if self.opposes:  # what somebody prefers raises one system and lowers the other
-            rated_of = {
-                pk: Rated(rated_text.ratings, {}, rated_text.unanswered)
-                for pk, rated_text in rated_of.items()
-            }
         single = [criterion for criterion in self.criteria if criterion.single == "mean"]
-        return {criterion.name: noise_of(targets, rated_of, criterion.name) for criterion in single}
+        noise = {
+            criterion.name: noise_of(targets, rated_of, criterion.name) for criterion in single
+        }
+        if not self.opposes:
+            return noise
+        lowers = self.lowered(instances, submissions)
+        # Who prefers what raises one system and lowers the other: no judge has a level of his own.
+        return {
+            criterion: replace(one, single=NOBODY, lowers=lowers)
+            for criterion, one in noise.items()
+        }
+
+    def lowered(self, instances: Ids, submissions: Sequence[int]) -> NDArray[np.bool_]:
+        """(n, m) where what is rated is another system's, beside which this one's is as much the
+        worse.
+        """
+        return np.zeros((instances.size, len(submissions)), dtype=np.bool_)
 
     def opinions(self, instances: Ids) -> dict[str, list[Sequence[float]]]:
         targets = targets_of(instances).tolist()

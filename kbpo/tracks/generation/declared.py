@@ -405,7 +405,7 @@ class PreferenceTrack(DeclaredTrack):
         until: int | None = None,
     ) -> dict[str, NDArray[np.float64]]:
         verdicts = super().judge(instances, submissions, until=until)
-        is_first = self._is_first(instances, submissions)
+        is_first = self._wrote(0, instances, submissions)
         tied = self._tied(instances)
         for name, values in verdicts.items():
             oriented = np.where(is_first, values, 1 - values)
@@ -413,23 +413,28 @@ class PreferenceTrack(DeclaredTrack):
             verdicts[name] = oriented
         return verdicts
 
-    def _is_first(
+    def lowered(
         self, instances: NDArray[np.int64], submissions: Sequence[int]
     ) -> NDArray[np.bool_]:
-        """(n, m) whether a system wrote the first text of a pair."""
+        return self._wrote(1, instances, submissions)
+
+    def _wrote(
+        self, which: int, instances: NDArray[np.int64], submissions: Sequence[int]
+    ) -> NDArray[np.bool_]:
+        """(n, m) whether a system wrote the first (0) or the second (1) text of a pair."""
         unique, place = np.unique(instances, return_inverse=True)
-        first_writers = fetch(
+        writers = fetch(
             "SELECT i.id, w.submission_id FROM instances_instance i"
             " JOIN instances_target t ON t.id = i.target_id JOIN generation_written w"
-            " ON w.key = t.content->>'input' AND w.text = t.content->'texts'->>0"
+            " ON w.key = t.content->>'input' AND w.text = t.content->'texts'->>%s"
             " WHERE i.id = ANY(%s) AND w.submission_id = ANY(%s)",
-            [unique.tolist(), list(submissions)],
+            [which, unique.tolist(), list(submissions)],
         )
-        is_first = np.zeros((unique.size, len(submissions)), dtype=np.bool_)
+        wrote = np.zeros((unique.size, len(submissions)), dtype=np.bool_)
         column = {submission: column_number for column_number, submission in enumerate(submissions)}
-        for instance, submission in first_writers:
-            is_first[np.searchsorted(unique, instance), column[submission]] = True
-        return is_first[place]
+        for instance, submission in writers:
+            wrote[np.searchsorted(unique, instance), column[submission]] = True
+        return wrote[place]
 
     def _tied(self, instances: NDArray[np.int64]) -> NDArray[np.bool_]:
         """(n,) whether the two texts of a pair are the same."""
@@ -490,7 +495,7 @@ class PreferenceTrack(DeclaredTrack):
             )
         )
         instances = np.array([instance_of[pk] for pk in predictions], dtype=np.int64)
-        is_first = self._is_first(instances, [submission])[:, 0]
+        is_first = self._wrote(0, instances, [submission])[:, 0]
         return np.where(is_first, values, 1 - values)
 
     def describe(
