@@ -21,7 +21,7 @@ from zlib import crc32
 from certain import number_from
 from django.contrib.auth.hashers import MD5PasswordHasher
 from django.utils.text import slugify
-from processes import Service, wait_for
+from processes import PATIENCE, Service, wait_for
 
 from annotation.quality.warn import set_exclude_for
 from kbpo.accounts.models import Team, Token, User
@@ -54,6 +54,8 @@ class Travel:
     submissions: dict[int, str] = field(default_factory=dict)
     """number -> run"""
     work: Work = field(default_factory=Work)
+    patience: float = PATIENCE
+    """Seconds that a submission may take from one status to the next"""
 
     def call(
         self, path: str, run: str = "", body: Any = None, headers: dict[str, str] | None = None
@@ -136,7 +138,8 @@ class Travel:
             ), f"{now['name']} ended as {now['status']}: {now['reason']}"
             return now if now["status"] == status else None
 
-        found: dict[str, Any] = wait_for(reached, f"submission {pk} to be {status}", every=0.2)
+        what = f"submission {pk} to be {status}"
+        found: dict[str, Any] = wait_for(reached, what, patience=self.patience, every=0.2)
         return found
 
     def travel(self, run: str) -> dict[str, Any]:

@@ -40,8 +40,10 @@ from kbpo.sampling.models import SampleBatch
 from tests.test_kills import check_columns, check_judgments
 
 pytestmark = [pytest.mark.kill, pytest.mark.soak]
-KILLS = int(os.environ.get("CHAOS_KILLS", "12"))
+KILLS = int(os.environ.get("CHAOS_KILLS", "50"))
 """Of every process"""
+PER_KILL = 10.0
+"""Seconds by which a kill, and what starts again after it, may hold up a submission"""
 RUNS = ("Harbor_1", "Harbor_2", "LindqvistLab_1")
 VICTIMS = ("web", "worker", "beat", "postgres", "redis")
 OF_TRACK = "(SELECT id FROM tracks_track WHERE slug = %s)"
@@ -161,6 +163,7 @@ def test_many_kills_of_every_process_lose_and_double_nothing(
     travel = make_travel(
         chaos.service, tmp_path, "Chaos", seed=5, documents=30, read_in_full=2, half_width="0.030"
     )
+    travel.patience += KILLS * len(VICTIMS) * PER_KILL
     killed: Counter[str] = Counter()
     under_way: Counter[str] = Counter()
     with ThreadPoolExecutor(1) as pool, travel.judging():
