@@ -404,6 +404,11 @@ class Judged:
     """Why its team cannot dispute it, as a sentence"""
 
     @property
+    def in_words(self) -> str:
+        """What is claimed, without marks for roles: what its page is called."""
+        return ""
+
+    @property
     def begins(self) -> int:
         """Where it begins in its document: in this order a document's page lists what is said of
         it.

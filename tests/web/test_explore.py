@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import escape
 
 from kbpo.accounts.models import Token
 from kbpo.clock import now
@@ -30,7 +31,14 @@ from kbpo.sampling.order import may_order
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.submissions.tally import count
 from kbpo.tracks.models import Track
-from kbpo.web.research.explorer import SORTS, Explorer, read_choice
+from kbpo.web.research.explorer import (
+    MOST_NAMED,
+    SORTS,
+    Explorer,
+    Unreadable,
+    named,
+    read_choice,
+)
 from kbpo.web.research.missed import NOT_READ_YET
 from tests.conftest import Toy
 from tests.evaluation.world import LIVES, WORKS, World
@@ -308,9 +316,42 @@ def test_the_page_shows_a_claim_beside_what_people_said(
     assert client_of(toy, "Tim").get(address).status_code == 404
     assert client.get(reverse("explore"))["Location"] == address
     later = world.system("later", lambda one: True)
-    Submission.objects.filter(pk=later.pk).update(status="judging", scored_at=None)
-    Submission.objects.filter(pk=row.pk).update(scored_at=now())
-    assert client.get(reverse("explore"))["Location"] == address, "the one that was scored"
+    later.move("judging", scored_at=None)
+    under_way = reverse("submission-explore", args=[later.pk])
+    assert client.get(reverse("explore"))["Location"] == under_way, "what is being judged"
+    row.move("scored", scored_at=now())
+    assert client.get(reverse("explore"))["Location"] == address, "until another is scored"
+
+
+def test_a_claim_names_its_page_and_a_region_that_a_key_leads_into(
+    row: Submission, toy: Toy
+) -> None:
+    client, address = client_of(toy, "Rosa"), reverse("submission-explore", args=[row.pk])
+    first = client.get(address, {"verdict": "judged"})
+    second = client.get(address + first.context["following"])
+    titles = set()
+    for page in (first, second):
+        html, said = page.content.decode(), escape(page.context["claim"])
+        titles.add(re.search(r"<title>(.*?) · What", html)[1])  # type: ignore[index]
+        assert f"<title>{said} · What" in html
+        assert f'<section class="x-one" id="one" tabindex="-1" aria-label="{said}">' in html
+        assert '<h2 class="x-title">' in html and 'href="#one">Skip to the claim</a>' in html
+    assert len(titles) == 2
+    moves = re.findall(r'href="([^"]*)" data-key="[jk]"', second.content.decode())
+    assert len(moves) == 2 and all(link.endswith("#one") for link in moves)
+    none = client.get(address, {"entity": "Nobody at all"}).content.decode()
+    assert "Skip to the claim" not in none and "<title>What " in none
+
+
+def test_a_refusal_names_all_values_or_says_how_many_more_there_are(row: Submission) -> None:
+    names = [f"per:{number}" for number in range(25)]
+    assert all(name in named(names) for name in names) and "more" not in named(names)
+    many = named([f"v{number}" for number in range(MOST_NAMED + 5)])
+    assert many.endswith(f"v{MOST_NAMED - 1} and 5 more")
+    with pytest.raises(Unreadable) as refusal:
+        read_choice({"relation": "per:nonsense"}, row)
+    known = Explorer(row, public=False).kind.facet_words("relation").values()
+    assert all(name in str(refusal.value) for name, _ in known)
 
 
 def test_an_order_by_confidence_is_offered_where_some_is_given(

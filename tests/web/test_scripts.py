@@ -12,8 +12,10 @@ from threading import Event, Thread
 import pytest
 from browsing import IN_CHROMIUM, stop_clock
 from django.template.loader import render_to_string
+from django.urls import reverse
 from playwright.sync_api import expect
 
+from kbpo.submissions.tally import count
 from kbpo.web.public import gallery
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -123,6 +125,21 @@ def site() -> Iterator[str]:
     }
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
+
+
+@pytest.fixture
+def explored(toy) -> str:
+    """The address of the explorer of a run with some judgments; the track is closed."""
+    from tests.evaluation.world import World
+
+    world = World(toy, n_documents=2)
+    run = world.system("one", lambda one: True)
+    run.move("scored", scored_at=run.sampled_at)
+    count(run).save()
+    world.answer(world.sample(run, 0.4))
+    run.track.status = "closed"
+    run.track.save()
+    return reverse("submission-explore", args=[run.pk])
 
 
 @pytest.fixture
@@ -375,6 +392,44 @@ def test_a_line_of_the_file_is_shown_in_the_page_and_hidden_again(tab, site):
     assert tab.url.endswith("/lined")
     tab.click("a")
     expect(tab.locator("pre")).to_be_hidden()
+
+
+@pytest.mark.walk
+def test_a_browser_checks_the_word_that_arms_a_button(tab, site):
+    field = render_to_string("components/word.html", {"word": "news-2026_é.b"})
+    Handler.pages["/armed"] = f'<!doctype html><html><meta charset="utf-8"><body>{field}</body>'
+    told = []
+    tab.on("console", lambda line: told.append(line.text))
+    tab.goto(f"{site}/armed")
+    for typed, is_right in {
+        "news-2026_é.b": True,
+        "NEWS-2026_É.B ": True,
+        "news-2026_éxb": False,
+        "news2026_é.b": False,
+    }.items():
+        tab.fill("#word", typed)
+        assert tab.eval_on_selector("#word", "field => field.checkValidity()") is is_right, typed
+    assert told == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_next_claim_is_where_the_keyboard_goes_on(tab, live_server, explored):
+    tab.goto(live_server.url + explored)
+    assert tab.evaluate("document.activeElement.tagName") == "BODY", "nothing is taken at first"
+    skips = []
+    for _ in range(2):
+        tab.keyboard.press("Tab")
+        skips.append(tab.evaluate("document.activeElement.textContent"))
+    assert skips == ["Skip to the content", "Skip to the claim"]
+    for key in ("Enter", "j", "k"):
+        before = tab.title()
+        tab.keyboard.press(key)
+        if key != "Enter":
+            tab.wait_for_function("before => document.title !== before", arg=before)
+        expect(tab.locator("#one")).to_be_focused()
+        assert tab.title().startswith(tab.get_attribute("#one", "aria-label"))
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.getElementById('one').contains(document.activeElement)")
 
 
 def test_what_an_address_points_at_is_unfolded(tab, site):

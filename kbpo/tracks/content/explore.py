@@ -52,6 +52,11 @@ class Judged(base.Judged):
         return super().as_json() | {"input": self.input, "text": self.text, "said": ratings}
 
     @property
+    def in_words(self) -> str:
+        """Its beginning, as its page is called."""
+        return self.claim
+
+    @property
     def claim(self) -> str:
         """Its beginning, on one line."""
         line = " ".join(self.text.split())

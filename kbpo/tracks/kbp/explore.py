@@ -68,6 +68,10 @@ class Judged(base.Judged):
     """Whether the last character of a mention is that at its end, in the file that predicted it"""
 
     @property
+    def in_words(self) -> str:
+        return "".join(text for _, text in self.claim)
+
+    @property
     def begins(self) -> int:
         return self.row.subject[0]
 
@@ -94,7 +98,7 @@ class Judged(base.Judged):
             "predicate": self.predicate,
             "object": list(row.object),
             "offsets": "half-open",
-            "claim": "".join(text for _, text in self.claim),
+            "claim": self.in_words,
             "subject_canonical": list(row.subject_canonical),
             "subject_link": prediction.subject_link,
             "object_canonical": list(row.object_canonical),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from textwrap import shorten
 from typing import Any
 
-from django.db.models import F
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
@@ -47,6 +47,8 @@ NOT_YET = (
 WHO = {"alone": "Only this system"}
 SHOWN = 8
 """Values of a filter that are listed before “more”"""
+LONGEST_NAME = 140
+"""Characters of a claim in the title of its page and in what its region is called"""
 SELDOM = ("undecided", "turned", "disputed")
 """Verdicts that most runs have none of"""
 KEYS = {"right": "r", "wrong": "w", "unjudged": "u"}
@@ -224,6 +226,7 @@ def _detail(
     address = reverse("submission-explore", args=[explorer.submission.pk])
     return {
         "one": opened,
+        "claim": shorten(opened.in_words, LONGEST_NAME, placeholder=" …"),
         "more": explorer.kind.explain(opened, public=explorer.public),
         "following": following,
         "earlier": earlier,
@@ -423,16 +426,16 @@ def judged(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def newest(request: HttpRequest) -> HttpResponse:
-    """To the run of one's own that was scored last, else to the newest that is judged, else to the
-    newest track's documents.
+    """To the run of one's own of which something happened last: it was drawn, more was ordered for
+    it, or it was scored; else to the newest track's documents.
     """
     user = request.user
     if isinstance(user, User):
         submissions = Submission.objects.filter(
             sampled_at__isnull=False, status__in=["judging", "scored"]
         )
-        last_scored = F("scored_at").desc(nulls_last=True)
-        row = submissions.filter(team__members=user).order_by(last_scored, "-pk").first()
+        own = submissions.filter(team__members=user)
+        row = own.order_by("-status_since", "-pk").first()
         if row is not None:
             return redirect("submission-explore", pk=row.pk)
     tracks = Track.objects.exclude(status="draft").filter(

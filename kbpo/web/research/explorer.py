@@ -54,6 +54,8 @@ KEPT, KEPT_PUBLIC = 3600, 60
 clock as well."""
 LATE = timedelta(minutes=2)
 """How long a label may take to be seen after it got its number"""
+MOST_NAMED = 60
+"""Values that a refusal names"""
 MOST_NEW = 2000
 """New labels above which all verdicts are read anew"""
 VERDICTS = {
@@ -92,9 +94,15 @@ class Unreadable(Exception):
         self.field = name
 
 
+def named(choices: Sequence[str]) -> str:
+    """Choices in a sentence: all of them, or as many as one reads, and how many more there are."""
+    shown, n_more = ", ".join(choices[:MOST_NAMED]), len(choices) - MOST_NAMED
+    return f"{shown} and {n_more:,} more" if n_more > 0 else shown
+
+
 def _no_such(name: str, value: str, choices: Sequence[str]) -> Unreadable:
     """Of a value that a filter has not; without known ones it is no number."""
-    expected = f"one of {', '.join(choices)}" if choices else "the number of a prediction"
+    expected = f"one of {named(choices)}" if choices else "the number of a prediction"
     return Unreadable(name, f"{value[:40]!r} is not {expected}.")
 
 
@@ -190,7 +198,7 @@ def _value_of(kind: Kind, facet: str, value: str) -> Any:
     """What the database has for the value of a facet. Raises Unreadable if there is none such."""
     by_name = {word: key for key, (word, _) in kind.facet_words(facet).items()}
     if by_name and value not in by_name:
-        raise _no_such(facet, value, list(by_name)[:20])
+        raise _no_such(facet, value, list(by_name))
     return by_name.get(value, value)
 
 

@@ -82,6 +82,20 @@ def duration(value: timedelta | float | None) -> str:
 
 
 @register.filter
+def either_case(word: str | None) -> str:
+    """The `pattern` of a field that takes a word in capital letters or small ones; every other
+    character by its number, since browsers refuse signs that stand by themselves in brackets.
+    """
+    if word is None:
+        return figures.DASH
+    each = (
+        f"[{letter.lower()}{letter.upper()}]" if letter.isalpha() else f"\\u{{{ord(letter):x}}}"
+        for letter in word
+    )
+    return "".join(each) + " *"
+
+
+@register.filter
 def about(value: timedelta | float | None) -> str:
     """A duration as a promise: “about 48 min”."""
     return figures.DASH if value is None else figures.about_text(value)
