@@ -8,6 +8,7 @@ import errno
 import logging
 import sys
 from collections.abc import Callable
+from urllib.parse import unquote
 
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -64,6 +65,8 @@ CODES = {
     503: "busy",
 }
 """What programs are told in place of a title"""
+THINGS = {"submissions": "run", "tracks": "track"}
+"""What the last part of an address of the API names, by the part before it"""
 
 
 def page(request: HttpRequest, status: int, sentence: str = "") -> HttpResponse:
@@ -72,12 +75,20 @@ def page(request: HttpRequest, status: int, sentence: str = "") -> HttpResponse:
     """
     title, advice = SENTENCES[status]
     if request.path.startswith("/api/"):
-        detail = sentence or f"{title}. {advice}"
+        detail = sentence or (_not_there(request.path) if status == 404 else f"{title}. {advice}")
         return JsonResponse({"error": CODES[status], "detail": detail}, status=status)
     if _is_script(request):
         return JsonResponse({"error": sentence or advice}, status=status)
     context = {"title": title, "sentence": sentence or advice, "status": status}
     return render(request, "error.html", context, status=status)
+
+
+def _not_there(path: str) -> str:
+    """What a program is told of an address that there is not: what it seems to have meant."""
+    _, _, kind, name, *rest = [*unquote(path).split("/"), "", ""]
+    if kind in THINGS and name and not any(rest):
+        return f"There is no {THINGS[kind]} {name[:60]}."
+    return f"There is no such address, {path[:200]}. /api/schema/ has all that there are."
 
 
 def _is_script(request: HttpRequest) -> bool:

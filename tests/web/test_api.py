@@ -23,6 +23,7 @@ from kbpo.money.spend import reserve
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.web.conftest import GOOD, OTHERS, lines_of
+from tests.web.scored import make_board
 
 Draft = Callable[..., Submission]
 Call = Callable[..., Any]
@@ -90,6 +91,63 @@ def test_an_upload_names_the_team_that_it_is_for(call: Call, toy: Toy) -> None:
     assert other.status_code == 409 and "of Neural" in other.json()["detail"]
     stranger = call("Tim", "post", "submissions/", form(toy) | {"team": "patterns"})
     assert stranger.status_code == 403 and stranger.json()["error"] == "no_team"
+
+
+def test_a_run_on_the_board_is_told_to_everybody_as_its_page_tells_it(call: Call, toy: Toy) -> None:
+    make_board(toy, 2)
+    row = Submission.objects.get(name="run 1")
+    row.team = toy.teams["Patterns"]
+    row.file_name, row.reason, row.description = "secret.jsonl", "secret", "A graph."
+    row.counts = {"relations": 7, "errors": 3}
+    row.save()
+    mine = call("Rosa", "get", f"submissions/{row.pk}/").json()
+    assert mine["own"] and mine["team"] == "patterns" and mine["file"]["name"] == "secret.jsonl"
+    for who in ("", "Tim"):
+        answer = call(who, "get", f"submissions/{row.pk}/")
+        told = answer.json()
+        assert answer.status_code == 200 and not told["own"], who
+        assert (told["team"], told["name"]) == ("Patterns", "run 1")
+        assert told["counts"] == {"relations": 7} and told["description"] == "A graph."
+        for name in ("scores", "judging", "judges", "stage_reason", "status"):
+            assert told[name] == mine[name]
+        assert set(told) < set(mine) and b"secret" not in answer.content
+        assert not {"money", "plan", "further", "file", "progress", "turned"} & set(told)
+    assert call("Tim", "patch", f"submissions/{row.pk}/").status_code == 404
+    assert call("", "delete", f"submissions/{row.pk}/").status_code == 401
+    row.is_anonymous = True
+    row.save()
+    told = call("Tim", "get", f"submissions/{row.pk}/").json()
+    assert (told["team"], told["name"]) == ("Anonymous", row.public_name)
+    assert told["description"] == ""
+    row.is_private = True
+    row.save()
+    for number in (row.pk, 99):
+        gone = call("Tim", "get", f"submissions/{number}/")
+        assert gone.status_code == 404 and f"no run {number}," in gone.json()["detail"]
+        asked = call("", "get", f"submissions/{number}/")
+        assert asked.status_code == 401 and "a token of yours" in asked.json()["detail"]
+
+
+def test_what_is_not_there_is_named(call: Call, toy: Toy) -> None:
+    told = {
+        "submissions/-1/": "There is no run -1.",
+        "tracks/no%20such/": "There is no track no such.",
+        "submissions/1/nonsense/": "There is no such address, /api/submissions/1/nonsense/.",
+        "tracks/toy/documents/d99/": "There is no such document",
+    }
+    for path, says in told.items():
+        answer = call("", "get", path)
+        assert answer.status_code == 404 and answer.json()["detail"].startswith(says), path
+
+
+def test_the_list_of_runs_has_what_each_is_ranked_by(call: Call, toy: Toy, draft: Draft) -> None:
+    make_board(toy, 2)
+    Submission.objects.filter(name="run 1").update(team=toy.teams["Patterns"])
+    waits = draft()
+    listed = {row["id"]: row for row in call("Rosa", "get", "submissions/").json()["submissions"]}
+    scored = listed.pop(Submission.objects.get(name="run 1").pk)
+    assert scored["score"]["label"] == "F1" and scored["score"]["value"] == 0.45
+    assert scored["score"]["low80"] < 0.45 and listed[waits.pk]["score"] is None
 
 
 def test_a_closed_account_is_told_so(call: Call, toy: Toy) -> None:
@@ -286,7 +344,7 @@ def test_a_list_costs_the_same_however_much_it_holds(call: Call, draft: Draft) -
             rows = call("Rosa", "get", "submissions/").json()["submissions"]
         assert len(rows) == number + 1
         told = {"id", "track", "team", "name", "status", "status_text", "reason"}
-        assert set(rows[0]) == told | {"private", "anonymous"}
+        assert set(rows[0]) == told | {"private", "anonymous", "score"}
         costs.append(len(captured))
     assert costs[0] == costs[1] == costs[2] <= 10, costs
 

@@ -97,7 +97,7 @@ NO_PAGE = {
     },
     "a way to another page": {
         "adjudicate_next", "annotate_join", "annotate_next", "client", "compare", "expert-next",
-        "explore",
+        "explore", "favicon",
         "submission-judged", "try",
         "try-it",
     },

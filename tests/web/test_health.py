@@ -78,6 +78,11 @@ def test_a_file_and_a_redirect_to_tls_do_too(settings: Any) -> None:
     assert answer.status_code == 301 and answer[POLICY].startswith(OURS)
 
 
+def test_an_icon_is_where_browsers_look_for_one(client: Client) -> None:
+    answer = client.get("/favicon.ico", follow=True)
+    assert answer.status_code == 200 and answer.headers["Content-Type"] == "image/svg+xml"
+
+
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [

@@ -144,6 +144,12 @@ def test_a_double_click_asks_once(client: Client, monkeypatch: pytest.MonkeyPatc
     assert "data-busy" in client.get(reverse("ask")).content.decode()
 
 
+def test_an_address_in_capitals_is_the_same_address(client: Client, toy: Toy) -> None:
+    for email in ("Nina@Example.org", "nina@example.ORG"):
+        assert client.post(reverse("ask"), NEW | {"email": email}).status_code == 200
+    assert AccountRequest.objects.get().email == "nina@example.org"
+
+
 def test_asking_again_under_an_address_replaces_nothing(
     client: Client, as_user: As, toy: Toy
 ) -> None:

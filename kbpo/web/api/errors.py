@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
@@ -50,12 +51,12 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
         fields = response.data if isinstance(response.data, dict) else {"": response.data}
         response.data = {"error": "invalid", "detail": " ".join(_told(fields)), "fields": fields}
     elif isinstance(exception, Http404 | PermissionDenied):
-        sentence = str(exception.args[0]) if exception.args else ""
+        sentence = _of_thing(str(exception.args[0])) if exception.args else ""
         code = "not_found" if isinstance(exception, Http404) else "forbidden"
         fallback = "There is nothing here, or it is not yours to see."
         response.data = {
             "error": code,
-            "detail": sentence if sentence and "matches" not in sentence else fallback,
+            "detail": sentence or fallback,
         }
     else:
         code = exception.default_code if isinstance(exception, APIException) else "error"
@@ -70,6 +71,14 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
     return response
 
 
+def _of_thing(sentence: str) -> str:
+    """The sentence about what is not there; of a row that was looked for, what kind of thing it
+    is.
+    """
+    found = re.fullmatch(r"No (\w+) matches the given query\.", sentence)
+    return f"There is no such {found[1].lower()}, or it is not yours to see." if found else sentence
+
+
 def _in_words(exception: Exception, response: Response) -> str:
     """The sentence of a refusal, where the framework has one that nobody would understand."""
     if isinstance(exception, NotAuthenticated):
@@ -81,7 +90,8 @@ def _in_words(exception: Exception, response: Response) -> str:
     sentence = "These were too many requests." if own == Throttled.default_detail else own
     if own.rpartition(". ")[2].startswith(("Come again ", "Try again ", "Wait ")):
         return own
-    return f"{sentence} Come again in {response['Retry-After']} seconds."
+    seconds = int(response["Retry-After"])
+    return f"{sentence} Come again in {seconds} second{'' if seconds == 1 else 's'}."
 
 
 def _told(fields: dict[str, Any]) -> Iterator[str]:

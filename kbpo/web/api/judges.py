@@ -51,6 +51,15 @@ NAMED = [
 ]
 
 
+class ForAdmins(IsAdminUser):
+    """Lets admins in, and says so to others."""
+
+    message = (
+        "Only admins of this service bring scores to a track or let a judge score it. Ask one of"
+        " them to do it, or to make you an admin."
+    )
+
+
 class Who(Said):
     """Which judge it is."""
 
@@ -98,7 +107,7 @@ class Judges(APIView):
     parser_classes = [MultiPartParser, FormParser]
 
     def get_permissions(self) -> list[BasePermission]:
-        return [AllowAny() if self.request.method == "GET" else IsAdminUser()]
+        return [AllowAny() if self.request.method == "GET" else ForAdmins()]
 
     @extend_schema(operation_id="list_judges", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, slug: str) -> Response:
@@ -150,7 +159,7 @@ def problems(refusal: BadFile) -> list[dict[str, Any]]:
 class Switch(APIView):
     """Let the model learn from a metric or a judge, or no longer: nothing that it said is lost."""
 
-    permission_classes = [IsAdminUser]
+    permission_classes = [ForAdmins]
     parser_classes = [JSONParser, FormParser, MultiPartParser]
 
     @extend_schema(operation_id="switch_judge", request=Use, responses=OpenApiTypes.OBJECT)
@@ -169,7 +178,7 @@ class Unscored(APIView):
     predicts it. For programs of admins.
     """
 
-    permission_classes = [IsAdminUser]
+    permission_classes = [ForAdmins]
 
     @extend_schema(
         operation_id="list_unscored",
@@ -202,7 +211,7 @@ class Unscored(APIView):
 class Scores(APIView):
     """Bring scores that a judge gave: all of them are stored, or none."""
 
-    permission_classes = [IsAdminUser]
+    permission_classes = [ForAdmins]
     parser_classes = [JSONParser]
 
     @extend_schema(

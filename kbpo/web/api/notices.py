@@ -97,7 +97,8 @@ def _way(way: Ways) -> dict[str, Any]:
 
 class Sent(APIView):
     """The mails and calls that told you of something within thirty days, the latest first, and what
-    came of each.
+    came of each. A mail that is `printed` was not sent: the site sends none, and wrote it to its
+    log.
     """
 
     permission_classes = [IsAuthenticated]

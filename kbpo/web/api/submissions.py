@@ -11,9 +11,10 @@ from django.http import FileResponse, Http404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
+from rest_framework.exceptions import NotAuthenticated
 from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.parsers import FormParser, JSONParser, MultiPartParser
-from rest_framework.permissions import AllowAny, IsAuthenticated
+from rest_framework.permissions import AllowAny, IsAuthenticated, IsAuthenticatedOrReadOnly
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -24,7 +25,7 @@ from kbpo.evaluation.extent import extent_of
 from kbpo.evaluation.flips import turned
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.latest import Latest
-from kbpo.evaluation.leaderboard import Figure
+from kbpo.evaluation.leaderboard import Figure, headlines
 from kbpo.money.spend import OverBudget, balance
 from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.sampling.order import CannotOrder, may_order, offer_of, order
@@ -33,6 +34,7 @@ from kbpo.submissions.discard import delete
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, CannotReceive, describe, receive, withdraw
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 from kbpo.web.access import check_may_act
 from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.errors import Refused, no_team
@@ -42,8 +44,8 @@ from kbpo.web.api.tracks import public_track
 from kbpo.web.api.view import APIView
 from kbpo.web.public.judges import as_json as told_of
 from kbpo.web.research.slices import told
+from kbpo.web.research.submissions import NONE, is_own, put_back, repeats_texts, samples_seen
 from kbpo.web.research.submissions import find as find_shown
-from kbpo.web.research.submissions import is_own, put_back, repeats_texts, samples_seen
 from scoring.score import DEFAULT
 
 MOST_AT_ONCE = 1000
@@ -147,9 +149,14 @@ def named(submission: Submission) -> dict[str, Any]:
 
 
 def shown(submission: Submission) -> dict[str, Any]:
-    """A submission as the API tells it to its own team."""
+    """A submission as the API tells it to its own team: what everybody is told of a public one, and
+    what is theirs.
+    """
     sums, latest = balance(purpose=submission.purpose), Latest.of(submission)
-    return named(submission) | {
+    return {
+        **_public(submission, latest),
+        **named(submission),
+        "own": True,
         "description": submission.description,
         "paper": submission.paper_url,
         "code": submission.code_url,
@@ -163,11 +170,7 @@ def shown(submission: Submission) -> dict[str, Any]:
         "door": submission.door,
         "counts": submission.counts,
         "plan": submission.plan,
-        "stage_reason": submission.stage_reason,
-        "orders": submission.orders,
         "further": _further(submission),
-        "judging": vars(extent_of(submission, latest)),
-        "judges": _judges(latest),
         "money": {"reserved": str(sums.open), "spent": str(sums.spent)},
         "times": {
             name: getattr(submission, f"{name}_at")
@@ -184,6 +187,42 @@ def shown(submission: Submission) -> dict[str, Any]:
         "turned": turned(submission),
         "seen_samples": samples_seen(submission),
         "repeats_texts": repeats_texts(submission),
+    }
+
+
+def shown_to_others(submission: Submission) -> dict[str, Any]:
+    """A submission on the board as the API tells it to everybody: what its page and the board say,
+    under the names that these have.
+    """
+    told = _public(submission, Latest.of(submission))
+    columns = {(one.quantity, one.method) for one in kind_of(submission.track).columns}
+    scores = [one for one in told["scores"] if (one["quantity"], one["method"]) in columns]
+    return told | {"scores": scores}
+
+
+def _public(submission: Submission, latest: Latest) -> dict[str, Any]:
+    """What everybody may know of a submission on the board."""
+    links = submission.public_links
+    told = {words: submission.counts[words] for words in _counted(submission)}
+    return {
+        "id": submission.pk,
+        "own": False,
+        "track": submission.track.slug,
+        "team": submission.public_team,
+        "name": submission.public_name,
+        "status": submission.status,
+        "status_text": submission.get_status_display(),
+        "private": submission.is_private,
+        "anonymous": submission.is_anonymous,
+        "description": submission.public_description,
+        "paper": links.get("Paper", ""),
+        "code": links.get("Code", ""),
+        "counts": told,
+        "stage_reason": submission.stage_reason,
+        "orders": submission.orders,
+        "judging": vars(extent_of(submission, latest)),
+        "judges": _judges(latest),
+        "times": {"received": submission.received_at},
         "scores": [
             {
                 "quantity": key[0],
@@ -197,6 +236,27 @@ def shown(submission: Submission) -> dict[str, Any]:
             )
         ],
     }
+
+
+def _counted(submission: Submission) -> list[str]:
+    """What a page counts of a submission for everybody."""
+    names = (kind_of(submission.track).words.items, "entities")
+    return [name for name in names if name in submission.counts]
+
+
+def _scores(rows: Collection[Submission]) -> dict[int, dict[str, Any]]:
+    """What each of these that has a score is ranked by in the newest evaluation of its track."""
+    of_track: dict[Track, list[int]] = {}
+    for row in rows:
+        if row.has_score:
+            of_track.setdefault(row.track, []).append(row.pk)
+    told: dict[int, dict[str, Any]] = {}
+    for track, numbers in of_track.items():
+        evaluation = track.evaluations.order_by("-number").first()
+        found = headlines(evaluation, numbers) if evaluation else {}
+        for number, (quantity, figure) in found.items():
+            told[number] = {"quantity": quantity.name, "label": quantity.label, **vars(figure)}
+    return told
 
 
 def _judges(latest: Latest) -> dict[str, Any]:
@@ -289,7 +349,9 @@ class SubmissionList(APIView):
         responses={200: page_of_list(of="submissions"), **declined(404)},
     )
     def get(self, request: Request) -> Response:
-        """The submissions of your teams, the latest first, in pages, and how far each is."""
+        """The submissions of your teams, the latest first, in pages: how far each is, and what
+        those with a score are ranked by.
+        """
         submissions = own(request).distinct().order_by("-pk")
         query = request.query_params
         if "track" in query:
@@ -299,12 +361,13 @@ class SubmissionList(APIView):
                 status=one_of(request, "status", Submission.Status.values, "")
             )
         pages, page = page_of(submissions, request, self, at_once=200)
+        scores = _scores(page)
         return Response(
             {
                 "count": pages.count,
                 "next": pages.get_next_link(),
                 "previous": pages.get_previous_link(),
-                "submissions": [named(row) for row in page],
+                "submissions": [named(row) | {"score": scores.get(row.pk)} for row in page],
             }
         )
 
@@ -364,14 +427,23 @@ class SubmissionList(APIView):
 
 
 class SubmissionDetail(APIView):
-    """One submission: where it is, what it says so far."""
+    """One submission: where it is, what it says so far. Of one on the board that is not yours, what
+    its page shows.
+    """
 
-    permission_classes = [IsAuthenticated]
+    permission_classes = [IsAuthenticatedOrReadOnly]
     parser_classes = [JSONParser, FormParser, MultiPartParser]
 
     @extend_schema(operation_id="get_submission", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, pk: int) -> Response:
-        submission = find(request, pk)
+        try:
+            submission = find_shown(request, pk)
+        except Http404 as gone:
+            if request.user.is_authenticated or str(gone) != NONE.format(pk):
+                raise
+            raise NotAuthenticated from gone  # it may be theirs
+        if not is_own(request, submission):
+            return Response(shown_to_others(submission))
         if may_order(submission) and submission.sampled_at and submission.track.status == "open":
             refresh(submission)  # `further` stands here soon after
         return Response(shown(submission))

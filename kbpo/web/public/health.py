@@ -8,6 +8,8 @@ import shutil
 from django.conf import settings
 from django.db import connection
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.templatetags.static import static
 from django.urls import path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -56,7 +58,14 @@ def metrics(request: HttpRequest) -> HttpResponse:
     return HttpResponse(text, content_type="text/plain; version=0.0.4; charset=utf-8")
 
 
+@require_safe
+def favicon(request: HttpRequest) -> HttpResponse:
+    """To the icon, from where browsers look for one of what is no page, and old ones of all."""
+    return redirect(static("favicon.svg"))
+
+
 urlpatterns = [
+    path("favicon.ico", favicon, name="favicon"),
     path("healthz", healthz, name="healthz"),
     path("metrics", metrics, name="service-metrics"),
 ]

@@ -23,7 +23,7 @@ from django.http import (
     HttpResponseRedirect,
     StreamingHttpResponse,
 )
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import path, reverse
 from django.utils.formats import date_format
 from django.utils.functional import cached_property
@@ -104,7 +104,8 @@ MOVING = ("confirmed", "judging")
 """Statuses in which a page follows what is judged"""
 KEPT_WHILE_JUDGED = 5
 """Seconds that its parts are kept meanwhile: they tell how long it still takes"""
-NONE = "There is no such submission, or it is not yours to see."
+NONE = "There is no run {}, or it is not yours to see."
+"""By its number"""
 SUBMISSION, TRACK, TEAM = Columns(Submission, "s"), Columns(Track, "t"), Columns(Team, "m")
 FOUND = Prepared(f"""
     SELECT
@@ -177,14 +178,17 @@ def find(request: Asking, pk: int, *, own: bool = False) -> Submission:
     Raises Http404 for everything else, so that nothing is told about other people's drafts.
     """
     submissions = Submission.objects.select_related("track__corpus", "team", "user")
-    return _shown(request, get_object_or_404(submissions, pk=pk, deleted_at=None), own=own)
+    row = submissions.filter(pk=pk, deleted_at=None).first()
+    if row is None:
+        raise Http404(NONE.format(pk))
+    return _shown(request, row, own=own)
 
 
 def _shown(request: Asking, row: Submission, *, own: bool = False) -> Submission:
     """The same, if it may be seen. Raises Http404."""
     if is_own(request, row) or (row.is_on_board and not own):
         return row
-    raise Http404(NONE if own or not row.is_gone else _gone(row))
+    raise Http404(NONE.format(row.pk) if own or not row.is_gone else _gone(row))
 
 
 def _gone(row: Submission) -> str:
@@ -257,7 +261,7 @@ class _Page:
     def of(cls, request: HttpRequest, pk: int, further: Further | None) -> _Page:
         """Return the page of a submission that the reader may see. Raises Http404."""
         if (found := _found(pk)) is None:
-            raise Http404(NONE)
+            raise Http404(NONE.format(pk))
         _shown(request, found.submission)
         return cls(request, found, further)
 
