@@ -17,7 +17,7 @@ from typing import Any
 from django.db import transaction
 
 from kbpo import clock
-from kbpo.accounts.mail import CannotSend, post
+from kbpo.accounts.mail import CannotSend, goes_out, post
 from kbpo.accounts.models import Delivery
 from kbpo.accounts.webhooks import CannotCall, call
 
@@ -29,6 +29,7 @@ FIRST_WAIT = timedelta(seconds=30)
 A_ROUND, A_ROUND_SECONDS = 50, 15.0
 """Tries of one round, and when it ends: slow ones do not hold a worker for minutes"""
 KEPT = timedelta(days=30)
+NOT_SENT = "Not sent: this site sends no mail. It was written to its log."
 
 
 def tick() -> int:
@@ -72,23 +73,28 @@ def _try(row: Delivery) -> bool:
         row.answered, trouble, is_up = problem.code, str(problem), problem.code is not None
         log.warning("Mail %s was not sent: %r", row.pk, problem.__cause__)
     gives_up = bool(trouble) and row.attempts >= MOST_TRIES
-    status = "failed" if gives_up else "waiting" if trouble else "sent"
+    status = "failed" if gives_up else "waiting" if trouble else _done(row)
     mine = Delivery.objects.filter(pk=row.pk, status="waiting", attempts=row.attempts)
     mine.update(
         status=status,
         status_since=clock.now(),
-        reason=trouble[:300],
+        reason=trouble[:300] or (NOT_SENT if status == "printed" else ""),
         answered=row.answered,
         body=_kept(row, status),
     )
     return is_up
 
 
+def _done(row: Delivery) -> str:
+    """Return what became of what was taken: a mail reaches nobody where the site sends none."""
+    return "sent" if row.hook is not None or goes_out() else "printed"
+
+
 def _kept(row: Delivery, status: str) -> dict[str, Any]:
     """What is kept of it: of a mail that is sent its subject, for its text may hold a link that
     lets people in.
     """
-    is_over = row.hook is None and status == "sent"
+    is_over = row.hook is None and status in ("sent", "printed")
     return {"subject": row.body["subject"]} if is_over else row.body
 
 

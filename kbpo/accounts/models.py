@@ -327,7 +327,9 @@ class Webhook(models.Model):
 
 
 class Delivery(Moving):
-    """One call of a webhook or one mail, tried until it is taken: waiting, sent, or failed."""
+    """One call of a webhook or one mail, tried until it is taken: waiting, sent, or failed; a mail
+    is printed where the site sends none.
+    """
 
     DEADLINES: ClassVar = {
         "waiting": (timedelta(days=3), "failed", "It was not tried again within three days.")

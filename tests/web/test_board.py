@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.db import connection
 from django.db.models import F
 from django.test import Client
@@ -49,6 +50,20 @@ def test_a_board_without_systems_or_tracks_says_what_comes(toy: Toy, as_user: As
     toy.track.save()
     assert "No track is open yet" in as_user("").get(reverse("home")).content.decode()
     assert as_user("").get(reverse("board", args=["toy"])).status_code == 404
+
+
+def test_a_board_of_imported_judgments_says_that_nobody_was_asked(
+    toy: Toy, as_user: As, draft: Draft
+) -> None:
+    make_board(toy, 2)
+    judge_all(draft())
+    board = reverse("board", args=["toy"])
+    imported, asked = "judgments agree with which were imported", "asked without seeing the claim"
+    for source, said, unsaid in (("crowd", asked, imported), ("import", imported, asked)):
+        Label.objects.update(source=source)
+        cache.clear()
+        page = " ".join(as_user("").get(board).content.decode().split())
+        assert said in page and unsaid not in page
 
 
 def test_the_home_page_is_the_board_with_most_to_show(toy: Toy, as_user: As) -> None:

@@ -151,7 +151,7 @@ def test_the_list_of_evaluations_has_a_line_for_what_was_withdrawn(
     assert "withdrawn</text>" in as_user("").get(badge).content.decode()
     assert "withdrawn on 11 March" in as_user("").get(f"/api{gone}history/").json()["detail"]
     Submission.objects.update(is_private=True)
-    assert "There is no such submission" in as_user("").get(gone).content.decode()
+    assert "There is no run" in as_user("").get(gone).content.decode()
     assert as_user("").get(badge).status_code == 404
     assert (
         "Team 2 run 2" not in as_user("").get(reverse("evaluations", args=["toy"])).content.decode()
@@ -354,6 +354,28 @@ def test_an_evaluation_is_cited_by_a_file_too(
     toy.track.status = "draft"
     toy.track.save()
     assert somebody.get(address).status_code == 404
+
+
+def test_a_run_cites_the_evaluation_whose_figures_stand_on_its_page(
+    toy: Toy, as_user: As, past: list[Submission]
+) -> None:
+    address = reverse("submission", args=[past[0].pk])
+    final = as_user("").get(address).content.decode()
+    assert "toy-" in final and "-3,\n" in final
+    assert "note         = {Evaluation 3 of 2026-05-01: F1 71.0 (69.0–73.0)}" in final
+    newest = Evaluation.objects.create(
+        track=toy.track,
+        number=4,
+        made_at=SECOND + timedelta(hours=1),
+        settings=Evaluation.objects.get(number=3).settings,
+    )
+    score(newest, past[0], 0.68)
+    newest.estimates.update(kind="provisional")
+    past[0].move("judging", orders=1)
+    page = as_user("").get(address).content.decode()
+    assert "note         = {Evaluation 4 of 2026-05-01: F1 68.0 (66.0–70.0), provisional}" in page
+    assert "Cited is evaluation 4, with F1 68.0 (66.0–70.0), provisional." in page
+    assert reverse("evaluation", args=["toy", 4]) in page and "cite it as provisional" in page
 
 
 def test_bibtex_survives_any_name(past: list[Submission]) -> None:

@@ -28,7 +28,7 @@ from annotation.workers import speak
 from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.accounts import deliver, notices, webhooks
-from kbpo.accounts.models import Delivery, User, Webhook
+from kbpo.accounts.models import Delivery, Token, User, Webhook
 from kbpo.accounts.preferences import ways_of
 from kbpo.evaluation.leaderboard import headlines
 from kbpo.evaluation.run import evaluate
@@ -218,9 +218,35 @@ class Post:
         return len(letters)
 
 
-def test_a_mail_that_the_server_does_not_take_is_tried_again_and_not_lost(
-    hook: Webhook, draft: Draft, as_user: As, monkeypatch: pytest.MonkeyPatch
+def test_a_mail_is_not_called_sent_where_the_site_sends_none(
+    hook: Webhook, draft: Draft, as_user: As, settings: Any
 ) -> None:
+    hook.delete()
+    settings.MAIL_URL = ""
+    draft().move("scored")
+    assert deliver.tick() == 1
+    row = Delivery.objects.get()
+    assert (row.status, row.reason) == ("printed", deliver.NOT_SENT)
+    assert list(row.body) == ["subject"], "its text may hold a link"
+    secret = Token.issue(row.user, "x")[1]  # type: ignore[arg-type]
+    sent = Client().get("/api/notices/sent/", headers={"Authorization": f"Token {secret}"})
+    [told] = sent.json()["results"]
+    assert (told["status"], told["reason"]) == ("printed", deliver.NOT_SENT)
+    rosa = as_user("Rosa")
+    page = rosa.get(reverse("notices")).content.decode()
+    assert "not sent" in page and deliver.NOT_SENT in page and ">sent<" not in page
+    [kept] = rosa.get(reverse("own-data")).json()["told"]
+    assert (kept["status"], kept["reason"]) == ("printed", deliver.NOT_SENT)
+
+
+def test_a_mail_that_the_server_does_not_take_is_tried_again_and_not_lost(
+    hook: Webhook,
+    draft: Draft,
+    as_user: As,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: Any,
+) -> None:
+    settings.MAIL_URL = "smtp://mail.example.org"
     post = Post(monkeypatch)
     post.troubles += [ConnectionRefusedError(), SMTPRecipientsRefused({"r": (451, b"Later.")})]
     hook.delete()

@@ -546,10 +546,9 @@ def facts(track: Track, shown: Board) -> dict[str, Any]:
     """
     money = balance(track=track)
     kind = kind_of(track)
-    labels = Label.objects.filter(
-        target__corpus=track.corpus_id,
-        target__kind=kind.target_kind,
-        source__in=("crowd",) if recall_of(track) else ("crowd", "import"),
+    labels_of = Label.objects.filter(target__corpus=track.corpus_id, target__kind=kind.target_kind)
+    labels = labels_of.filter(
+        source__in=("crowd",) if recall_of(track) else ("crowd", "import")
     ).exclude(value={})
     ours = Question.objects.filter(track=track).values("pk")  # looked up once, not for each label
     here = Q(question=None) | Q(question__in=ours)
@@ -558,6 +557,7 @@ def facts(track: Track, shown: Board) -> dict[str, Any]:
         here=Count("target", distinct=True, filter=here),
         imported=Count("pk", filter=Q(source="import")),
     )
+    imports = labels_of.filter(source="import")
     return {
         "systems": len(shown.rows),
         "teams": len({row.submission.public_team for row in shown.rows}),
@@ -567,6 +567,7 @@ def facts(track: Track, shown: Board) -> dict[str, Any]:
         "judged_here": counted["here"],
         "judged_elsewhere": counted["judged"] - counted["here"],
         "has_imported": counted["imported"] > 0,
+        "imported_alone": counted["judged"] == 0 and imports.exists(),
         "spent": money.spent,
     }
 

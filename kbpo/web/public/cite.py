@@ -17,15 +17,20 @@ LETTER = 6.6
 """Width of a letter of the badge, on average"""
 
 
-def bibtex(key: str, title: str, author: str, evaluation: Evaluation, url: str) -> str:
-    """Return an entry that names the evaluation, its day and its address."""
+def bibtex(
+    key: str, title: str, author: str, evaluation: Evaluation, url: str, figure: str = ""
+) -> str:
+    """Return an entry that names the evaluation, its day and its address; with the figure that is
+    cited, if it is one.
+    """
     made = evaluation.made_at
+    note = f"Evaluation {evaluation.number} of {made:%Y-%m-%d}"
     fields = {
         "title": f"{{{_latex(title)}}}",
         "author": f"{{{_latex(author or SERVICE)}}}",
         "howpublished": _latex(SERVICE),
         "year": f"{made:%Y}",
-        "note": f"Evaluation {evaluation.number} of {made:%Y-%m-%d}",
+        "note": _latex(f"{note}: {figure}" if figure else note),
         "url": url,
     }
     lines = [f"  {name:<12} = {{{value}}}" for name, value in fields.items()]

@@ -88,7 +88,7 @@ OF_USER = (
     ),
     Part("notices", Preference, "user", "event by_mail by_call"),
     Part("webhooks", Webhook, "user", "url made_at"),
-    Part("told", Delivery, "user", "event hook__url address body status made_at"),
+    Part("told", Delivery, "user", "event hook__url address body status reason made_at"),
     Part(
         "requests",
         AccountRequest,

@@ -31,6 +31,8 @@ class History:
 
     quantity: Quantity
     figures: list[tuple[Evaluation, Figure]]
+    shown: Figure | None
+    """What the evaluation says whose figures stand on the run's page, be it provisional"""
 
     @property
     def moments(self) -> list[tuple[Any, Interval]]:
@@ -90,7 +92,19 @@ def history_of(latest: Latest) -> History | None:
     figures = [
         (evaluation, figure) for evaluation, figure in by_evaluation if figure.value is not None
     ]
-    return History(quantity, figures) if figures else None
+    return History(quantity, figures, headline[1] if headline else None) if figures else None
+
+
+def _cited(latest: Latest, history: History) -> tuple[Evaluation, str]:
+    """The evaluation whose figures stand on a run's page, and the figure that is cited of it, in
+    words; where it says nothing of the run, the last that does.
+    """
+    evaluation, figure = history.figures[-1]
+    still = ""
+    if latest.evaluation is not None and history.shown is not None:
+        evaluation, figure = latest.evaluation, history.shown
+        still = ", provisional" if latest.submission.status != "scored" else ""
+    return evaluation, f"{history.quantity.label} {figure_text(figure)}{still}"
 
 
 def about(request: HttpRequest, latest: Latest) -> dict[str, Any]:
@@ -99,8 +113,8 @@ def about(request: HttpRequest, latest: Latest) -> dict[str, Any]:
     history = history_of(latest) if submission.has_score else None
     if history is None:
         return {}
-    evaluation = history.figures[-1][0]
-    context: dict[str, Any] = {"history": history}
+    evaluation, cited = _cited(latest, history)
+    context: dict[str, Any] = {"history": history, "evaluation": evaluation, "cited": cited}
     if submission.is_on_board:
         page, badge_url, permalink = (
             request.build_absolute_uri(reverse(name, args=args))
@@ -113,7 +127,7 @@ def about(request: HttpRequest, latest: Latest) -> dict[str, Any]:
         title = f"{submission.full_name} on {submission.track.name}"
         key = f"{submission.track.slug}-{submission.pk}-{evaluation.number}"
         context |= {
-            "bibtex": cite.bibtex(key, title, submission.public_team, evaluation, permalink),
+            "bibtex": cite.bibtex(key, title, submission.public_team, evaluation, permalink, cited),
             "badge": f"[![{submission.track.name}]({badge_url})]({page})",
             "permalink": permalink,
         }
