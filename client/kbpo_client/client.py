@@ -159,7 +159,10 @@ class Client:
         """Writes the file of a submission of yours as it was uploaded, or nothing. Raises Refused
         if it arrives as another.
         """
-        wanted = self.submission(number)["file"]["digest"]
+        submission = self.submission(number)
+        if "file" not in submission:
+            raise Refused(f"You have no submission {number}.", "not_found", 404)
+        wanted = submission["file"]["digest"]
         return self._save(f"submissions/{number}/file/", Path(path), tell, wanted=wanted)
 
     def teams(self) -> list[Json]:
@@ -646,9 +649,7 @@ class Client:
         refusal, seconds = _refusal(answer), _later(answer)
         if seconds is None or seconds <= LONGEST_WAIT:
             return refusal
-        when = (
-            f"{seconds:.0f} seconds" if seconds <= 120 else f"{math.ceil(seconds / 60):,} minutes"
-        )
+        when = _in_seconds(seconds) if seconds <= 120 else f"{math.ceil(seconds / 60):,} minutes"
         sentence = f"{INSTRUCTION.sub('', str(refusal))} Come again in {when}."
         if isinstance(refusal, Refused):
             return Refused(sentence, refusal.code, refusal.status)
@@ -671,9 +672,14 @@ def _later(answer: httpx.Response) -> float | None:
     return float(later) if answer.status_code in (BUSY, 503) and later.isdecimal() else None
 
 
+def _in_seconds(seconds: float) -> str:
+    """A short time, as “1 second”."""
+    return f"{seconds:.0f} second{'' if round(seconds) == 1 else 's'}"
+
+
 def _asked_again(trouble: Exception, seconds: float) -> str:
     """What is in the way, and, in the place of what to do about it, when it is asked again."""
-    return f"{INSTRUCTION.sub('', str(trouble))} It is asked again in {seconds:.0f} seconds."
+    return f"{INSTRUCTION.sub('', str(trouble))} It is asked again in {_in_seconds(seconds)}."
 
 
 def _ours(answer: httpx.Response) -> httpx.Response:

@@ -38,8 +38,9 @@ def _rounded(share: float, decimals: int) -> str:
 def how_far(submission: Json) -> str:
     """Where a submission is, as “Being judged, 131 of 160”."""
     status, judging = str(submission["status_text"]), submission["judging"]
-    if submission["status"] == "received" and submission["reason"]:
-        return f"{status}: {submission['reason']}"
+    reason = submission.get("reason", "")
+    if submission["status"] == "received" and reason:
+        return f"{status}: {reason}"
     if submission["status"] == "received":
         return f"{status}, {100 * submission['progress']:.0f} % read"
     if submission["status"] == "judging":
@@ -60,8 +61,9 @@ def on_one_screen(submission: Json, board: Json | None, *, with_next: bool = Tru
     """
     far = how_far(submission)
     yield f"{submission['name']} ({submission['track']}): {far}"
-    if submission["reason"] and submission["reason"] not in far:
-        yield submission["reason"]
+    reason = submission.get("reason", "")
+    if reason and reason not in far:
+        yield reason
     if submission["status"] == "planned":
         yield from _plan(submission)
     shown = board or {}
@@ -132,7 +134,9 @@ def _rank(submission: Json, system: Json | None, n_ranked: int) -> str:
 def _next(submission: Json) -> Iterator[str]:
     """What its owner can do now, a command each."""
     number, track, status = submission["id"], submission["track"], submission["status"]
-    if status in UNDER_WAY:
+    if not submission.get("own", True):
+        yield f"It is of {submission['team']}. `kbpo scores {track}` is the board."
+    elif status in UNDER_WAY:
         yield f"Next: `kbpo status {number} --watch` waits until it needs you or is scored."
     elif status == "planned" and submission["counts"].get("errors"):
         errors = submission["counts"]["errors"]

@@ -27,7 +27,8 @@ from django.test import Client as Browser
 from kbpo_client import Client, Refused, Unreachable, settings
 from kbpo_client.commands import main
 from kbpo_client.commands.board import comparison
-from kbpo_client.commands.watch import ENDED
+from kbpo_client.commands.explore import BANDS, PARTS, SORTS, VERDICTS
+from kbpo_client.commands.watch import DISCARDED, ENDED, STATUSES
 
 from kbpo.accounts.models import Token
 from kbpo.accounts.teams import join
@@ -38,9 +39,12 @@ from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.distribution import tick as plan
 from kbpo.sampling.models import ExpertCheck, Further
+from kbpo.submissions import tally
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
+from kbpo.tracks.kbp.track import KbpTrack
 from kbpo.tracks.models import Track
+from kbpo.web.research import explorer
 from tests.client.conftest import Run, told
 from tests.conftest import Toy
 from tests.web.conftest import GOOD, OTHERS, lines_of
@@ -356,10 +360,10 @@ def test_errors_are_chosen_by_all_that_the_page_chooses_by(
     ]
     words = every[0]["claim"].split()[0]
     assert every[0]["prediction"] in found("--q", words)
-    refused = run("errors", submission.pk, "--verdict", "upside-down")
-    assert refused.exit_code == 1 and "is not one of" in refused.stderr
-    refused = run("errors", submission.pk, "--part", "nowhere")
-    assert refused.exit_code == 1 and "is not one of" in refused.stderr
+    for option, values in (("--verdict", VERDICTS), ("--part", PARTS)):
+        refused = run("errors", submission.pk, option, "nowhere")
+        assert refused.exit_code == 2
+        assert all(repr(value) in refused.stderr for value in values)
 
 
 def test_what_became_of_a_run_and_its_money_is_told_as_a_table(
@@ -434,7 +438,7 @@ def test_python_does_what_the_api_does(
             client.retry(bad.pk)
         Submission.objects.filter(pk=bad.pk).update(status="refused")
         client.delete(bad.pk)
-        with pytest.raises(Refused, match="You have no submission"):
+        with pytest.raises(Refused, match=f"There is no run {bad.pk}"):
             client.submission(bad.pk)
         with pytest.raises(Refused, match="is withdrawn, not deleted"):
             client.delete(row.pk)
@@ -671,6 +675,75 @@ def test_the_runs_of_ones_teams_are_listed_with_their_numbers(
     assert run("runs", who="Tim").output == "Your teams have no run yet.\n"
     wrong = run("runs", "--track", "none")
     assert wrong.exit_code == 1 and "track" in wrong.output
+
+
+def test_uploads_that_were_refused_stand_apart_from_runs_with_scores(
+    run: Run, toy: Toy, draft: Callable[..., Submission]
+) -> None:
+    make_board(toy, 2)
+    Submission.objects.filter(name="run 1").update(team=toy.teams["Patterns"])
+    draft(name="bad").move("refused", "No line could be read.")
+    runs, _, uploads = run("runs").output.partition("No runs, but files that were not taken:")
+    assert "run 1" in runs and "F1 45.0 (43.0–47.0)" in runs and "bad" not in runs
+    assert "bad" in uploads and "Refused" in uploads
+
+
+def test_values_of_options_are_those_of_the_service() -> None:
+    assert set(STATUSES) == set(Submission.Status.values) and set(DISCARDED) < set(STATUSES)
+    assert set(VERDICTS) == {"all", *explorer.VERDICTS}
+    assert set(PARTS) == {explorer.ANY, *KbpTrack.parts}
+    assert set(BANDS) == set(tally.BANDS) and set(SORTS) == {*explorer.SORTS, "most"}
+
+
+def test_a_run_that_cannot_be_and_a_board_without_runs_are_said_in_words(
+    run: Run, toy: Toy
+) -> None:
+    none = run("status", "--", "-1")
+    assert none.exit_code == 2 and "There is no run -1: they are numbered from 1." in none.stderr
+    assert run("scores", "toy", who="").output == "No run stands on the board of toy yet.\n"
+
+
+def test_whoever_looks_at_a_run_of_others_is_told_what_its_page_tells(run: Run, toy: Toy) -> None:
+    make_board(toy, 2)
+    number = Submission.objects.get(name="run 1").pk
+    for who in ("Tim", ""):
+        told = run("status", number, "--long", who=who)
+        assert told.exit_code == 0 and "run 1 (toy): Scored" in told.output
+        assert "F1         45.0 (43.0–47.0)" in told.output
+        assert "It is of Team 1. `kbpo scores toy` is the board." in told.output
+    for words in (("withdraw",), ("fetch",), ("order", "--half-width", "0.02")):
+        refused = run(words[0], number, *words[1:], who="Tim")
+        assert refused.exit_code == 1
+        assert "Team 1 run 1 is not a run of your teams." in refused.stderr
+
+
+def test_who_stops_watching_is_told_that_it_goes_on(
+    run: Run, draft: Callable[..., Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = draft()
+    row.move("judging")
+
+    def stopped(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kbpo_client.client.time.sleep", stopped)
+    result = run("status", row.pk, "--watch")
+    assert result.exit_code == 130 and "Aborted" not in result.stderr
+    assert f"the service goes on. `kbpo status {row.pk} --watch` watches again." in result.stderr
+
+
+def test_who_stops_a_command_that_begins_reads_one_line(tmp_path: Path) -> None:
+    """Ctrl-C while a module is loaded."""
+    (tmp_path / "httpx.py").write_text("raise KeyboardInterrupt")
+    paths = [str(tmp_path), str(Path(kbpo_client.__file__).parents[1])]
+    stopped = subprocess.run(
+        [sys.executable, "-c", "from kbpo_client.start import run; run()", "tracks"],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (stopped.returncode, stopped.stderr) == (130, "Stopped.\n")
 
 
 def test_a_download_that_is_to_come_later_comes_later(

@@ -115,6 +115,7 @@ def test_a_program_that_is_not_there_and_a_researcher_are_refused(
     judge: Callable[..., Result], draft: Callable[..., Submission]
 ) -> None:
     draft(GOOD)
-    assert "permission" in judge(GOOD_JUDGE, who="Rosa").output.lower()
+    refused = judge(GOOD_JUDGE, who="Rosa")
+    assert refused.exit_code == 1 and "Only admins of this service" in refused.output
     silent = judge("import time\ntime.sleep(60)", "--timeout", "0.5")
     assert silent.exit_code == 1 and "said nothing" in silent.output

@@ -181,8 +181,10 @@ def test_a_run_is_private_and_anonymous_from_its_first_moment_until_it_is_publis
     assert run("publish", number, input="n\n").exit_code == 1 and not seen()
     published = run("publish", number, "--yes")
     assert "run 1 is public, without your names." in published.output and seen()
+    again = run("publish", number)
+    assert again.exit_code == 0 and again.output == "run 1 is public already, without your names.\n"
     stranger = run("publish", number, "--yes", who="Tim")
-    assert stranger.exit_code == 1 and "You have no submission" in stranger.output
+    assert stranger.exit_code == 1 and "There is no run" in stranger.output
 
 
 def test_a_link_that_is_none_is_refused_before_anything_is_kept(run: Run, file: Path) -> None:

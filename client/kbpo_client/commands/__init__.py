@@ -23,7 +23,7 @@ from kbpo_client.commands import (
     upload,
     watch,
 )
-from kbpo_client.commands.service import REFUSED, Service, end
+from kbpo_client.commands.service import REFUSED, STOPPED, Service, end
 
 MODULES = (tracks, upload, watch, change, board, explore, release, judge, account, completion)
 
@@ -35,6 +35,8 @@ class Commands(click.Group):
         """What the command returns."""
         try:
             return super().invoke(context)
+        except KeyboardInterrupt:
+            end("Stopped.", STOPPED)
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise  # nobody reads what is printed any more, which click knows

@@ -8,7 +8,7 @@ from typing import Any, cast
 import click
 
 from kbpo_client.commands.printing import show_json, show_rows, table
-from kbpo_client.commands.service import Service, json_option, service_of
+from kbpo_client.commands.service import RUN, Service, json_option, service_of
 from kbpo_client.telling import percent, rank_of
 
 FIGURES = ("worth", "prompts", "bias", "systems", "points", "width", "judgments", "quadrants")
@@ -40,12 +40,15 @@ def scores(service: Service, /, track: str, as_json: bool, **switches: str | Non
         name = f"{system['team']} {system['name']}"
         figures = [percent(system[column["name"]]) for column in board["columns"]]
         lines.append([rank_of(system), name, str(system["submission"]), *figures])
+    if not lines:
+        click.echo(f"No run stands on the board of {track} yet.")
+        return
     heads = [column["label"] for column in board["columns"]]
     table(["rank", "system", "number", *heads], lines)
 
 
 @click.command()
-@click.argument("number", type=int)
+@click.argument("number", type=RUN)
 @json_option
 @service_of
 def slices(service: Service, number: int, as_json: bool) -> None:
@@ -67,8 +70,8 @@ def slices(service: Service, number: int, as_json: bool) -> None:
 
 @click.command()
 @click.argument("track")
-@click.argument("a", type=int)
-@click.argument("b", type=int)
+@click.argument("a", type=RUN)
+@click.argument("b", type=RUN)
 @click.option("--distribution")
 @click.option("--criterion")
 @click.option("--on", help="As it stood at the end of a day: 2026-05-01.")

@@ -7,7 +7,15 @@ from typing import Any
 import click
 
 from kbpo_client.commands.printing import show_json
-from kbpo_client.commands.service import REFUSED, Service, end, json_option, service_of
+from kbpo_client.commands.service import (
+    REFUSED,
+    RUN,
+    Service,
+    end,
+    json_option,
+    own_run,
+    service_of,
+)
 from kbpo_client.telling import how_far, on_one_screen
 
 ENDED = {"refused", "expired", "withdrawn"}
@@ -15,7 +23,7 @@ ENDED = {"refused", "expired", "withdrawn"}
 
 
 @click.command()
-@click.argument("number", type=int)
+@click.argument("number", type=RUN)
 @click.option("--half-width", type=str, help="One of the plan's widths, as 0.03")
 @click.option("--good-lines-only", is_flag=True, help="Evaluate a file with errors without them.")
 @click.option("--at-most", type=str, help="Dollars; where it costs more by now, nothing is done.")
@@ -39,7 +47,7 @@ def confirm(
         choices["at_most"] = at_most
     with service.client() as client:
         if not yes:
-            submission = client.submission(number)
+            submission = own_run(client, number)
             if submission["status"] != "planned":
                 state = f"{submission['name']} ({how_far(submission)})"
                 sentence = f"{state} cannot be confirmed: only a run that waits for you can be."
@@ -75,7 +83,7 @@ def _chosen(offer: dict[str, Any], half_width: str) -> dict[str, Any]:
 
 
 @click.command()
-@click.argument("number", type=int)
+@click.argument("number", type=RUN)
 @click.option("--half-width", required=True, help="The width that you want, as 0.02")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
@@ -83,7 +91,7 @@ def _chosen(offer: dict[str, Any], half_width: str) -> dict[str, Any]:
 def order(service: Service, number: int, half_width: str, yes: bool, as_json: bool) -> None:
     """Order more judgments of scored submission NUMBER, for a narrower interval."""
     with service.client() as client:
-        submission = client.submission(number)
+        submission = own_run(client, number)
         further, name = submission["further"], submission["name"]
         seen: dict[str, Any] = {}
         if not yes:
@@ -111,7 +119,7 @@ def _nothing_more(submission: dict[str, Any]) -> str:
 
 
 @click.command()
-@click.argument("number", type=int)
+@click.argument("number", type=RUN)
 @click.option("--name", help="What the run is called on the board.")
 @click.option("--description", help="A sentence on how the system works.")
 @click.option("--paper", help="Address of the paper.")
@@ -134,26 +142,30 @@ def edit(service: Service, /, number: int, as_json: bool, **said: Any) -> None:
 
 
 @click.command()
-@click.argument("number", type=int)
+@click.argument("number", type=RUN)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 @service_of
 def publish(service: Service, number: int, yes: bool, as_json: bool) -> None:
     """Show private submission NUMBER to everybody. That stays."""
     with service.client() as client:
-        if not yes:
-            name = client.submission(number)["name"]
-            click.confirm(f"Show {name} to everybody, for good?", abort=True, err=True)
-        submission = client.publish(number)
+        submission = own_run(client, number)
+        was_private = submission["private"]
+        if was_private:
+            if not yes:
+                name = submission["name"]
+                click.confirm(f"Show {name} to everybody, for good?", abort=True, err=True)
+            submission = client.publish(number)
     if as_json:
         show_json(submission)
     else:
         names = ", without your names" if submission["anonymous"] else ""
-        click.echo(f"{submission['name']} is public{names}.")
+        already = "" if was_private else " already"
+        click.echo(f"{submission['name']} is public{already}{names}.")
 
 
 @click.command()
-@click.argument("number", type=int)
+@click.argument("number", type=RUN)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 @service_of
@@ -161,7 +173,7 @@ def withdraw(service: Service, number: int, yes: bool, as_json: bool) -> None:
     """Take submission NUMBER back. What people have judged is kept and paid."""
     with service.client() as client:
         if not yes:
-            submission = client.submission(number)
+            submission = own_run(client, number)
             if submission["status"] in ENDED:
                 state = submission["status_text"]
                 end(f"{submission['name']} ({state}): there is nothing to withdraw.", REFUSED)
@@ -171,7 +183,7 @@ def withdraw(service: Service, number: int, yes: bool, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("number", type=int)
+@click.argument("number", type=RUN)
 @json_option
 @service_of
 def retry(service: Service, number: int, as_json: bool) -> None:

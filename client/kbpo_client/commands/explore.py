@@ -7,26 +7,31 @@ from typing import Any
 import click
 
 from kbpo_client.commands.printing import SHOWN_CHARACTERS, show_json
-from kbpo_client.commands.service import Service, json_option, service_of
+from kbpo_client.commands.service import RUN, Service, json_option, service_of
 
 MISSED = "Instead what is true and not in it: what others found, or nobody did."
-VERDICTS = "all (that are judged), right, wrong, undecided, unjudged, turned or disputed."
+VERDICTS = ("all", "right", "wrong", "undecided", "judged", "unjudged", "turned", "disputed")
+PARTS = ("any", "relation", "subject", "object")
+BANDS = ("high", "middle", "low", "none")
+SORTS = ("text", "sure", "unsure", "worst", "most")
 WHO_FOUND = {"others": "missed", "nobody": "nobody"}
 """Options of `errors --missed`, as the service calls them"""
 
 
 @click.command()
-@click.argument("number", type=int)
-@click.option("--verdict", help=VERDICTS)
-@click.option("--part", help="Which part is wrong: relation, subject, object, or any.")
+@click.argument("number", type=RUN)
+@click.option("--verdict", type=click.Choice(VERDICTS), help="All that are judged, or some.")
+@click.option("--part", type=click.Choice(PARTS), help="Which part is wrong.")
 @click.option("--predicate", "relation", help="Of one relation.")
 @click.option("--entity", help="Name of the subject or object, or words of it.")
-@click.option("--confidence", help="One of the page's ranges.")
+@click.option(
+    "--confidence", type=click.Choice(BANDS), help="From 0.9, from 0.5, below, not given."
+)
 @click.option("--votes", type=click.Choice(["split"]), help="People were divided.")
 @click.option("--who", type=click.Choice(["alone"]), help="No other system says so.")
 @click.option("--document", help="In one document.")
 @click.option("--q", help="Words of the text.")
-@click.option("--sort", help="text, sure, unsure or worst; with --missed text or most.")
+@click.option("--sort", type=click.Choice(SORTS), help="With --missed text or most, else not most.")
 @click.option("--missed", type=click.Choice(["others", "nobody"]), help=MISSED)
 @json_option
 @service_of
@@ -91,7 +96,7 @@ def show_missed(facts: list[dict[str, Any]], as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("number", type=int)
+@click.argument("number", type=RUN)
 @click.argument("prediction", type=int)
 @click.option("--note", required=True, help="What is wrong, in a sentence.")
 @json_option
@@ -110,7 +115,7 @@ def dispute(service: Service, number: int, prediction: int, note: str, as_json: 
 
 
 @click.command()
-@click.argument("number", type=int)
+@click.argument("number", type=RUN)
 @click.argument("prediction", type=int)
 @json_option
 @service_of

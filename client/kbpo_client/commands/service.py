@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -16,12 +16,28 @@ from kbpo_client.client import Client, Refused, Unreachable
 
 ACCOUNT_PAGE = "your account page"
 """As the service's sentences call it"""
-REFUSED, ERRORS_IN_FILE, UNREACHABLE = 1, 3, 4
+REFUSED, ERRORS_IN_FILE, UNREACHABLE, STOPPED = 1, 3, 4, 130
 """Exit codes besides 0 and click's own 2 for a command that was not understood"""
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print what the service said, as JSON."
 )
+
+
+class _Number(click.IntRange):
+    """The number of a run, from 1."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int:
+        """The number. Ends the command, with a sentence, for one that no run has."""
+        number = click.INT.convert(value, param, ctx)
+        if number < 1:
+            self.fail(f"There is no run {number}: they are numbered from 1.", param, ctx)
+        return int(number)
+
+
+RUN = _Number(min=1)
 
 
 class Service:
@@ -61,6 +77,14 @@ class Service:
         if refusal.code == "same_file":
             sentence = sentence.replace("Say so", "Say --again")
         return f"{sentence} {self.then}" if refusal.status == 401 else sentence
+
+
+def own_run(client: Client, number: int) -> dict[str, Any]:
+    """The submission of that number; ends the command where it is a public one of others."""
+    submission = client.submission(number)
+    if not submission.get("own", True):
+        end(f"{submission['team']} {submission['name']} is not a run of your teams.", REFUSED)
+    return submission
 
 
 service_of = click.make_pass_decorator(Service)

@@ -9,44 +9,84 @@ from typing import Any, cast
 
 import click
 
-from kbpo_client.client import Refused, Unreachable
+from kbpo_client.client import Client, Refused, Unreachable
 from kbpo_client.commands.printing import (
     minute,
     progress,
     show_json,
     show_messages,
     show_rows,
+    table,
 )
-from kbpo_client.commands.service import REFUSED, Service, end, json_option, service_of
+from kbpo_client.commands.service import (
+    REFUSED,
+    RUN,
+    STOPPED,
+    Service,
+    end,
+    json_option,
+    own_run,
+    service_of,
+)
 from kbpo_client.telling import how_far, in_full, on_one_screen, percent
 
 ENDED = {"refused", "failed", "expired", "withdrawn"}
 """Statuses in which a submission has ended without a score"""
+DISCARDED = ("refused", "expired")
+"""Statuses of uploads that never became runs"""
+OF_RUN = ("run", "track", "team", "number", "state")
+STATUSES = (
+    "received",
+    "read",
+    "planned",
+    "confirmed",
+    "judging",
+    "scored",
+    *DISCARDED,
+    "withdrawn",
+    "failed",
+)
 MOVED = {"reserve": "set aside", "spend": "spent", "release": "given back"}
 """Directions of money, as the service calls them, in words"""
 
 
 @click.command()
 @click.option("--track", default="", help="Those of one track.")
-@click.option("--status", default="", help="Those in one state, as planned or scored.")
+@click.option("--status", type=click.Choice(STATUSES), help="Those in one state.")
 @json_option
 @service_of
-def runs(service: Service, /, as_json: bool, **switches: str) -> None:
-    """List the runs of your teams, the latest first, with their numbers."""
+def runs(service: Service, /, as_json: bool, **switches: str | None) -> None:
+    """List the runs of your teams, the latest first, with their numbers and what each is ranked by;
+    after them the uploads that never became one.
+    """
     chosen = {name: value for name, value in switches.items() if value}
     with service.client() as client:
         listed = cast(list[dict[str, Any]], client.submissions(**chosen))
-    show_rows(
-        listed,
-        as_json,
-        ["run", "track", "team", "number", "state"],
-        lambda row: [row["name"], row["track"], row["team"], str(row["id"]), row["status_text"]],
-        nothing=f"Your teams have no {'such run' if chosen else 'run yet'}.",
-    )
+    if as_json or not listed:
+        nothing = f"Your teams have no {'such run' if chosen else 'run yet'}."
+        show_rows(listed, as_json, [], list, nothing=nothing)
+        return
+    uploads = [row for row in listed if row["status"] in DISCARDED]
+    if found := [row for row in listed if row["status"] not in DISCARDED]:
+        table([*OF_RUN, "score, 80 %"], [[*_of_run(row), _score(row)] for row in found])
+    if uploads:
+        click.echo(f"{'' if not found else chr(10)}No runs, but files that were not taken:")
+        table([*OF_RUN], [_of_run(row) for row in uploads])
+
+
+def _of_run(row: dict[str, Any]) -> list[str]:
+    return [row["name"], row["track"], row["team"], str(row["id"]), row["status_text"]]
+
+
+def _score(row: dict[str, Any]) -> str:
+    """What a run is ranked by, as “F1 41.2 (38.9–43.6)”, and whether more is being judged."""
+    score = row.get("score")
+    still = ", provisional" if row["status"] != "scored" else ""
+    return f"{score['label']} {percent(score)}{still}" if score else "–"
 
 
 @click.command()
-@click.argument("number", type=int)
+@click.argument("number", type=RUN)
 @click.option("--watch", is_flag=True, help="Wait until it waits for you, or ends.")
 @click.option("--long", "in_long", is_flag=True, help="With every figure that it has.")
 @json_option
@@ -66,12 +106,15 @@ def status(service: Service, number: int, watch: bool, in_long: bool, as_json: b
             click.echo(line, err=True)
         last = line
 
+    def waited(client: Client) -> dict[str, Any]:
+        try:
+            return client.wait(number, tell=tell, tell_trouble=partial(click.echo, err=True))
+        except KeyboardInterrupt:
+            again = f"`kbpo status {number} --watch` watches again."
+            end(f"Stopped watching; the service goes on. {again}", STOPPED)
+
     with service.client() as client:
-        submission = (
-            client.wait(number, tell=tell, tell_trouble=partial(click.echo, err=True))
-            if watch
-            else client.submission(number)
-        )
+        submission = waited(client) if watch else client.submission(number)
         board: dict[str, Any] | None = {}
         if submission["scores"] and not as_json:
             try:
@@ -90,7 +133,7 @@ def status(service: Service, number: int, watch: bool, in_long: bool, as_json: b
 
 
 @click.command()
-@click.argument("number", type=int)
+@click.argument("number", type=RUN)
 @json_option
 @service_of
 def problems(service: Service, number: int, as_json: bool) -> None:
@@ -108,14 +151,14 @@ def problems(service: Service, number: int, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("number", type=int)
+@click.argument("number", type=RUN)
 @click.option("--to", type=click.Path(path_type=Path), help="Another folder than this one.")
 @json_option
 @service_of
 def fetch(service: Service, number: int, to: Path | None, as_json: bool) -> None:
     """Download the file of submission NUMBER as your team uploaded it."""
     with service.client() as client:
-        file = client.submission(number)["file"]
+        file = own_run(client, number)["file"]
         folder = to or Path()
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / Path(file["name"]).name
@@ -130,7 +173,7 @@ def fetch(service: Service, number: int, to: Path | None, as_json: bool) -> None
 
 
 @click.command()
-@click.argument("number", type=int)
+@click.argument("number", type=RUN)
 @json_option
 @service_of
 def intervals(service: Service, number: int, as_json: bool) -> None:
@@ -147,7 +190,7 @@ def intervals(service: Service, number: int, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("number", type=int)
+@click.argument("number", type=RUN)
 @json_option
 @service_of
 def history(service: Service, number: int, as_json: bool) -> None:
@@ -165,7 +208,7 @@ def history(service: Service, number: int, as_json: bool) -> None:
 
 @click.command()
 @click.option("--team", default="", help="Which of your teams, by its slug; else the first.")
-@click.option("--run", "number", type=int, help="Of the run of this number alone.")
+@click.option("--run", "number", type=RUN, help="Of the run of this number alone.")
 @json_option
 @service_of
 def ledger(service: Service, team: str, number: int | None, as_json: bool) -> None:
