@@ -364,8 +364,43 @@ def headlines(
     """Return of each submission the number that it is ranked by, as the track guarantees it; where
     that is undefined, the mean. Those of which an evaluation says neither are left out.
     """
-    track, kind = evaluation.track, kind_of(evaluation.track)
-    figures = _figures(evaluation, track.distribution, track.criterion, submissions)
+    track = evaluation.track
+    return _ranked_by(track, _figures(evaluation, track.distribution, track.criterion, submissions))
+
+
+def newest_headlines(submissions: Iterable[Submission]) -> dict[int, tuple[Quantity, Figure]]:
+    """Return the same by the newest evaluation of each submission's track, in as many statements
+    for one track as for all.
+    """
+    of_track: dict[Track, list[int]] = {}
+    for row in submissions:
+        of_track.setdefault(row.track, []).append(row.pk)
+    newest = Evaluation.objects.filter(track__in=list(of_track))
+    newest = newest.order_by("track_id", "-number").distinct("track_id")
+    estimates: dict[int, list[Estimate]] = {}
+    for estimate in Estimate.objects.filter(
+        evaluation__in=[evaluation.pk for evaluation in newest],
+        submission__in=[pk for numbers in of_track.values() for pk in numbers],
+        slice="",
+    ):
+        estimates.setdefault(estimate.submission_id, []).append(estimate)
+    headline_of: dict[int, tuple[Quantity, Figure]] = {}
+    for track, numbers in of_track.items():
+        mine = [
+            estimate
+            for pk in numbers
+            for estimate in estimates.get(pk, ())
+            if estimate.criterion == track.criterion
+        ]
+        headline_of |= _ranked_by(track, _by_column(kind_of(track), track.distribution, mine))
+    return headline_of
+
+
+def _ranked_by(
+    track: Track, figures: Mapping[int, Mapping[str, Figure]]
+) -> dict[int, tuple[Quantity, Figure]]:
+    """submission -> what it is ranked by, of its figures by column; as its track guarantees it."""
+    kind = kind_of(track)
     headline_of: dict[int, tuple[Quantity, Figure]] = {}
     for submission, of_columns in figures.items():
         column = ranking_column(kind, track.criterion, [of_columns])
@@ -398,15 +433,21 @@ def _figures(
     evaluation: Evaluation, distribution: str, criterion: str, submissions: Any
 ) -> dict[int, dict[str, Figure]]:
     """submission -> column of the kind -> what an evaluation says."""
-    kind = kind_of(evaluation.track)
-    column_of = {(column.quantity, column.method): column.name for column in kind.columns}
-    figures_of: dict[int, dict[str, Figure]] = {}
     estimates: Iterable[Estimate] = evaluation.estimates.filter(
         criterion=criterion, slice="", submission__in=submissions
     )
     if evaluation.printed is not None:
         wanted = set(Submission.objects.filter(pk__in=submissions).values_list("pk", flat=True))
         estimates = printed(evaluation, criterion, wanted)
+    return _by_column(kind_of(evaluation.track), distribution, estimates)
+
+
+def _by_column(
+    kind: Kind, distribution: str, estimates: Iterable[Estimate]
+) -> dict[int, dict[str, Figure]]:
+    """submission -> column of the kind -> figure, of estimates under one criterion."""
+    column_of = {(column.quantity, column.method): column.name for column in kind.columns}
+    figures_of: dict[int, dict[str, Figure]] = {}
     for row in estimates:
         here = row.distribution == distribution or not kind.quantity(row.quantity).weighed
         name = column_of.get((row.quantity, row.method))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, cast
 
@@ -25,7 +26,7 @@ from kbpo.evaluation.extent import extent_of
 from kbpo.evaluation.flips import turned
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.latest import Latest
-from kbpo.evaluation.leaderboard import Figure, headlines
+from kbpo.evaluation.leaderboard import Figure, newest_headlines
 from kbpo.money.spend import OverBudget, balance
 from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.sampling.order import CannotOrder, may_order, offer_of, order
@@ -244,19 +245,13 @@ def _counted(submission: Submission) -> list[str]:
     return [name for name in names if name in submission.counts]
 
 
-def _scores(rows: Collection[Submission]) -> dict[int, dict[str, Any]]:
+def _scores(rows: Iterable[Submission]) -> dict[int, dict[str, Any]]:
     """What each of these that has a score is ranked by in the newest evaluation of its track."""
-    of_track: dict[Track, list[int]] = {}
-    for row in rows:
-        if row.has_score:
-            of_track.setdefault(row.track, []).append(row.pk)
-    told: dict[int, dict[str, Any]] = {}
-    for track, numbers in of_track.items():
-        evaluation = track.evaluations.order_by("-number").first()
-        found = headlines(evaluation, numbers) if evaluation else {}
-        for number, (quantity, figure) in found.items():
-            told[number] = {"quantity": quantity.name, "label": quantity.label, **vars(figure)}
-    return told
+    headlines = newest_headlines(row for row in rows if row.has_score)
+    return {
+        pk: {"quantity": quantity.name, "label": quantity.label, **vars(figure)}
+        for pk, (quantity, figure) in headlines.items()
+    }
 
 
 def _judges(latest: Latest) -> dict[str, Any]:
