@@ -316,6 +316,7 @@ def test_the_page_shows_a_claim_beside_what_people_said(
     assert client_of(toy, "Tim").get(address).status_code == 404
     assert client.get(reverse("explore"))["Location"] == address
     later = world.system("later", lambda one: True)
+    Submission.objects.filter(pk=row.pk).update(scored_at=now())
     later.move("judging", scored_at=None)
     under_way = reverse("submission-explore", args=[later.pk])
     assert client.get(reverse("explore"))["Location"] == under_way, "what is being judged"
