@@ -204,7 +204,6 @@ def shown_to_others(submission: Submission) -> dict[str, Any]:
 def _public(submission: Submission, latest: Latest) -> dict[str, Any]:
     """What everybody may know of a submission on the board."""
     links = submission.public_links
-    told = {words: submission.counts[words] for words in _counted(submission)}
     return {
         "id": submission.pk,
         "own": False,
@@ -218,7 +217,7 @@ def _public(submission: Submission, latest: Latest) -> dict[str, Any]:
         "description": submission.public_description,
         "paper": links.get("Paper", ""),
         "code": links.get("Code", ""),
-        "counts": told,
+        "counts": {kind_of(submission.track).words.items: submission.n_items or 0},
         "stage_reason": submission.stage_reason,
         "orders": submission.orders,
         "judging": vars(extent_of(submission, latest)),
@@ -237,12 +236,6 @@ def _public(submission: Submission, latest: Latest) -> dict[str, Any]:
             )
         ],
     }
-
-
-def _counted(submission: Submission) -> list[str]:
-    """What a page counts of a submission for everybody."""
-    names = (kind_of(submission.track).words.items, "entities")
-    return [name for name in names if name in submission.counts]
 
 
 def _scores(rows: Iterable[Submission]) -> dict[int, dict[str, Any]]:
