@@ -422,14 +422,19 @@ class Client:
         return cast(Json, answer.json())
 
     def order(
-        self, number: int, half_width: str, order: int | None = None, made_at: str | None = None
+        self,
+        number: int,
+        half_width: str,
+        order: int | None = None,
+        made_at: str | None = None,
+        *,
+        at_most: str | None = None,
     ) -> Json:
-        """Orders more judgments for a narrower interval."""
-        choices: Json = {"half_width": half_width}
-        if order is not None:
-            choices["order"] = order
-        if made_at is not None:
-            choices["made_at"] = made_at
+        """Orders more judgments for a narrower interval. What costs more by now than `at_most`, as
+        "12.50", is not ordered.
+        """
+        said = {"half_width": half_width, "order": order, "made_at": made_at, "at_most": at_most}
+        choices = {name: value for name, value in said.items() if value is not None}
         answer = self._send("POST", f"submissions/{number}/order/", json=choices)
         return cast(Json, answer.json())
 

@@ -57,13 +57,14 @@ def order(
     half_width: str,
     number: int | None = None,
     made_at: datetime | None = None,
+    at_most: Decimal | None = None,
 ) -> Submission:
     """The submission, with the price of what is ordered reserved: scored, it goes back to be judged
     further; while it is judged, it goes on for longer.
 
     `number` says which order this is, from 1: a second call with the same number changes nothing.
-    `made_at` says which offer was looked at: another one is refused. Raises CannotOrder, or money's
-    OverBudget; then nothing was reserved.
+    `made_at` says which offer was looked at: another one is refused, and so is a higher price than
+    `at_most`. Raises CannotOrder, or money's OverBudget; then nothing was reserved.
     """
     row = (
         Submission.objects.select_for_update(of=("self",), no_key=True)
@@ -83,6 +84,11 @@ def order(
             f" {', '.join(sorted(offer.plan['options']))}."
         )
     price, wanted = Decimal(option["at_most"]), row.orders + 1
+    if at_most is not None and price > at_most:
+        raise CannotOrder(
+            f"It costs at most ${price}, where ${at_most} was said. Look at the prices, and order"
+            " again."
+        )
     if price > ZERO:
         why = (
             f"Order {wanted}: at most {at_most_new(option)} more judgments for"

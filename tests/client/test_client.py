@@ -485,6 +485,8 @@ def test_a_judgment_is_disputed_and_more_are_ordered_from_a_shell(
         assert refused.exit_code == 1 and "?" not in refused.output
         assert "choose one of 0.020 (at most $1.20), 0.010" in refused.stderr
     words = ("order", judged.pk, "--half-width", "0.02")
+    capped = run(*words, "--at-most", "1.19", "--yes")
+    assert capped.exit_code == 1 and "at most $1.20, where $1.19 was said" in capped.stderr
     with monkeypatch.context() as patch:
         patch.setattr(click, "confirm", lambda *_, **__: Further.objects.update(made_at=now()))
         dearer = run(*words)

@@ -247,6 +247,7 @@ def test_a_submission_is_renamed_and_described_by_its_team_alone(toy: Toy, draft
         ("confirm/", {"half_width": "0"}, "half_width"),
         ("confirm/", {"half_width": "5e-2"}, "half_width"),
         ("order/", {"half_width": 0.05, "order": "1"}, "order"),
+        ("confirm/", {"atmost": "0.01"}, "atmost"),
     ],
 )
 def test_json_says_everything_in_the_type_that_the_schema_names(

@@ -189,6 +189,26 @@ def test_a_program_orders_once(row: Submission, toy: Toy) -> None:
     assert bad.status_code == 400
 
 
+def test_a_program_that_says_the_most_it_pays_or_what_nobody_knows_orders_nothing_else(
+    row: Submission, toy: Toy
+) -> None:
+    head = {"HTTP_AUTHORIZATION": f"Token {Token.issue(toy.users['Rosa'], 'test', days=1)[1]}"}
+    price = Decimal(offer_of(row).plan["options"]["0.030"]["at_most"])
+
+    def press(**said: Any) -> Any:
+        address = f"/api/submissions/{row.pk}/order/"
+        said = {"half_width": "0.030"} | said
+        return Client().post(address, said, content_type="application/json", **head)
+
+    dear = press(at_most=str(price - Decimal("0.01")))
+    assert (dear.status_code, dear.json()["error"]) == (409, "cannot_order")
+    assert f"at most ${price}" in dear.json()["detail"] and orders(row) == []
+    misspelt = press(atmost="0.01")
+    assert misspelt.status_code == 400 and "There are: " in misspelt.json()["detail"]
+    assert list(misspelt.json()["fields"]) == ["atmost"] and orders(row) == []
+    assert press(at_most=str(price)).status_code == 200 and len(orders(row)) == 1
+
+
 def test_a_program_reads_that_the_allowance_is_too_small(row: Submission, toy: Toy) -> None:
     sums = balance(purpose=row.purpose)
     Budget.objects.create(track=row.track, scope="submission", cap=sums.reserved - sums.released)

@@ -20,13 +20,16 @@ from kbpo_client.telling import how_far, on_one_screen
 
 ENDED = {"refused", "expired", "withdrawn"}
 """Statuses in which there is nothing to take back"""
+at_most_option = click.option(
+    "--at-most", type=str, help="Dollars; where it costs more by now, nothing is done."
+)
 
 
 @click.command()
 @click.argument("number", type=RUN)
 @click.option("--half-width", type=str, help="One of the plan's widths, as 0.03")
 @click.option("--good-lines-only", is_flag=True, help="Evaluate a file with errors without them.")
-@click.option("--at-most", type=str, help="Dollars; where it costs more by now, nothing is done.")
+@at_most_option
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 @service_of
@@ -85,22 +88,30 @@ def _chosen(offer: dict[str, Any], half_width: str) -> dict[str, Any]:
 @click.command()
 @click.argument("number", type=RUN)
 @click.option("--half-width", required=True, help="The width that you want, as 0.02")
+@at_most_option
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 @service_of
-def order(service: Service, number: int, half_width: str, yes: bool, as_json: bool) -> None:
+def order(
+    service: Service,
+    number: int,
+    half_width: str,
+    at_most: str | None,
+    yes: bool,
+    as_json: bool,
+) -> None:
     """Order more judgments of scored submission NUMBER, for a narrower interval."""
     with service.client() as client:
         submission = own_run(client, number)
         further, name = submission["further"], submission["name"]
-        seen: dict[str, Any] = {}
+        seen: dict[str, Any] = {"at_most": at_most}
         if not yes:
             if further is None:
                 end(_nothing_more(submission), REFUSED)
             price = _chosen(further, half_width)["at_most"]
             asked = f"Order more judgments of {name}, up to ±{half_width}, at most ${price}?"
             click.confirm(asked, abort=True, err=True)
-            seen = {"made_at": further["made_at"]}
+            seen |= {"made_at": further["made_at"], "at_most": at_most or price}
         ordered = client.order(number, half_width, (further or {}).get("order"), **seen)
     if as_json:
         show_json(ordered)

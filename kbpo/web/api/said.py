@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.utils.html import is_html_input
@@ -41,6 +42,30 @@ class Said(serializers.Serializer[Any]):
             if wrong:
                 raise serializers.ValidationError(wrong)
         return super().to_internal_value(data)
+
+
+class Spends(Said):
+    """What a request says that spends money: what it was to limit is never passed over."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Raises ValidationError also for a field that there is not."""
+        if isinstance(data, Mapping):
+            known = f"There is no such field here. There are: {', '.join(self.fields)}."
+            unknown = {str(name)[:40]: [known] for name in data if name not in self.fields}
+            if unknown:
+                raise serializers.ValidationError(unknown)
+        return super().to_internal_value(data)
+
+
+class SpendsInSchema(OpenApiSerializerExtension):
+    """Tells the schema of the API that such a request has no other fields."""
+
+    target_class = Spends
+    match_subclasses = True
+
+    def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
+        found = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        return {**found, "additionalProperties": False}
 
 
 def _is_of_type(field: Any, value: Any) -> bool:

@@ -40,7 +40,7 @@ from kbpo.web.access import check_may_act
 from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.errors import Refused, no_team
 from kbpo.web.api.parameters import BIGGEST, limit_of, one_of, whole_number
-from kbpo.web.api.said import Said, ShareField
+from kbpo.web.api.said import Said, ShareField, Spends
 from kbpo.web.api.tracks import public_track
 from kbpo.web.api.view import APIView
 from kbpo.web.public.judges import as_json as told_of
@@ -107,7 +107,19 @@ class EditForm(AboutForm):
     name = serializers.CharField(max_length=80, required=False)
 
 
-class OrderForm(Said):
+class PriceForm(Spends):
+    """What whoever spends may say of the price."""
+
+    at_most = serializers.DecimalField(
+        required=False,
+        max_digits=12,
+        decimal_places=2,
+        min_value=Decimal(0),
+        help_text="The price that was looked at, in dollars: a higher one is refused",
+    )
+
+
+class OrderForm(PriceForm):
     """What an order of more judgments must say."""
 
     half_width = ShareField()
@@ -120,18 +132,11 @@ class OrderForm(Said):
     )
 
 
-class ConfirmForm(Said):
+class ConfirmForm(PriceForm):
     """What a confirmation may say."""
 
     half_width = ShareField(required=False)
     good_lines_only = serializers.BooleanField(required=False, default=False)
-    at_most = serializers.DecimalField(
-        required=False,
-        max_digits=12,
-        decimal_places=2,
-        min_value=Decimal(0),
-        help_text="The price that was looked at, in dollars: a higher one is refused",
-    )
 
 
 def named(submission: Submission) -> dict[str, Any]:
@@ -548,6 +553,7 @@ class Order(APIView):
                 half_width=f"{cleaned['half_width']:.3f}",
                 number=cleaned.get("order"),
                 made_at=cleaned.get("made_at"),
+                at_most=cleaned.get("at_most"),
             )
         except CannotOrder as refusal:
             raise Refused(str(refusal), "cannot_order") from refusal
