@@ -41,6 +41,13 @@ def waiting() -> QuerySet[Application]:
     return Application.objects.filter(admitted=None, user__is_active=True)
 
 
+def request_of(user: User) -> Application | None:
+    """Return what somebody asked for who is no annotator: it waits, or they were turned away."""
+    if user.is_annotator:
+        return None
+    return Application.objects.filter(user=user).exclude(admitted=True).first()
+
+
 def check(address: str, network: str) -> None:
     """Nothing, if somebody at this address, of this network, may sign up now. Raises
     CannotVolunteer.

@@ -83,7 +83,9 @@ def test_a_volunteer_waits_for_an_admin_and_then_judges_where_volunteers_may(
     assert vera.post(VOLUNTEER, {**NEW, "password2": "other"}).status_code == 422
     assert vera.post(VOLUNTEER, {**NEW, "why": "I read a lot."})["Location"] == VOLUNTEER
     assert "You are in the queue" in text_of(vera.get(VOLUNTEER))
-    assert vera.get("/annotate/").status_code == 403
+    refusal = vera.get("/annotate/")
+    assert refusal.status_code == 403 and "no admin has answered yet" in text_of(refusal)
+    assert f'href="{VOLUNTEER}"' in text_of(refusal)
     row = Application.objects.get()
     assert "I read a lot." in text_of(admin.get(DESK))
     with django_capture_on_commit_callbacks(execute=True):
@@ -131,6 +133,7 @@ def test_somebody_who_is_turned_away_reads_it(admin: Client) -> None:
     page = text_of(tim.get(VOLUNTEER))
     assert "could not take you this time. We have enough." in page
     assert "You are in the queue" not in page
+    assert "an admin has answered" in text_of(tim.get("/annotate/"))
     told = Delivery.objects.filter(event="decision")
     assert told.count() == 2, "a mail and a call"
     assert all(row.body["text"].endswith("We have enough.") for row in told)

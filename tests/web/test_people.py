@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.workers.models import Application
 from kbpo.accounts import password_again
 from kbpo.accounts.models import Invitation, Token, User
 from kbpo.web.public import throttle
@@ -51,6 +52,21 @@ def test_a_session_ends_with_the_account_that_it_is_of(toy: Toy, client: Client)
         assert client.get(reverse("account")).status_code == 302
         User.objects.filter(username="rosa").update(is_active=True)
         log_in(client, "rosa", PASSWORD)
+
+
+def test_who_asked_to_judge_is_led_to_the_answer_and_reads_where_it_stands(
+    toy: Toy, client: Client
+) -> None:
+    user = User.objects.create_user("vera", password=PASSWORD)
+    row = Application.objects.create(user=user)
+    said, queue = {"username": "vera", "password": PASSWORD}, reverse("annotate_volunteer")
+    assert client.post(reverse("login"), said)["Location"] == queue
+    for admitted, words in [(None, "an admin will answer"), (False, "an admin has answered")]:
+        Application.objects.filter(pk=row.pk).update(admitted=admitted)
+        page = client.get(reverse("account")).content.decode()
+        assert words in page and page.count(f'href="{queue}"') >= 2, "on the page and in its menu"
+    User.objects.filter(pk=user.pk).update(is_researcher=True)
+    assert client.get(reverse("login"))["Location"] == reverse("account")
 
 
 def test_annotators_are_led_to_their_work(toy: Toy, client: Client) -> None:

@@ -35,11 +35,13 @@ from annotation.interfaces.registry import interface_of, names
 from annotation.labels.change import can_change, change
 from annotation.models import Assignment, Question, Title, Worker
 from annotation.questions.titles import suggest
+from annotation.workers import volunteer
 from annotation.workers.consent import has_consented
 from annotation.workers.keys import keys_of, set_keys
 from annotation.workers.teach import taught
 from annotation.workers.worker import worker_of
 from kbpo import clock
+from kbpo.accounts.models import User
 from kbpo.corpus.models import Document
 from kbpo.web.errors import page
 
@@ -53,6 +55,8 @@ NOT_AN_ANNOTATOR = (
     "These pages are for annotators. Ask whoever runs this service for an invitation link, "
     "or try judging without an account."
 )
+IN_THE_QUEUE = "These pages are for annotators. You asked to be one, and no admin has answered yet."
+TURNED_AWAY = "These pages are for annotators. You asked to be one, and an admin has answered."
 NOT_YOURS = "This question was given to somebody else. Your own next question is waiting for you."
 LOGGED_OUT = (
     "You are logged out, or your session has ended. Nothing is lost: log in again, and what you"
@@ -118,10 +122,19 @@ def for_annotators(view: WorkerView[P]) -> View[P]:
         if not request.user.is_authenticated:
             return _logged_out(request, kwargs.get("token"))
         if not request.user.is_annotator:
-            return refused(request, NOT_AN_ANNOTATOR, link=reverse("try"), action="Try judging")
+            return _not_an_annotator(request, request.user)
         return view(request, worker_of(request.user), *args, **kwargs)
 
     return guarded
+
+
+def _not_an_annotator(request: HttpRequest, user: User) -> HttpResponse:
+    """Why somebody with an account may not judge, and where they go on."""
+    asked = volunteer.request_of(user)
+    if asked is None:
+        return refused(request, NOT_AN_ANNOTATOR, link=reverse("try"), action="Try judging")
+    sentence = IN_THE_QUEUE if asked.admitted is None else TURNED_AWAY
+    return refused(request, sentence, link=reverse("annotate_volunteer"), action="Your request")
 
 
 def _is_asked_by_script(request: HttpRequest) -> bool:

@@ -18,6 +18,7 @@ from django.urls import path, reverse, reverse_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from annotation.workers import volunteer
 from kbpo import clock
 from kbpo.accounts.close import close as close_account
 from kbpo.accounts.limits import Limit
@@ -74,7 +75,7 @@ class Login(LoginView):
 
     def get_default_redirect_url(self) -> str:
         """Admins are led to the desk, researchers of a team to its runs, annotators to their work,
-        others to their account.
+        who asked to judge to the answer, others to their account.
         """
         user = self.request.user
         if user.is_staff:
@@ -83,6 +84,8 @@ class Login(LoginView):
             return reverse("runs")
         if isinstance(user, User) and user.is_annotator and not user.is_researcher:
             return reverse("annotate")
+        if isinstance(user, User) and not user.is_researcher and volunteer.request_of(user):
+            return reverse("annotate_volunteer")
         return super().get_default_redirect_url()
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
@@ -143,6 +146,7 @@ def _account(request: HttpRequest, *, secret: str = "", refusal: str = "") -> Ht
     context = {
         "teams": user.teams.order_by("name"),
         "waiting": asked.filter(decided_at=None),
+        "asks_to_judge": volunteer.request_of(user),
         "open": asked.filter(invitation__in=teams.usable()),
         "tokens": user.tokens.filter(revoked_at=None).order_by("-pk"),
         "scopes": Token.Scope.choices,
