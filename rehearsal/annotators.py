@@ -45,6 +45,7 @@ ANY_KIND = ""
 MOST_ERRORS = 100
 MOST_STEPS = 200  # pages of terms and tutorials before a first question
 LONGEST_WAIT = 4  # times the first wait, between two looks at a service that has nothing to judge
+OF_RELATIONS, OF_NAMES = ("relation", "relations_exhaustive"), ("entities",)
 INTERFACES = Path(__file__).resolve().parent.parent / "annotation" / "interfaces"
 
 
@@ -84,16 +85,20 @@ class Crowd:
     that a tutorial or the page told them of, where what the text says is not to be chosen they
     do as people do (`astray`), and of several choices whose words all name the right thing they
     take any (`named`). Of several `kinds` of questions the workers take turns.
+
+    They ask for no kind, and learn none, of which they know nothing: what they are given of it all
+    the same they give back. `tell` hears of each error at once.
     """
 
     def __init__(
         self,
         base_url: str,
         logins: Sequence[tuple[str, str]],
-        knows: Knows,
+        knows: Knows | None,
         *,
         finds: reading.Finds | None = None,
         opinions: Opinions | None = None,
+        tell: Callable[[str], None] = lambda _: None,
         kinds: Sequence[str] = (ANY_KIND,),
         mention_recall: float = 0.8,
         as_told: bool = False,
@@ -111,7 +116,12 @@ class Crowd:
             )
         self.work_done = Work()
         self.finds, self.mention_recall, self.as_told = finds, mention_recall, as_told
-        self.opinions = opinions
+        self.opinions, self.tell = opinions, tell
+        able = {OF_RELATIONS: knows, OF_NAMES: finds, tuple(SAYS): opinions}
+        self.judges = [name for names, how in able.items() if how is not None for name in names]
+        self.judges_all = None not in able.values()
+        if strange := set(kinds) - {ANY_KIND, *self.judges}:
+            raise ValueError(f"This crowd knows nothing of questions of {sorted(strange)[0]!r}.")
         self._lock = threading.Lock()
         self.workers = []
         for number, (login, right, how) in enumerate(zip(logins, accuracies, biases, strict=True)):
@@ -177,6 +187,8 @@ class Crowd:
 
     def _note(self, error: str) -> None:
         with self._lock:
+            if error not in self.work_done.errors:
+                self.tell(error)
             self.work_done.errors.append(error)
             del self.work_done.errors[:-MOST_ERRORS]
 
@@ -194,13 +206,14 @@ class Worker:
     crowd: Crowd
     browser: Browser
     login: tuple[str, str]
-    knows: Knows
+    knows: Knows | None
     accuracy: float
     seconds: float
     bias: str
     rng: random.Random
     login_path: str
     kind: str
+    """The only kind that this worker wants; empty: whatever they can judge"""
     page: Page | None = None
     known: bool = False
     told: set[str] = field(default_factory=set)
@@ -214,10 +227,47 @@ class Worker:
         self.page, self.known = None, False
         self.browser.close()
 
+    wanted: str = ANY_KIND
+    """The kind that was asked for last"""
+
     @property
     def _next(self) -> str:
-        """Where the next question of the worker's kind is."""
-        return f"/annotate/next/?kind={self.kind}" if self.kind else "/annotate/next/"
+        """Where the next question of the kind that is wanted is."""
+        return f"/annotate/next/?kind={self.wanted}" if self.wanted else "/annotate/next/"
+
+    def _kinds(self) -> Sequence[str]:
+        """The kinds to ask for, in this order: each by name where there are some that this worker
+        could be given and cannot judge.
+        """
+        return [self.kind] if self.kind or self.crowd.judges_all else self.crowd.judges
+
+    def _found(self) -> Page | None:
+        """The page of a question that this worker can judge, after what stood in its way."""
+        page, self.page = self.page, None
+        kinds = self._kinds()
+        if page is not None and (self._is_mine(page := self._learn(page)) or len(kinds) == 1):
+            return page if self._is_mine(page) else None
+        for self.wanted in kinds:
+            page = self._learn(self.browser.get(self._next))
+            if page.has_form("answer") and not self._is_mine(page):
+                page = self._instead_of(page)
+            if self._is_mine(page):
+                return page
+        return None
+
+    def _instead_of(self, page: Page) -> Page:
+        """The page after a question that this worker cannot judge was given back: they had been
+        taught its kind and not the one that they asked for, which they learn now, if they may.
+        """
+        form = page.form("answer")
+        self.browser.send(Form("", f"{page.path}return/", {}), form.values())
+        return self._learn(self.browser.get(f"/annotate/tutorial/{self.wanted}/"))
+
+    def _is_mine(self, page: Page) -> bool:
+        """Whether a page asks something that this worker can judge."""
+        if not page.has_form("answer"):
+            return False
+        return page.form("answer").data.get("interface", OF_RELATIONS[0]) in self.crowd.judges
 
     def log_in(self) -> None:
         page = self.browser.get(self.login_path)
@@ -235,9 +285,8 @@ class Worker:
         """Whether there was a question; it was answered."""
         if not self.known:
             self.log_in()
-        page = self._learn(self.page or self.browser.get(self._next))
-        self.page = None
-        if not page.has_form("answer"):
+        page = self._found()
+        if page is None:
             return False
         form = page.form("answer")
         wrong = self.rng.random() >= self.accuracy
@@ -262,6 +311,8 @@ class Worker:
             elif page.has_form("begin") and self.kind and self.kind not in page.path:
                 # Of another kind, of which there is more just now: this worker never wants it.
                 page = self.browser.get(f"/annotate/tutorial/{self.kind}/")
+            elif page.has_form("begin") and self._teaches_strange(page):
+                break
             elif page.has_form("begin"):
                 page = self.browser.submit(page.form("begin"), page.form("begin").values())
             elif page.has_form("explained"):
@@ -279,6 +330,13 @@ class Worker:
             else:
                 break
         return page
+
+    def _teaches_strange(self, page: Page) -> bool:
+        """Whether a tutorial is of a kind that this worker cannot judge: it is paid, and no work of
+        theirs would follow.
+        """
+        lesson = page.path.partition("/tutorial/")[2].strip("/")
+        return bool(lesson) and lesson not in self.crowd.judges
 
     def _tried(self, page: Page, form: Form) -> dict[str, list[str]]:
         """What is known of a question of a tutorial; of another site's the first of everything, and
@@ -302,17 +360,15 @@ class Worker:
         if form.data.get("interface", "relation") == "relation":
             return self.answer_pair(form, wrong)
         if (says := SAYS.get(form.data["interface"])) is not None:
-            if self.crowd.opinions is None:
-                raise LookupError("this crowd has no opinion on texts")
+            assert self.crowd.opinions is not None
             return says(page, form, self.crowd.opinions, wrong, self.rng)
         shown = json.loads(page.data["document-data"])
         if form.data["interface"] == "relations_exhaustive":
-            holds = lambda key, a, b: self.knows(key, a, b).holds  # noqa: E731
+            holds = lambda key, a, b: self._truth(key, a, b).holds  # noqa: E731
             return {
                 "pairs": [reading.pairs(shown, document, holds, self.accuracy, self.rng, self.bias)]
             }
-        if self.crowd.finds is None:
-            raise LookupError("this crowd does not know which mentions a document has")
+        assert self.crowd.finds is not None
         self.told.update(TOLD_TYPE.findall(page.text))
         marks = reading.marks(
             shown,
@@ -325,9 +381,13 @@ class Worker:
         )
         return {"mentions": [marks], "nothing": ["1"]}
 
+    def _truth(self, document: str, a: Span, b: Span) -> Truth:
+        assert self.knows is not None
+        return self.knows(document, a, b)
+
     def answer_pair(self, form: Form, wrong: bool) -> dict[str, list[str]]:
         """The fields of an answer about two names."""
-        truth = self.knows(form.data["document"], _span(form.data["a"]), _span(form.data["b"]))
+        truth = self._truth(form.data["document"], _span(form.data["a"]), _span(form.data["b"]))
         options = form.options("holds")
         true = {f"{name}{direction}" for name, direction in truth.holds}
         holds = [option for option in options if true.intersection(option.split())]

@@ -144,6 +144,10 @@ class Browser:
         """The page that a form leads to."""
         return self._fetch("POST", form.action, urlencode(values, doseq=True))
 
+    def send(self, form: Form, values: dict[str, list[str]]) -> None:
+        """Nothing; a form is sent, and where it leads is not looked at."""
+        self._request("POST", form.action, urlencode(values, doseq=True))
+
     def close(self) -> None:
         self.connection.close()
 

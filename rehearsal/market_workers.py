@@ -63,7 +63,7 @@ class _MarketWorker(Worker):
 
     def _do(self, page: Page, hit: str, work: Page) -> bool:
         page, sent = self._learn(page), 0
-        while page.has_form("answer"):
+        while self._is_mine(page):
             form = page.form("answer")
             wrong = self.rng.random() >= self.accuracy
             if self.seconds:

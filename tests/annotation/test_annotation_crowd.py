@@ -10,6 +10,10 @@ from annotation_world import PARTS
 
 from annotation.labels import settle
 from annotation.models import Assignment, Question
+from annotation.workers import teach
+from annotation.workers.models import TutorialRun
+from annotation.workers.worker import worker_of
+from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
@@ -65,5 +69,54 @@ def test_a_worker_of_no_accuracy_is_always_wrong_and_the_seed_says_how(
 
 @pytest.mark.django_db(transaction=True)
 def test_a_refused_login_is_told(published: Submission, live_server: Any) -> None:
-    work = Crowd(live_server.url, [("nobody", "wrong")], knows).work(at_most=60)
-    assert work.errors == ["nobody: PermissionError: the login was refused"]
+    told: list[str] = []
+    crowd = Crowd(live_server.url, [("nobody", "wrong")], knows, tell=told.append)
+    work = crowd.work(at_most=60)
+    assert work.errors == told == ["nobody: PermissionError: the login was refused"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_knows_nothing_of_texts_takes_no_question_and_no_tutorial_of_them(
+    published: Submission, live_server: Any, untaught: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    login = logins("ada")
+    crowd = Crowd(live_server.url, login, knows)
+    texts = Question.objects.order_by("pk")[:2].values_list("pk", flat=True)
+    Question.objects.filter(pk__in=list(texts)).update(interface="language_quality")
+    with monkeypatch.context() as patch:
+        patch.setattr("annotation.hits.lease.to_learn", lambda _: "language_quality")
+        assert not crowd.workers[0].answer_next(), "the tutorial of texts is not for them"
+    assert not TutorialRun.objects.exists()
+    work = crowd.work(at_most=60)
+    assert (work.answers, work.errors) == (4, [])
+    assert list(TutorialRun.objects.values_list("interface", flat=True)) == ["relation"]
+    assert Assignment.objects.count() == 4
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_was_taught_texts_alone_gives_such_a_question_back_and_goes_on(
+    published: Submission, live_server: Any, untaught: None
+) -> None:
+    login = logins("ada")
+    text = Question.objects.order_by("pk")[0]
+    lesson = teach.tutorials()["language_quality"]
+    Question.objects.filter(pk=text.pk).update(
+        interface="language_quality", order=-1, payload=lesson.question(1, 1).payload
+    )
+    worker = worker_of(User.objects.get(username="ada"))
+    TutorialRun.objects.create(
+        worker=worker,
+        interface="language_quality",
+        version=lesson.version,
+        attempt=1,
+        passed=True,
+        ended_at=clock.now(),
+    )
+    work = Crowd(live_server.url, login, knows).work(at_most=60)
+    assert (work.answers, work.errors) == (5, [])
+    assert not Assignment.objects.filter(status="leased").exists()
+
+
+def test_a_crowd_is_not_made_for_what_it_knows_nothing_of() -> None:
+    with pytest.raises(ValueError, match="nothing of questions of 'language_quality'"):
+        Crowd("http://localhost", [("ada", "x")], knows, kinds=["language_quality"])

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.module_loading import import_string
 
-from rehearsal.annotators import ANY_KIND, Crowd, Span, Truth
+from rehearsal.annotators import ANY_KIND, Crowd
 from rehearsal.bias import BIASES, NONE
 from rehearsal.market_workers import MarketCrowd
 from rehearsal.texts.knows import Written
@@ -35,7 +35,9 @@ class Command(BaseCommand):
             ),
         )
         parser.add_argument(
-            "--user", default="annotator", help="Login of the first; the others are NAME2, NAME3 …"
+            "--user",
+            default="annotator",
+            help="Login of the first (annotator); the others are NAME2, NAME3 …",
         )
         parser.add_argument(
             "--password", default="", help="Of all of them; on a marketplace nobody logs in"
@@ -86,7 +88,10 @@ class Command(BaseCommand):
             "--thinks",
             type=Path,
             metavar="FILE",
-            help="What is true of texts, as the demo writes it; without it they rate none",
+            help=(
+                "What is true of texts, as the demo writes it; without it they ask for none and"
+                " learn none"
+            ),
         )
         parser.add_argument(
             "--kind",
@@ -107,7 +112,7 @@ class Command(BaseCommand):
         knowledge = None
         if options["knows"]:
             knowledge = _knowledge(*options["knows"])
-        knows = getattr(knowledge, "true_answer", _knows_nothing)
+        knows = getattr(knowledge, "true_answer", None)
         names = [
             options["user"],
             *(f"{options['user']}{number}" for number in range(2, options["workers"] + 1)),
@@ -118,16 +123,22 @@ class Command(BaseCommand):
         }
         how["bias"] = [options["bias"][index % len(options["bias"])] for index in range(len(names))]
         how["finds"] = getattr(knowledge, "mentions_of", None)
+        how["tell"] = self.stderr.write
         how["opinions"] = Written(_there(options["thinks"])) if options["thinks"] else None
-        if options["market"]:
-            crowd: Crowd = MarketCrowd(options["market"], options["url"], names, knows, **how)
-        elif options["password"]:
-            logins = [(name, options["password"]) for name in names]
-            crowd = Crowd(options["url"], logins, knows, kinds=options["kind"], **how)
-        else:
+        if not (options["market"] or options["password"]):
             raise CommandError(
                 "Annotators log in: say --password, or --market for workers of a marketplace."
             )
+        try:
+            if options["market"]:
+                crowd: Crowd = MarketCrowd(options["market"], options["url"], names, knows, **how)
+            else:
+                logins = [(name, options["password"]) for name in names]
+                crowd = Crowd(options["url"], logins, knows, kinds=options["kind"], **how)
+        except ValueError as strange:
+            raise CommandError(
+                f"{strange} --knows tells them of relations, --thinks of texts."
+            ) from strange
         stop = threading.Event()
         signal.signal(signal.SIGTERM, lambda *_: stop.set())
         signal.signal(signal.SIGINT, lambda *_: stop.set())
@@ -137,8 +148,8 @@ class Command(BaseCommand):
         self.stdout.write(
             f"{done.answers} answers, {done.wrong} of them wrong, {done.rate:.1f} a second."
         )
-        for error in done.errors[-10:]:
-            self.stderr.write(error)
+        if done.errors:
+            self.stderr.write(f"{len(done.errors)} errors, the last: {done.errors[-1]}")
 
 
 def _knowledge(dotted: str, *files: str) -> Any:
@@ -174,7 +185,3 @@ def _there(file: str | Path) -> Path:
             f" {settings.VAR / 'demo' / 'files'}."
         )
     return Path(file)
-
-
-def _knows_nothing(document: str, a: Span, b: Span) -> Truth:
-    raise LookupError("this crowd knows nothing of relations")
