@@ -26,7 +26,7 @@ class MarketCrowd(Crowd):
     """Workers of a marketplace, by their ids there."""
 
     def __init__(
-        self, market: str, site: str, names: Sequence[str], knows: Knows, **how: Any
+        self, market: str, site: str, names: Sequence[str], knows: Knows | None, **how: Any
     ) -> None:
         super().__init__(site, [(name, "") for name in names], knows, **how)
         self.workers = [

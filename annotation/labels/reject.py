@@ -85,7 +85,8 @@ def _reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
     )  # first: it is not among the answers that a question has, if more are asked for
     _count_again(row, row.responses.filter(counts=True), f"Rejected: {evidence}", who)
     appeal = "You may appeal; a person answers."
-    tell_decided(row.worker, REFUSED, f"{_which(row)} {evidence}\n\n{appeal}")
+    page = f"answers/{row.pk}/#refused"
+    tell_decided(row.worker, REFUSED, f"{_which(row)} {evidence}\n\n{appeal}", page)
     note(
         "reject",
         f"assignment:{row.pk}",

@@ -72,11 +72,12 @@ def tell(worker: Worker, subject: str, text: str) -> Message | None:
     return Message.objects.create(worker=worker, subject=subject[:120], text=text[:LONGEST])
 
 
-def tell_decided(worker: Worker, subject: str, text: str) -> Message | None:
+def tell_decided(worker: Worker, subject: str, text: str, page: str = "") -> Message | None:
     """The message of a decision about somebody's answers, with the address of the page that says
-    more and takes appeals; None without an account here. Marketplaces hand over their own.
+    more and takes appeals: their own, or one below it. None without an account here; marketplaces
+    hand over their own.
     """
-    return tell(worker, subject, f"{text}\n\n{settings.SITE_URL.rstrip('/')}/annotate/")
+    return tell(worker, subject, f"{text}\n\n{settings.SITE_URL.rstrip('/')}/annotate/{page}")
 
 
 def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -> Message:

@@ -57,7 +57,7 @@ class Spends(Said):
         return super().to_internal_value(data)
 
 
-class SpendsInSchema(OpenApiSerializerExtension):
+class SpendsInSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
     """Tells the schema of the API that such a request has no other fields."""
 
     target_class = Spends

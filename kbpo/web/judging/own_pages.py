@@ -177,7 +177,12 @@ def history(request: HttpRequest, worker: Worker) -> HttpResponse:
 def own_answer(request: HttpRequest, worker: Worker, pk: int) -> HttpResponse:
     """An answer of one's own, in words and in its text; nothing of what others said."""
     row = get_object_or_404(_history(worker), pk=pk)
-    context = {"answer": _told([row])[0], "read": read_answer(row)}
+    context = {
+        "answer": _told([row])[0],
+        "read": read_answer(row),
+        "refused": row.status == "rejected",
+        "appealing": worker.appeals.filter(answered_at=None).exists(),
+    }
     return render(request, "annotators/answer.html", context)
 
 
@@ -220,7 +225,9 @@ def feedback(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 @for_annotators
 def appeal(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """An appeal against being excluded, or against refused pay; the form stands on their page."""
+    """An appeal against being excluded, or against refused pay; the form stands on their page, and
+    on that of each answer whose pay was refused.
+    """
     if request.method != "POST":
         return redirect("annotate")
     try:
