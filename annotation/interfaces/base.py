@@ -190,6 +190,18 @@ class Interface(ABC):
         role).
         """
 
+    def asks_besides(self, question: Question) -> list[int]:
+        """The targets that a question asks about beside its own."""
+        return []
+
+    def answer_of(
+        self, question: Question, values: Mapping[int, Mapping[str, Any]]
+    ) -> dict[str, Any] | None:
+        """The answer, as the form would send it, that says what these labels of its targets say;
+        None where they do not tell.
+        """
+        return None
+
     @abstractmethod
     def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
         """Returns the responses in a raw answer. Raises BadAnswer with a sentence for the

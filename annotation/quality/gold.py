@@ -244,15 +244,20 @@ def candidates(track: Track, limit: int = 30) -> list[Question]:
 
 @transaction.atomic
 def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gold:
-    """The gold question with the same page as `source` and this right answer. Raises BadAnswer or
-    CannotMake.
+    """The gold question with the same page as `source`, which may be one that nobody is asked, and
+    this right answer. Raises BadAnswer or CannotMake.
     """
     expected = interface_of(source.interface).parse(source, raw)
     if any(judgment.criterion == "flag" for judgment in expected):
         raise CannotMake(
             "A question that cannot be answered is no gold: nobody can fail it. Take the flag away."
         )
-    if Gold.objects.filter(source=source, retired_at=None).exists():
+    dealt = Gold.objects.filter(
+        question__track=source.track,
+        question__target=source.target_id,
+        question__interface=source.interface,
+    )
+    if dealt.filter(retired_at=None).exists():
         raise CannotMake("This question is gold already.")
     _check_reason(why, "Say how you know that this is right")
     rounds = Question.objects.filter(
@@ -279,7 +284,7 @@ def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gol
         _own_hit(question)
     gold = Gold.objects.create(
         question=question,
-        source=source,
+        source=source if source.pk else None,
         made_by=who,
         why=why[:2000],
         expected=[_stored(judgment) for judgment in expected],

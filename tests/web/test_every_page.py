@@ -39,11 +39,13 @@ from annotation.models import (
 from annotation.platforms import proof
 from annotation.quality import gold
 from annotation.questions import ask
+from annotation.questions.known import questions_about
 from annotation.questions.pilot import launch_pilot
 from annotation.workers import consent, payee, payout, speak, teach
 from annotation.workers.worker import handle_of, worker_of
 from kbpo.accounts.models import Invitation, User, Webhook
 from kbpo.evaluation.run import tick as estimate
+from kbpo.instances.models import Target
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
 from kbpo.sampling.models import ExpertCheck
@@ -379,6 +381,8 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     assert isinstance(answer.raw, dict)
     gold.make_gold(candidate, answer.raw, admin, "Sure.")
     other = Question.objects.filter(status="settled", gold_made=None).exclude(pk=candidate.pk)[0]
+    free = Target.objects.filter(kind="pair").exclude(questions__status__in=["settled", "gold"])
+    unasked = questions_about(toy.track, list(free.values_list("pk", flat=True)))[0]
     declared = [declare(form).name for form in (EXAMPLE.read_text(encoding="utf-8"), BETTER)]
     pilot = launch_pilot(toy.track, admin, workers=2, items=1, key="1", why="To learn.")
     names = (
@@ -431,6 +435,7 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
         ],
         "desk-pilot": [("Admin", reverse("desk-pilot", args=["toy", pilot.pk]))],
         "gold_make": [("Admin", reverse("gold_make", args=[other.pk]))],
+        "gold_know": [("Admin", reverse("gold_know", args=["toy", unasked.target_id]))],
         "annotate_preview": [
             ("Admin", reverse("annotate_preview", args=[one.pk]))
             for one in (candidate, Question.objects.filter(interface="entities")[0])

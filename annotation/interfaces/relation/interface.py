@@ -93,6 +93,19 @@ class Relation(Interface):
             return linked
         return [ParsedResponse(question.target_id, self.criterion, _holds(pair, raw)), *linked]
 
+    def asks_besides(self, question: Question) -> list[int]:
+        return [side.target for side in Pair.of(question.payload).sides]
+
+    def answer_of(
+        self, question: Question, values: Mapping[int, Mapping[str, Any]]
+    ) -> dict[str, Any] | None:
+        pair, said = Pair.of(question.payload), values.get(question.target_id)
+        if said is None:
+            return None
+        holds = [part for part in pair.parts if part in said.get("holds", ())]
+        links = {side.letter: _known(side, values.get(side.target, {})) for side in pair.sides}
+        return {"holds": holds, "none": [] if holds else ["1"], **links}
+
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
         pair = Pair.of(question.payload)
         is_alone = self.joins_readers(question.payload)
@@ -374,6 +387,17 @@ def _link(side: Side, raw: Mapping[str, Any]) -> dict[str, Any]:
     elif title := _one(raw, f"{side.letter}_title"):
         value["title"] = title.replace("_", " ")
     return value
+
+
+def _known(side: Side, value: Mapping[str, Any]) -> str:
+    """The candidate that a label says a mention refers to, in the same words if not the same place;
+    nothing where it names none of them.
+    """
+    canonical = value.get("canonical")
+    if not isinstance(canonical, list):
+        return ""
+    choice = f"{canonical[0]}-{canonical[1]}"
+    return choice if choice in side.candidates else ""
 
 
 def _choice_of(side: Side, raw: Mapping[str, Any]) -> str:

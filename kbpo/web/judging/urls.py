@@ -45,6 +45,7 @@ urlpatterns = [
     path(
         "adjudicate/<slug:slug>/<int:pk>/draft/", expert.adjudicate_draft, name="adjudicate_draft"
     ),
+    path("gold/<slug:slug>/<int:pk>/", decide.known_gold, name="gold_know"),
     path("gold/<int:pk>/", decide.gold, name="gold_make"),
     path("preview/<int:pk>/", views.preview, name="annotate_preview"),
     path("keys/", views.keys, name="annotate_keys"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 
@@ -13,8 +13,22 @@ from annotation.hits.parts import part
 from annotation.interfaces.base import BadAnswer
 from annotation.models import Assignment, Question
 from annotation.quality.gold import CannotMake, make_gold
+from annotation.questions.known import is_open, known_answer, questions_about
+from kbpo.tracks.models import Track
 from kbpo.web.access import admin_of, for_admins
 from kbpo.web.judging.views import raw_of, show
+
+
+@for_admins
+def known_gold(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The page of a question that nobody is asked, with what is known of its answer, to be mended
+    and made gold (POST).
+    """
+    track = get_object_or_404(Track, slug=slug)
+    questions = questions_about(track, [pk]) if is_open(track, pk) else []
+    if not questions:
+        raise Http404
+    return _decide(request, questions[0], known_answer(questions[0]))
 
 
 @for_admins
@@ -23,6 +37,11 @@ def gold(request: HttpRequest, pk: int) -> HttpResponse:
     (POST).
     """
     source = get_object_or_404(Question.objects.select_related("track"), pk=pk, status="settled")
+    return _decide(request, source, _an_answer(source))
+
+
+def _decide(request: HttpRequest, source: Question, answer: object) -> HttpResponse:
+    """The page of a question to make gold, with an answer to begin with (GET); the gold (POST)."""
     back = reverse("desk-gold", args=[source.track.slug])
     context: dict[str, Any] = {
         "deciding": "The right answer, for gold",
@@ -31,7 +50,7 @@ def gold(request: HttpRequest, pk: int) -> HttpResponse:
         "asks_why": True,
     }
     if request.method != "POST":
-        return show(request, source, _an_answer(source), context)
+        return show(request, source, answer, context)
     raw, why = raw_of(request.POST), request.POST.get("why", "").replace("\x00", "").strip()[:500]
     raw.pop("why", None)  # a reason is no part of the answer
     try:

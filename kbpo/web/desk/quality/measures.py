@@ -29,6 +29,7 @@ from annotation.quality.gold import (
 )
 from annotation.quality.signals import NAMES
 from annotation.quality.warn import set_exclude_for
+from annotation.questions.known import known
 from kbpo.accounts.models import User
 from kbpo.money.spend import OverBudget
 from kbpo.tracks.models import Track
@@ -122,6 +123,7 @@ def gold(request: HttpRequest, slug: str) -> HttpResponse:
         "golds": standings(track),
         "money": money_left(track),
         "candidates": [(candidate, _named(candidate)) for candidate in candidates(track, 20)],
+        "known": [(one.target_id, _named(one)) for one in known(track)],
         "refusal": refusal,
         "percent": f"{100 * policy.gold_rate:g}",
         "key": secrets.token_hex(8),

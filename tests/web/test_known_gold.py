@@ -1,0 +1,88 @@
+"""Gold is made of imported judgments before anybody was asked anything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Gold, Question
+from annotation.questions.known import known, known_answer
+from kbpo.sampling.documents.draw import named_documents
+from kbpo.sampling.documents.import_annotations import import_annotations
+from tests.conftest import Toy
+
+As = Callable[[str], Client]
+pytestmark = pytest.mark.django_db
+FOUNDED = "per:organizations_founded>"
+MENTIONS = {
+    "d1": [("Mara Lindt", "PER"), ("Nordwerk", "ORG")],
+    "d2": [("Ola Berg", "PER"), ("Nordwerk", "ORG")],
+}
+
+
+@pytest.fixture
+def annotated(toy: Toy, tmp_path: Path) -> Callable[..., None]:
+    """Imports annotations of two documents: a pair of which something holds, and one that nobody
+    marked.
+    """
+    gold, mentions = tmp_path / "gold.tsv", tmp_path / "mentions.tsv"
+    subject, object_ = toy.span("d1", "Mara Lindt"), toy.span("d1", "Nordwerk")
+    spans = [*subject, "per:organizations_founded", *object_, 0, 36]
+    gold.write_text(
+        "doc_id\tsubj_begin\tsubj_end\tpredicate\tobj_begin\tobj_end\tprov_begin\tprov_end\n"
+        + "\t".join(map(str, ["d1", *spans]))
+        + "\n",
+        encoding="utf-8",
+    )
+    lines = ["doc_id\tbegin\tend\ttype\tentity\tgloss\tcanonical_begin\tcanonical_end\tlink"]
+    for document, names in MENTIONS.items():
+        for number, (name, kind) in enumerate(names):
+            begin, end = toy.span(document, name)
+            row = [document, begin, end, kind, number, name, begin, end, ""]
+            lines.append("\t".join(map(str, row)))
+    mentions.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def bring(*, closed: bool) -> None:
+        documents = named_documents(toy.track, list(MENTIONS))
+        import_annotations(toy.track, gold, mentions, documents, closed=closed)
+
+    return bring
+
+
+def test_gold_is_made_of_what_was_imported_and_of_what_nobody_marked(
+    toy: Toy, annotated: Callable[..., None], as_user: As
+) -> None:
+    admin, address = as_user("Admin"), reverse("desk-gold", args=["toy"])
+    assert "no judgments" in admin.get(address).content.decode()
+    annotated(closed=True)
+    answers = {one.target_id: known_answer(one) for one in known(toy.track)}
+    assert len(answers) == 2 and not Question.objects.exists()
+    page = admin.get(address).content.decode()
+    assert set(re.findall(r"/annotate/gold/toy/(\d+)/", page)) == set(map(str, answers))
+    for pk, answer in answers.items():
+        assert answer is not None
+        make = reverse("gold_know", args=["toy", pk])
+        assert "checked" in admin.get(make).content.decode(), "it begins with what is known"
+        assert admin.post(make, answer).status_code == 422, "nobody says why"
+        assert admin.post(make, answer | {"why": "It was imported."})["Location"] == address
+        assert admin.get(make).status_code == 404
+    golds = Gold.objects.filter(question__status="gold", source=None)
+    held = {tuple(gold.expected[0]["value"]["holds"]) for gold in golds}
+    assert held == {(FOUNDED,), ()}, "one that holds and one that does not"
+    assert known(toy.track) == []
+
+
+def test_of_an_open_annotation_the_admin_says_what_nobody_marked(
+    toy: Toy, annotated: Callable[..., None], as_user: As
+) -> None:
+    annotated(closed=False)
+    answers = [known_answer(one) for one in known(toy.track)]
+    assert sorted(answer is None for answer in answers) == [False, True]
+    pk = known(toy.track)[0].target_id
+    assert as_user("Rosa").get(reverse("gold_know", args=["toy", pk])).status_code == 403
+    assert as_user("Admin").get(reverse("gold_know", args=["toy", 999999])).status_code == 404
