@@ -45,6 +45,14 @@ def test_the_next_step_of_a_new_track_is_named_and_each_leads_to_a_page(
             assert admin.get(step.url).status_code == 200, step.name
 
 
+def test_that_instructions_and_tutorials_are_built_in_is_said_where_a_track_is_prepared(
+    toy: Toy, as_user: As
+) -> None:
+    assert "instructions of relation built in" in by_name(toy.track)["Tutorials"].says
+    page = as_user("Admin").get(reverse("desk-track-describe", args=["toy"])).content.decode()
+    assert "How to judge and the tutorial are built in" in page
+
+
 def test_nothing_comes_next_on_a_closed_track(toy: Toy, as_user: As) -> None:
     Track.objects.update(status="closed")
     page = as_user("Admin").get(reverse("desk-track", args=["toy"])).content.decode()

@@ -26,7 +26,7 @@ from kbpo.releases.models import Release
 from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
-from kbpo.tracks.registry import kind_of
+from kbpo.tracks.registry import FORM, kind_of
 from kbpo.web.components.figures import percent_text
 
 GOLD_WANTED = 10
@@ -157,7 +157,10 @@ def _tutorials(track: Track) -> Step:
     asked = set(Price.objects.filter(track=track).values_list("interface", flat=True))
     asked |= {question.interface for question in kind_of(track).asking}
     lacking = sorted(asked - set(tutorials()))
+    built_in = sorted(name for name in asked if not name.startswith(FORM))
     says = f"None for {', '.join(lacking)}" if lacking else f"For {', '.join(sorted(asked))}"
+    if built_in and not lacking:
+        says += f"; with the instructions of {', '.join(built_in)} built in: no page changes them"
     return Step(
         "Tutorials", not lacking, says, reverse("desk-rules"), "What they pay", needed=False
     )

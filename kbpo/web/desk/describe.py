@@ -32,7 +32,7 @@ from kbpo.sampling.models import DocumentSample
 from kbpo.sampling.reprice import reprice
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import TrackWithRecall
-from kbpo.tracks.registry import class_of
+from kbpo.tracks.registry import FORM, class_of
 from kbpo.web.access import for_admins
 from kbpo.web.desk.tracks import PresentationField
 
@@ -321,7 +321,13 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect("track", slug=slug)
     status = 422 if request.method == "POST" else 200
     has_schema = bool(class_of(track.kind).words.schema)
-    context = {"track": track, "forms": forms_, "status": status, "has_schema": has_schema}
+    context = {
+        "track": track,
+        "forms": forms_,
+        "status": status,
+        "has_schema": has_schema,
+        "declared": track.kind.startswith(FORM),
+    }
     return render(request, "desk/describe.html", context, status=status)
 
 
