@@ -17,7 +17,7 @@ import numpy as np
 from django.db.models import Q, QuerySet, Sum
 
 from estimators.horvitz_thompson import inclusion_iid
-from kbpo.inclusion.route import Moment, Private, Route
+from kbpo.inclusion.route import Moment, Private, Route, under_way
 from kbpo.sampling.models import Sample, SampleBatch
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Floats
@@ -39,20 +39,40 @@ class Draws(Route):
     """Settled batches count as if they were open: what they asked is asked again"""
     history: History | None = None
     """What a team could see, for its own submission"""
+    gone: Bools | None = None
+    """(t,) What waits and nobody is asked about any more; None: nothing"""
 
     def chance(self) -> Floats:
-        settled, still = self._chance(self._settled), self._chance(self._still_open)
-        return any_of(settled, still * self.released)
+        settled, still = self._chance(self._settled), self._chance(self._under_way)
+        left = self._chance(self._left)
+        return any_of(settled, still * self.released, left * self._released_left)
 
     @cached_property
     def released(self) -> float:
-        """The least random number that waits, of what open batches drew; 1 where nothing waits."""
-        gaps = self.pool.u[self.waiting & self._open]
+        """The least random number that waits, of what open batches drew and will be asked; 1 where
+        nothing waits.
+        """
+        waiting = self.waiting if self.gone is None else self.waiting & ~self.gone
+        return self._least(waiting & self._drawn(self._under_way))
+
+    @cached_property
+    def _released_left(self) -> float:
+        """The same of what withdrawn runs left open; 0 where nothing was answered before that gap
+        which counts by nothing else.
+        """
+        left, u = self._drawn(self._left), self.pool.u
+        least = self._least(self.waiting & left)
+        besides = self._drawn(self._settled) | (self._drawn(self._under_way) & (u < self.released))
+        return least if (left & ~besides & (u < least)).any() else 0.0
+
+    def _least(self, waiting: Bools) -> float:
+        gaps = self.pool.u[waiting]
         return float(gaps.min()) if gaps.size else 1.0
 
     def realised(self) -> Bools:
-        settled = self._drawn(self._settled)
-        return np.asarray(settled | (self._open & (self.pool.u < self.released)))
+        settled, u = self._drawn(self._settled), self.pool.u
+        still = self._drawn(self._under_way) & (u < self.released)
+        return np.asarray(settled | still | (self._drawn(self._left) & (u < self._released_left)))
 
     def at(self, moment: Moment) -> Floats:
         """The probability that each target was drawn and judged by then.
@@ -85,9 +105,13 @@ class Draws(Route):
     def _still_open(self) -> QuerySet[SampleBatch]:
         return self._batches.exclude(self._counts_as_settled)
 
-    @cached_property
-    def _open(self) -> Bools:
-        return self._drawn(self._still_open)
+    @property
+    def _under_way(self) -> QuerySet[SampleBatch]:
+        return self._still_open.filter(under_way())
+
+    @property
+    def _left(self) -> QuerySet[SampleBatch]:
+        return self._still_open.exclude(under_way())
 
     def _drawn(self, batches: QuerySet[SampleBatch]) -> Bools:
         """(t,) whether some batches drew a target, for a submission that it is not private to."""

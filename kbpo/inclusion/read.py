@@ -102,14 +102,19 @@ class Routes:
             hidden[owner] = np.union1d(hidden.get(owner, targets[:0]), targets)
         return hidden
 
+    def settled(self, column: int) -> Floats:
+        """Return (t,) the highest thresholds of settled batches that count for a submission."""
+        nothing = np.zeros(self.pool.target_id.size, dtype=np.bool_)
+        hidden = self._hidden(column, NOTHING)
+        return Thresholds(self.track, self.pool, nothing, hidden).settled
+
     def _inclusion(self, column: int | None, besides: Private = NOTHING) -> Inclusion:
         hidden = self._hidden(column, besides)
         saw = None if column is None else self.disclosed.get(column)
         waiting, asks_again = self.waits.of_column(column), column in self.waits.unsettled
-        thresholds = Thresholds(self.track, self.pool, waiting, hidden, asks_again)
-        draws = Draws(
-            self.track, self.pool, waiting, hidden, asks_again, saw.history if saw else None
-        )
+        gone, history = self.waits.gone_of_column(column), saw.history if saw else None
+        thresholds = Thresholds(self.track, self.pool, waiting, hidden, asks_again, gone)
+        draws = Draws(self.track, self.pool, waiting, hidden, asks_again, history, gone)
         drawn = (thresholds.realised() | draws.realised()) & ~waiting
         return Inclusion(
             chances=Chances(

@@ -9,7 +9,9 @@ from datetime import datetime
 from typing import TypeAlias
 
 import numpy as np
+from django.db.models import Q
 
+from kbpo.submissions.models import GONE
 from scoring.arrays import Bools, Floats, Ids
 
 Private: TypeAlias = Mapping[int, Ids]
@@ -43,6 +45,13 @@ class Moment:
         asked = asked & ~self.marked & self.then
         among = asked & ~self.inside if (asked & ~self.inside).any() else asked
         return np.where(self.marked, 0.0, self.judged[among].mean() if among.any() else 1.0)
+
+
+def under_way() -> Q:
+    """Return the condition that a batch has settled, or is of a run that takes part: of the others
+    nobody is asked any more.
+    """
+    return Q(settled_at__isnull=False) | ~Q(submission__status__in=GONE)
 
 
 class Route(ABC):

@@ -3,7 +3,8 @@
 The threshold of a target is the highest that any batch set. Questions go out in the order of u/π,
 so what is answered at any moment is a sample too: with r the smallest u/π among targets that still
 wait, a target counts iff u < max(π of settled batches, r π). A judgment beyond that is not lost: it
-counts as soon as the gap before it closes.
+counts as soon as the gap before it closes. The gaps that a withdrawn run left never do: what the
+others raised counts by the smallest u/π that still waits for one of them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from kbpo.corpus.fetch import fetch_arrays
 from kbpo.corpus.kept import Arrays, kept
-from kbpo.inclusion.route import NOTHING, Moment, Private, Route
+from kbpo.inclusion.route import NOTHING, Moment, Private, Route, under_way
 from kbpo.sampling.models import SampleBatch
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Floats, Ids
@@ -38,27 +39,38 @@ class Thresholds(Route):
     private: Private
     asks_again: bool = False
     """Settled batches count as if they were open: what they asked is asked again"""
+    gone: Bools | None = None
+    """(t,) What waits and nobody is asked about any more; None: nothing"""
 
     @cached_property
     def highest(self) -> Floats:
         """(t,) The highest threshold so far, answered or not; 0: never considered."""
         return np.asarray(self._stored["highest"])
 
+    @property
+    def settled(self) -> Floats:
+        """(t,) The same of settled batches alone."""
+        return np.asarray(self._stored["settled"])
+
     @cached_property
     def _stored(self) -> Arrays:
-        """`highest`, and the same of settled batches alone: labels change none of them."""
+        """`highest`, and the same of settled batches alone, and with those that are judged: labels
+        change none of them.
+        """
         of_track = SampleBatch.objects.filter(submission__track=self.track).order_by("pk")
         batches = list(of_track.values_list("pk", "drawn_at", "settled_at"))
         settled = [pk for pk, _, ended in batches if ended is not None]
         every = [pk for pk, _, _ in batches]
+        still = list(of_track.filter(under_way()).values_list("pk", flat=True))
         pairs = np.array(_pairs(self.private), dtype=np.int64)
         hidden, fixed = hashlib.sha256(pairs.tobytes()).hexdigest(), self.pool.fixed
         return kept(
             f"thresholds-{self.track.pk}",
             # Their moments, too: after a restore another batch may have the number of a lost one.
-            (*fixed, batches, hidden) if fixed else None,
+            (*fixed, batches, still, hidden) if fixed else None,
             lambda: {
                 "highest": _of_batches(every, self.pool.target_id, self.private),
+                "under way": _of_batches(still, self.pool.target_id, self.private),
                 "settled": _of_batches(settled, self.pool.target_id, self.private),
             },
             newest=KEPT,
@@ -66,15 +78,33 @@ class Thresholds(Route):
 
     @cached_property
     def released(self) -> float:
-        """r: the smallest u/π among targets that wait; 1 when everything drawn is answered."""
+        """r: the smallest u/π among targets that wait and will be asked; 1 when everything drawn is
+        answered.
+        """
+        if self.gone is None or not self.gone.any():
+            return self._least(self.highest, self.waiting)
+        return self._least(self._stored["under way"], self.waiting & ~self.gone)
+
+    def _least(self, thresholds: Floats, waiting: Bools) -> float:
         above = np.full(self.pool.u.size, np.inf)
-        ratio = np.divide(self.pool.u, self.highest, out=above, where=self.highest > 0)
-        gaps = ratio[self.waiting & (ratio < 1)]
+        ratio = np.divide(self.pool.u, thresholds, out=above, where=thresholds > 0)
+        gaps = ratio[waiting & (ratio < 1)]
         return float(gaps.min()) if gaps.size else 1.0
 
     def chance(self) -> Floats:
-        open_part = np.asarray(self.highest * self.released)
-        return open_part if self.asks_again else np.maximum(self._stored["settled"], open_part)
+        open_part = np.asarray(self.highest * self._least(self.highest, self.waiting))
+        if self.gone is not None and self.gone.any():
+            open_part = self._with_left(open_part)
+        return open_part if self.asks_again else np.maximum(self.settled, open_part)
+
+    def _with_left(self, left: Floats) -> Floats:
+        """(t,) What counts of open batches where a withdrawn run left a gap, at `left`: before it
+        something has to have been answered that counts by nothing else, or it is no share.
+        """
+        others = np.asarray(self._stored["under way"] * self.released)
+        counts_besides = np.maximum(others, 0.0 if self.asks_again else self.settled)
+        reached = (counts_besides <= self.pool.u) & (self.pool.u < left)
+        return np.maximum(left, others) if reached.any() else others
 
     def realised(self) -> Bools:
         return np.asarray(self.pool.u < self.chance())

@@ -6,6 +6,9 @@ answered keeps what it was answered. So a target that a settled batch holds coun
 run waits for it. For that run it does not, while it is judged; and a run of which no batch has
 settled yet counts by itself, as if none of the others had. To a run that was judged before, and is
 asked again since answers were excluded, it is missing as what nobody answers is.
+
+What a run that was withdrawn still waited for is asked no more, unless another needs it: that holds
+up nothing of what is asked for the others.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import numpy as np
 from kbpo.corpus.fetch import fetch
 from kbpo.inclusion.route import Private
 from kbpo.sampling.models import SampleBatch
+from kbpo.submissions.models import GONE, Submission
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools
 from scoring.pool import Pool
@@ -45,6 +49,8 @@ class Waits:
 
     everybody: Bools
     """It counts for nobody"""
+    gone: Bools
+    """Of these, what none waits for that takes part: nobody is asked about it any more"""
     again: Mapping[int, Bools] = field(default_factory=dict)
     """Column of a run that is judged -> what it waits for although it counts for others; each has
     one at least"""
@@ -71,6 +77,10 @@ class Waits:
                 for owner, target in rows
                 if target not in waiting.get(owner, ()) and target not in hidden.get(owner, ())
             }
+        taking_part = Submission.objects.filter(pk__in=waiting).exclude(status__in=GONE)
+        asked = set[int]()
+        for owner in taking_part.values_list("pk", flat=True):
+            asked.update(waiting[owner])
         for_others = {
             owner: counting.intersection(targets_of_owner)
             for owner, targets_of_owner in waiting.items()
@@ -82,6 +92,7 @@ class Waits:
         column_of = {pool.systems.index(owner): owner for owner in judged}
         return cls(
             _among(pool, set(targets) - counting),
+            _among(pool, set(targets) - counting - asked),
             {column: _among(pool, for_others[owner]) for column, owner in column_of.items()},
             frozenset(column for column, owner in column_of.items() if owner not in settled),
         )
@@ -91,6 +102,12 @@ class Waits:
         if column is None or column not in self.again:
             return self.everybody
         return self.everybody | self.again[column]
+
+    def gone_of_column(self, column: int | None) -> Bools:
+        """Return (t,) what of that nobody is asked about any more."""
+        if column is None or column not in self.again:
+            return self.gone
+        return self.gone & ~self.again[column]
 
 
 def _among(pool: Pool, targets: Collection[int]) -> Bools:

@@ -40,6 +40,8 @@ RELEASED = (
     " team had been shown stays."
 )
 """What the team of a private run is told when its track is closed"""
+GONE = ("withdrawn", "failed", "refused")
+"""Statuses of runs that take no part, or no more"""
 DISCARD = models.Q(status__in=["refused", "expired"]) | models.Q(
     status="withdrawn", confirmed_at__isnull=True
 )
@@ -56,9 +58,7 @@ class SubmissionQuerySet(MovingQuerySet["Submission"]):
 
     def confirmed(self) -> SubmissionQuerySet:
         """Submissions that take part: confirmed by their owner and not withdrawn."""
-        return self.filter(confirmed_at__isnull=False).exclude(
-            status__in=["withdrawn", "failed", "refused"]
-        )
+        return self.filter(confirmed_at__isnull=False).exclude(status__in=GONE)
 
     def drafts(self) -> SubmissionQuerySet:
         """Uploads that nobody has confirmed yet."""

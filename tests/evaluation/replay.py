@@ -219,8 +219,11 @@ class Replay:
             .order_by("target__u")
             .values_list("target", flat=True)
         )
+        return self.answer_of(list(dict.fromkeys(waiting))[:most])
+
+    def answer_of(self, targets: Iterable[int]) -> int:
+        """How many of these targets were answered, rightly: all of them."""
         which = {pk: at for at, pk in enumerate(self.target)}
-        todo = list(dict.fromkeys(waiting))[:most]
         return record(
             NewLabel(
                 pk,
@@ -230,7 +233,7 @@ class Replay:
                 3,
                 "q",
             )
-            for pk in todo
+            for pk in targets
         )
 
     def known_wrong(self) -> set[int]:

@@ -11,10 +11,12 @@ import pytest
 
 from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Estimate
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import evaluate, finished
+from kbpo.instances.models import Label
 from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm
-from kbpo.sampling.models import Threshold
+from kbpo.sampling.designs import poisson
+from kbpo.sampling.models import Sample, Threshold
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import withdraw
 from tests.conftest import Toy
@@ -116,3 +118,44 @@ def test_a_later_run_uses_what_was_judged_for_a_withdrawn_one(toy: Toy) -> None:
     assert judged and told(later)
     own = Threshold.objects.filter(batch__submission=later).count()
     assert own < judged  # most thresholds stood high enough already
+
+
+@pytest.mark.parametrize("design", ["poisson", "iid"])
+def test_what_a_withdrawn_run_left_open_holds_up_nothing_of_a_later_one(
+    toy: Toy, design: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is answered of the later run counts as it comes, and all of it once its stage ends, also
+    where the withdrawn one had raised thresholds as high.
+    """
+    monkeypatch.setattr(poisson, "CHECK", 0.0)  # else all that both predict is raised again
+    world = Replay.of(toy, 60, 0.6, design=design)
+    gone = world.upload("Neural", range(40))
+    confirm(gone, toy.users["Admin"])
+    draw.tick()
+    left = [at for at in range(10) if _samples(gone).filter(target=world.target[at]).exists()]
+    assert left, "of some targets nobody but the withdrawn run ever asks"
+    taken_back(toy, gone)
+    later = world.upload("Patterns", range(10, 60))
+    confirm(later, toy.users["Admin"])
+    draw.tick()
+    wanted = _samples(later).order_by("target__u").values_list("target", flat=True)
+    for count in (len(wanted) // 2, len(wanted)):
+        _answer(world, wanted[:count])
+        data = read(toy.track)
+        counted = data.pool.target_id[data.inclusion.counts]
+        assert set(wanted[:count]) & set(counted), "as it comes"
+        assert not set(counted) & {world.target[at] for at in left}
+    evaluate(toy.track, finished(toy.track))
+    data = read(toy.track)
+    assert set(wanted) <= set(data.pool.target_id[data.inclusion.counts].tolist())
+    assert data.inclusion.released == 1
+
+
+def _samples(row: Submission) -> Any:
+    return Sample.objects.filter(batch__submission=row)
+
+
+def _answer(world: Replay, targets: Any) -> None:
+    """Nothing; these targets alone are answered."""
+    some = set(targets) - set(Label.objects.values_list("target", flat=True))
+    world.answer_of(some)

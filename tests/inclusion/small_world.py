@@ -213,6 +213,12 @@ class Play:
         )
         return asked
 
+    def withdraw(self, name: str) -> None:
+        """A run is withdrawn before anybody answered what was published for it."""
+        row = self.rows[name]
+        row.batches.update(settled_at=None)
+        Submission.objects.filter(pk=row.pk).update(status="withdrawn", withdrawn_at=self.later())
+
     def put_before(self, who: str, team: str, which: Iterable[int]) -> None:
         """Somebody who belongs to a team has questions about these targets in hand."""
         toy, when = self.world.toy, self.later()
@@ -238,7 +244,7 @@ class Play:
                 hit=hit, worker=worker, status="leased", accepted_at=when, leased_until=when
             )
 
-    def draw(self, name: str, predicts: list[int], size: int) -> None:
+    def draw(self, name: str, predicts: list[int], size: int, *, answered: bool = True) -> None:
         """Draws with replacement, each of the targets with the same chance."""
         batch, times = self._batch(name, "iid", size), dict[int, int]()
         left = size
@@ -258,7 +264,8 @@ class Play:
             )
             for k in drawn
         )
-        self.answer(drawn)
+        if answered:
+            self.answer(drawn)
 
     def _batch(self, name: str, design: str, size: int) -> SampleBatch:
         row, when = self.rows[name], self.later()

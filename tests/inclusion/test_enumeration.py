@@ -52,6 +52,27 @@ def by_thresholds(play: Play) -> dict[str, Any]:
     return {"first": None, "second": None}
 
 
+def withdrawn_by_thresholds(play: Play) -> dict[str, Any]:
+    """Nobody answers what the first run alone asked; the second has the rest asked anew."""
+    play.numbers({0: [0.8], 1: [0.8], 2: [0.8], 3: [0.5]})
+    play.upload("first", "Patterns", [0, 1, 2])
+    play.publish("first", dict.fromkeys([0, 1, 2], 0.8))
+    play.withdraw("first")
+    play.upload("second", "Neural", [1, 2, 3])
+    play.ask("second", {1: 0.8, 2: 0.8, 3: 0.5})
+    return {"second": None}
+
+
+def withdrawn_by_draws(play: Play) -> dict[str, Any]:
+    play.numbers({0: []})
+    play.upload("first", "Patterns", [0, 1, 2])
+    play.draw("first", [0, 1, 2], 2, answered=False)
+    play.withdraw("first")
+    play.upload("second", "Neural", [1, 2, 3])
+    play.draw("second", [1, 2, 3], 2)
+    return {"second": None}
+
+
 def by_draws(play: Play) -> dict[str, Any]:
     play.numbers({0: []})
     play.upload("first", "Patterns", [0, 1, 2])
@@ -221,6 +242,8 @@ def again_before_a_follow_up_of_one_document(play: Play) -> dict[str, Any]:
 STORIES = {
     "thresholds": Story(2, by_thresholds),
     "draws": Story(2, by_draws),
+    "a run withdrawn unanswered, by thresholds": Story(2, withdrawn_by_thresholds),
+    "a run withdrawn unanswered, by draws": Story(2, withdrawn_by_draws),
     "documents in which what is not marked is false": Story(3, by_documents),
     "an exhaustive follow-up": Story(3, by_follow_up),
     "an exhaustive follow-up, of four targets": Story(3, by_follow_up_of_four),

@@ -286,7 +286,8 @@ class Plan:
                 "total": state.total,
             },
         )
-        higher = self.pi > state.old
+        # Also what only open batches raised so far: theirs may never settle, and this one will.
+        higher = self.pi > state.settled
         copy(
             "sampling_threshold",
             ("batch_id", "target_id", "pi"),

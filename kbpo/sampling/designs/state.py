@@ -70,6 +70,7 @@ class State:
         self.u: Floats = pool.u[own]
         now = routes.own(me).chances.of(own)
         self.old: Floats = now.threshold
+        self.settled: Floats = routes.settled(me)[own]
         saw = routes.disclosed.get(me)
         self.disclosed = saw.of(own) if saw is not None else None
         self._now = self.disclosed.given(now) if self.disclosed else now
