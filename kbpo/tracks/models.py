@@ -84,6 +84,14 @@ class Track(models.Model):
         null=True, blank=True, help_text="The last day on which runs are taken, as announced"
     )
     rules = models.TextField(blank=True, help_text="What runs must keep to, a sentence a line")
+    guidelines = models.TextField(
+        blank=True,
+        max_length=10_000,
+        help_text=(
+            "What annotators read above the instructions that are built in, a sentence a line; it"
+            " holds where the two differ. Everybody reads it, too"
+        ),
+    )
     who_pays = models.CharField(
         max_length=200, blank=True, help_text="Who pays for judgments, in a sentence"
     )
@@ -109,6 +117,11 @@ class Track(models.Model):
             self.take_defaults()
         super().save(*args, **kwargs)
         stamps.changed()
+
+    @property
+    def own_guidelines(self) -> list[str]:
+        """What annotators read of this track alone, line by line."""
+        return [line.strip() for line in self.guidelines.splitlines() if line.strip()]
 
     @property
     def is_overdue(self) -> bool:

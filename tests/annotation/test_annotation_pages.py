@@ -13,6 +13,7 @@ from annotation.models import Assignment, Question, Worker, WorkerIdentity
 from annotation.workers.worker import handle_of
 from kbpo.accounts.models import User
 from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
 from kbpo.web.judging.attempt import examples
 
 pytestmark = pytest.mark.django_db
@@ -159,6 +160,17 @@ def test_a_preview_is_for_administrators_and_cannot_be_sent(
         and "Submit" not in page
         and '<fieldset class="parts" disabled>' in page
     )
+
+
+def test_what_an_admin_wrote_for_a_track_stands_above_the_instructions(
+    published: Submission, ada: Client
+) -> None:
+    address = take(ada)
+    assert "On this track" not in ada.get(address).content.decode()
+    Track.objects.update(guidelines="A <b>CEO</b> leads.\n\nOnce.")
+    page = ada.get(address).content.decode()
+    assert '<li dir="auto">A &lt;b&gt;CEO&lt;/b&gt; leads.</li><li dir="auto">Once.</li>' in page
+    assert page.index("On this track") < page.index("How to judge")
 
 
 def test_the_whole_document_can_be_read(published: Submission, ada: Client) -> None:

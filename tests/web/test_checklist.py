@@ -48,7 +48,7 @@ def test_the_next_step_of_a_new_track_is_named_and_each_leads_to_a_page(
 def test_that_instructions_and_tutorials_are_built_in_is_said_where_a_track_is_prepared(
     toy: Toy, as_user: As
 ) -> None:
-    assert "instructions of relation built in" in by_name(toy.track)["Tutorials"].says
+    assert "instructions of relation are built in" in by_name(toy.track)["Tutorials"].says
     page = as_user("Admin").get(reverse("desk-track-describe", args=["toy"])).content.decode()
     assert "How to judge and the tutorial are built in" in page
 

@@ -54,6 +54,7 @@ from kbpo.web.components.figures import time_text
 from kbpo.web.desk import describe
 from kbpo.web.judging.attempt import example_at, examples
 from kbpo.web.public import track
+from kbpo.web.public.guidelines import as_file
 from kbpo.web.public.track import OUTPUTS
 from tests.conftest import Toy
 from tests.formats.test_formats_forms import GOOD
@@ -960,3 +961,25 @@ def test_who_rates_an_example_otherwise_reads_both_answers(client: Client) -> No
     told = client.post(reverse("try_question", args=[number]), answer).content.decode()
     assert "We would say something else" in told
     assert "Fluency: so-so" in told and "Fluency: bad" in told
+
+
+def test_what_an_admin_writes_for_annotators_is_read_by_them_and_by_everybody(
+    client: Client, as_user: AsUser, toy: Toy
+) -> None:
+    """Above the instructions that are built in, from when it is saved, and as text."""
+    address, lines = reverse("desk-track-describe", args=["toy"]), "A <b>CEO</b> leads.\n\nOnce."
+    sent = terms_of(toy.track) | {"track-name": toy.track.name, "track-guidelines": lines}
+    assert as_user("Admin").post(address, sent).status_code == 302
+    toy.track.refresh_from_db()
+    assert toy.track.own_guidelines == ["A <b>CEO</b> leads.", "Once."]
+    public = client.get(reverse("guidelines", args=["toy"])).content.decode()
+    for told in (public, as_file(toy.track)):
+        assert '<li dir="auto">A &lt;b&gt;CEO&lt;/b&gt; leads.</li>' in told
+        assert told.index("Once.") < told.index("How to judge")
+    assert client.get(reverse("api-track", args=["toy"])).json()["guidelines"] == lines
+    assert Audit.objects.filter(what="describe", after__contains="CEO").exists()
+    none = terms_of(toy.track) | {"track-name": toy.track.name, "track-guidelines": ""}
+    as_user("Admin").post(address, none)
+    assert "On this track" not in client.get(reverse("guidelines", args=["toy"])).content.decode()
+    much = none | {"track-guidelines": "a" * 10_001}
+    assert as_user("Admin").post(address, much).status_code == 422

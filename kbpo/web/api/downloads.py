@@ -39,6 +39,7 @@ class TrackDetail(APIView):
             "closes_on",
             "closed_at",
             "rules",
+            "guidelines",
             "who_pays",
             "runs_a_week",
             "runs_in_all",

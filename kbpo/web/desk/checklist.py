@@ -160,7 +160,10 @@ def _tutorials(track: Track) -> Step:
     built_in = sorted(name for name in asked if not name.startswith(FORM))
     says = f"None for {', '.join(lacking)}" if lacking else f"For {', '.join(sorted(asked))}"
     if built_in and not lacking:
-        says += f"; with the instructions of {', '.join(built_in)} built in: no page changes them"
+        says += f"; the instructions of {', '.join(built_in)} are built in"
+        says += (
+            ", below your guidelines" if track.guidelines else ": what you add stands above them"
+        )
     return Step(
         "Tutorials", not lacking, says, reverse("desk-rules"), "What they pay", needed=False
     )

@@ -75,6 +75,7 @@ class TrackWords(forms.ModelForm):  # type: ignore[type-arg]
             "description",
             "closes_on",
             "rules",
+            "guidelines",
             "who_pays",
             "runs_a_week",
             "runs_in_all",
@@ -82,6 +83,7 @@ class TrackWords(forms.ModelForm):  # type: ignore[type-arg]
         widgets = {
             "description": forms.Textarea(attrs={"rows": 3}),
             "rules": forms.Textarea(attrs={"rows": 4}),
+            "guidelines": forms.Textarea(attrs={"rows": 6}),
             "closes_on": forms.DateInput(attrs={"type": "date"}),
         }
 

@@ -402,6 +402,7 @@ def show(
         "seconds": asked.seconds,
         "script": interface.script,
         "page": shown,
+        "guidelines": asked.track.own_guidelines if asked.track_id else [],
         "home": _home(request, context),
         **context,
     }
