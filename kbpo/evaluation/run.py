@@ -217,7 +217,8 @@ def _leaks(track: Track) -> list[int]:
 
 
 def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, Any]:
-    """What the scores depend on, as counts: they are stale as soon as one of these differs.
+    """What the scores depend on, as counts and numbers: they are stale as soon as one of these
+    differs.
     `labels`: what is known of them, if they need not be counted again.
     """
     if labels is None:
@@ -232,8 +233,7 @@ def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, 
         "labels": labels,
         "batches": [batches["n"], batches["last"]],
         "scores": _scored(track),
-        "taking_part": Submission.objects.filter(track=track).confirmed().count(),
-        "private": Submission.objects.filter(track=track, is_private=True).count(),
+        "taking_part": _taking_part(track),
         "documents": DocumentSample.objects.filter(track=track, settled_at__isnull=False).count(),
         "follow_ups": FollowUp.objects.filter(track=track, settled_at__isnull=False).count(),
         "checks": ExpertCheck.objects.filter(
@@ -245,6 +245,14 @@ def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, 
         "leaks": _leaks(track),
         "references": sorted(_references(track)),
     }
+
+
+def _taking_part(track: Track) -> list[list[Any]]:
+    """The runs that take part, and whether each is private: where one goes as another comes there
+    are as many as before.
+    """
+    runs = Submission.objects.filter(track=track).confirmed().order_by("pk")
+    return [[pk, is_private] for pk, is_private in runs.values_list("pk", "is_private")]
 
 
 def finished(track: Track) -> list[Submission]:
