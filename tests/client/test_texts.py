@@ -120,9 +120,12 @@ def test_texts_are_scored_compared_and_told_one_by_one(
         call_command("tick", "--until-idle", verbosity=0)
     board = run("scores", texts.slug, who="").output.splitlines()
     assert board[0].split() == ["rank", "system", "number", "Mean"]
-    assert board[1].split()[:3] == ["1", "Patterns", "Good"] and "100 (" in board[1], board
+    # Six texts, of which chance chose those that two people rated: often enough to tell them apart.
+    rank, told_apart = board[1].split()[0], board[2].split()[0] == "2"
+    assert rank == ("1" if told_apart else "1–2"), board
+    assert board[1].split()[1:3] == ["Patterns", "Good"] and "100 (" in board[1], board
     compared = run("compare", texts.slug, numbers["Good"], numbers["Half"], who="").output
-    assert compared.splitlines()[1].startswith("Mean  Patterns Good is higher"), compared
+    assert "Patterns Good is higher" in compared.splitlines()[1] or not told_apart, compared
     assert "Mean" in run("status", numbers["Half"]).output
     every = run("errors", numbers["Half"], "--verdict", "all")
     assert every.exit_code == 0, every.output
