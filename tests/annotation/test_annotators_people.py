@@ -113,7 +113,7 @@ def test_an_open_door_lets_in_at_once_and_not_a_crowd_of_robots(published: Submi
             Client().post(VOLUNTEER, NEW | {"username": f"v{number}"})["Location"] == "/annotate/"
         )
     refused = Client().post(VOLUNTEER, NEW)
-    assert refused.status_code == 422 and "Many accounts were made" in text_of(refused)
+    assert refused.status_code == 429 and "Many accounts were made" in text_of(refused)
     assert not User.objects.filter(username="vera").exists()
 
 
