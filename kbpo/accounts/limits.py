@@ -49,8 +49,14 @@ class Limit:
             return left
 
     def wait(self, *who: str) -> int:
+        """Return the seconds until one who was refused may come again, at least 1: the count may
+        have ended since.
+        """
+        return max(1, ceil(self.seconds_left(*who)))
+
+    def pause(self, *who: str) -> int:
         """Return the seconds until the next one is let in; 0 where it is now."""
-        return max(1, ceil(self.seconds_left(*who))) if self.is_reached(*who) else 0
+        return self.wait(*who) if self.is_reached(*who) else 0
 
     def forget(self, *who: str) -> None:
         """Nothing; what was counted is forgotten."""

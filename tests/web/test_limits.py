@@ -103,6 +103,42 @@ def test_where_the_file_cannot_be_written_each_process_counts(alone: Path, stand
     assert [guesses.count("ada") for _ in range(3)] == [True, True, False]
 
 
+def test_a_lock_that_is_held_for_long_costs_no_count(
+    alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is counted meanwhile is added to it, and the file is used again."""
+    monkeypatch.setattr(counters, "PATIENCE", 0.01)
+    guesses = limits.Limit("guesses", 6, 60)
+    assert all(guesses.count("ada") for _ in range(5))
+    other = sqlite3.connect(alone, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert guesses.seconds_left("ada") > 0 and not guesses.is_reached("ada"), (
+        "whoever reads goes on"
+    )
+    assert guesses.count("ada") and not guesses.count("ada")
+    other.execute("COMMIT")
+    assert not guesses.count("ada")
+    assert other.execute("SELECT n FROM counter").fetchone()[0] == 6
+    guesses.forget("ada")
+    assert not guesses.is_reached("ada") and guesses.seconds_left("ada") == 0
+
+
+def test_a_damaged_file_is_made_anew_once_for_all_processes(
+    alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guesses = limits.Limit("guesses", 3, 60)
+    processes = [Counters(alone), Counters(alone)]
+    let_in = []
+    for number in range(8):
+        monkeypatch.setattr(limits, "own", processes[number % 2])
+        if number == 2:
+            alone.write_bytes(b"no table" * 2048)
+        let_in.append(guesses.count("ada"))
+    assert let_in == [True] * 2 + [True] * 3 + [False] * 3
+    monkeypatch.setattr(limits, "own", Counters(alone))
+    assert guesses.is_reached("ada"), "also one that starts later"
+
+
 def log_in(client: Client, name: str, password: str, address: str = "203.0.113.7") -> Any:
     said = {"username": name, "password": password}
     return client.post(reverse("login"), said, headers={"X-Forwarded-For": address})
@@ -337,6 +373,27 @@ def test_what_is_reckoned_too_often_says_when_to_come_again(
     first, refused = (client.post(reverse("prmse"), said) for _ in range(2))
     assert (first.status_code, refused.status_code) == (422, 429)
     assert 50 < int(refused["Retry-After"]) <= 60 and "Retry-After" not in first
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [("/api/tracks/", "Come again in 1 second."), ("/api/prmse/", "Wait a minute.")],
+)
+def test_who_is_refused_as_the_count_ends_waits_a_second(
+    client: Client,
+    settings: Any,
+    alone: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    told: str,
+) -> None:
+    settings.API_RATE_OF_STRANGERS = int(path != "/api/tracks/")
+    monkeypatch.setattr(prmse, "TABLES", limits.Limit("prmse", 0, 60))
+    for ended in ("read", "seconds_left"):
+        monkeypatch.setattr(limits.own, ended, lambda *_: 0)
+    refused = client.get(path) if path == "/api/tracks/" else client.post(path)
+    assert (refused.status_code, refused["Retry-After"]) == (429, "1")
+    assert refused.json()["detail"].endswith(told)
 
 
 def test_pages_and_the_log_in_say_when_the_next_try_is_let_in(

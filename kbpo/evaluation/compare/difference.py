@@ -118,7 +118,11 @@ def _told_apart(
 def error_of(stored: dict[str, Any], first: int, second: int) -> float:
     """The standard error of a difference, from the joint covariance."""
     i, k = (stored["systems"].index(submission) for submission in (first, second))
-    covariance = stored["covariance"]
+    return error_at(stored["covariance"], i, k)
+
+
+def error_at(covariance: list[list[float]], i: int, k: int) -> float:
+    """The same, of the systems in two places of the covariance."""
     return math.sqrt(max(covariance[i][i] + covariance[k][k] - 2 * covariance[i][k], 0.0))
 
 

@@ -9,7 +9,7 @@ from itertools import combinations
 
 from django.db.models import Max
 
-from kbpo.evaluation.compare.difference import error_of
+from kbpo.evaluation.compare.difference import error_at
 from kbpo.evaluation.leaderboard import Board, Row, ranking
 from kbpo.money.models import Price
 from kbpo.sampling.models import SamplingDistribution
@@ -58,10 +58,10 @@ def _needs(shown: Board) -> Iterator[tuple[float, Row, Row]]:
     place = {pk: column for column, pk in enumerate(stored["systems"])}
     rows = [(sign * value, row) for row in shown.rows if (value := _open_mean(row, place))]
     for (value, row), (other, beside) in combinations(sorted(rows, key=_first, reverse=True), 2):
-        first, second = row.submission.pk, beside.submission.pk
-        if value == other or stored["different"][place[first]][place[second]]:
+        i, k = place[row.submission.pk], place[beside.submission.pk]
+        if value == other or stored["different"][i][k]:
             continue
-        ratio = stored["critical"] * error_of(stored, first, second) / (value - other)
+        ratio = stored["critical"] * error_at(stored["covariance"], i, k) / (value - other)
         yield (row.n_labels + beside.n_labels) * max(ratio**2 - 1, 0.0), row, beside
 
 

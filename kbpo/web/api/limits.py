@@ -29,4 +29,4 @@ class RateLimit(BaseThrottle):
 
     def wait(self) -> float:
         """Seconds after which the count of what was just refused begins anew."""
-        return self.limit.seconds_left(self.who)
+        return self.limit.wait(self.who)

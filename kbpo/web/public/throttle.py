@@ -57,15 +57,15 @@ def pause(request: HttpRequest, name: str) -> int:
     before; else from this address, or for this name from its owner's network or from anywhere else.
     """
     if (browser := _known(request)) is not None and name in browser.names:
-        return BROWSER.wait(browser.number, name)
+        return BROWSER.pause(browser.number, name)
     address = address_of(request)
-    if seconds := max(PAIR.wait(address, name), ADDRESS.wait(address)):
+    if seconds := max(PAIR.pause(address, name), ADDRESS.pause(address)):
         return seconds
     network = network_of(request)
     if HOME.is_reached(network, _exactly(name)):
-        return AT_HOME.wait(network, name)
-    seconds = NAME.wait(name)
-    return seconds and min(seconds, max(TRIED.wait(network, name), NEW_NETWORKS.wait(name)))
+        return AT_HOME.pause(network, name)
+    seconds = NAME.pause(name)
+    return seconds and min(seconds, max(TRIED.pause(network, name), NEW_NETWORKS.pause(name)))
 
 
 def count_failure(request: HttpRequest, name: str) -> None:
