@@ -25,9 +25,8 @@ from annotation.hits.batch import one_more
 from annotation.interfaces.registry import asking_yes_or_no, interface_of, reading
 from annotation.interfaces.shared.majority import holding
 from annotation.labels.votes import Votes, votes, votes_on
-from annotation.models import Assignment, Policy, Question, Worker
-from annotation.platforms.registry import local_names
-from annotation.questions.limits import joins_readers, most_asked
+from annotation.models import Policy, Question
+from annotation.questions.limits import most_asked, somebody_else
 from annotation.questions.order import round_up
 from estimators.agreement import dawid_skene
 from kbpo import clock
@@ -46,8 +45,6 @@ UNSURE = (0.1, 0.9)  # a posterior between them asks one more worker
 UNSURE_SHARE = 0.1
 """A whole document is read once more if the model is unsure of a greater share of its targets: it
 costs dollars."""
-LATELY = timedelta(days=1)
-"""Who was seen within this time may answer one more question."""
 PAUSE = timedelta(minutes=10)  # between two fits
 COMMITTING = timedelta(
     seconds=10
@@ -303,21 +300,6 @@ def ask_one_more(
     question.move("published", "People are divided: one more is asked.", asked_again=False)
     nudge("publish")
     return True
-
-
-def somebody_else(question: Question) -> bool:
-    """Whether anybody is there who has not met a question yet. On other platforms somebody always
-    is; of our own annotators those who were seen lately count.
-    """
-    if question.track.platform not in local_names():
-        return True
-    asked = Question.objects.filter(pk=question.pk)
-    if joins_readers(question):
-        whole = {"target__document": question.target.document_id, "target__kind": "document"}
-        asked |= Question.objects.filter(**whole)
-    met = Assignment.objects.filter(hit__questions__in=asked).values("worker")
-    here = Worker.objects.filter(platform__in=local_names(), excluded_at=None)
-    return here.filter(last_seen_at__gt=clock.now() - LATELY).exclude(pk__in=met).exists()
 
 
 def _is_unsure(question: Question, model: dict[str, Any]) -> bool:

@@ -1,9 +1,16 @@
-"""How often a question may be asked."""
+"""How often a question may be asked, and whether anybody is there to be asked."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+from django.db.models import QuerySet
+
 from annotation.interfaces.registry import interface_of
-from annotation.models import Question
+from annotation.models import Assignment, Question, Worker
+from annotation.platforms.registry import local_names
+from kbpo import clock
+from kbpo.tracks.models import Track
 
 MOST_ANSWERS = 9
 """To one question, in all: beyond, a marketplace's fee doubles."""
@@ -11,6 +18,8 @@ MOST_IF_UNSURE = 5
 """To one question, however divided people are."""
 MOST_BESIDE_READERS = 2
 """To one about what readers of a document were divided about: people beside them."""
+LATELY = timedelta(days=1)
+"""Who was seen within this time may answer one more question."""
 
 
 def most_asked(question: Question) -> int:
@@ -28,3 +37,29 @@ def promised(question: Question) -> int:
 def joins_readers(question: Question) -> bool:
     """Whether a question asks alone what its document's readers were divided about."""
     return interface_of(question.interface).joins_readers(question.payload)
+
+
+def somebody_else(question: Question) -> bool:
+    """Whether anybody is there who has not met a question yet, nor read its document where it joins
+    readers.
+    """
+    asked = Question.objects.filter(pk=question.pk)
+    if joins_readers(question):
+        asked |= readings_of(question.target.lies_in)
+    return somebody_beside(asked, question.track)
+
+
+def readings_of(document: int) -> QuerySet[Question]:
+    """The questions that ask about a whole document."""
+    return Question.objects.filter(target__document=document, target__kind="document")
+
+
+def somebody_beside(asked: QuerySet[Question], track: Track) -> bool:
+    """Whether anybody is there who has met none of these questions. On other platforms somebody
+    always is; of our own annotators those who were seen lately count.
+    """
+    if track.platform not in local_names():
+        return True
+    met = Assignment.objects.filter(hit__questions__in=asked).values("worker")
+    here = Worker.objects.filter(platform__in=local_names(), excluded_at=None)
+    return here.filter(last_seen_at__gt=clock.now() - LATELY).exclude(pk__in=met).exists()

@@ -213,7 +213,7 @@ def add_money(order: DocumentOrder, *, who: User | None = None, why: str = "") -
         amount,
         key=key,
         who=who,
-        why="More pairs than were expected",
+        why="Its questions cost more than was set aside",
     )
     note(
         "add money",

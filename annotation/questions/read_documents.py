@@ -1,6 +1,6 @@
 """Step 5a: ordered documents are asked about whole: their mentions, then the relations between
 those; then they count. What readers were divided about goes to one person more by itself, who was
-none of them; no document waits for that, but its order does.
+none of them, once all documents of an order are read: no document waits for that, or for its money.
 
 Where a document is follows from its questions and its sample alone, so that this step may be killed
 anywhere and does each thing once.
@@ -19,10 +19,11 @@ from annotation.budget.promises import committed, one_publisher
 from annotation.interfaces.registry import interface_of, reading
 from annotation.models import UNSETTLED, DocumentOrder, OrderedDocument, Question
 from annotation.questions.ask import new_questions
+from annotation.questions.limits import readings_of, somebody_beside
 from annotation.questions.order import price_of, reward_of
 from kbpo import clock
 from kbpo.instances.models import Label
-from kbpo.money.spend import release
+from kbpo.money.spend import balance, release
 from kbpo.queue import nudge
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import DocumentSample
@@ -32,6 +33,7 @@ from kbpo.tracks.recall import NAME, RELATION, kind_with_recall
 log = logging.getLogger(__name__)
 
 DEAD = ("unanswered", "cancelled")
+SAMPLE = ("sample__track__corpus", "sample__document", "sample__batch")
 
 
 def tick() -> int:
@@ -44,7 +46,12 @@ def tick() -> int:
             Exception
         ):  # one document's bug must not keep the others waiting; the clock comes round again
             log.exception("Document sample %s could not be asked about", row.pk)
-    return moved + sum(_close(order) for order in DocumentOrder.objects.filter(closed_at=None))
+    for order in DocumentOrder.objects.filter(closed_at=None):
+        try:
+            moved += _close(order)
+        except Exception:  # nor one order's
+            log.exception("Order of documents %s could not be closed", order.pk)
+    return moved
 
 
 def _due() -> QuerySet[OrderedDocument]:
@@ -72,9 +79,7 @@ def _move(pk: int) -> int:
         )
         if not cursor.fetchone()[0]:
             return 0
-    row = OrderedDocument.objects.select_related(
-        "order", "sample__track__corpus", "sample__document", "sample__batch"
-    ).get(pk=pk)
+    row = OrderedDocument.objects.select_related("order", *SAMPLE).get(pk=pk)
     sample = row.sample
     if sample.settled_at is not None:
         return 0
@@ -86,7 +91,6 @@ def _move(pk: int) -> int:
         return 0
     relations = question_of(sample, RELATION)
     if relations is None:
-        _ask_divided(row, kind.divided_questions(sample.document, mentions.pk))
         draft = kind.relations_question(sample.document, mentions.pk)
         return _ask(row, draft) if draft is not None else _settle(sample, mentions)
     return _settle(sample, relations) if was_read(relations) else 0
@@ -144,12 +148,39 @@ def _ask(row: OrderedDocument, draft: QuestionDraft | None) -> int:
     return 1
 
 
-def _ask_divided(row: OrderedDocument, drafts: Iterable[QuestionDraft]) -> None:
-    """Nothing; what readers of a document were divided about is asked, each once."""
-    drafts = list(drafts)
-    terms = row.order.purpose, _place(row, begun=True)
+def _ask_divided(order: DocumentOrder) -> int:
+    """How many things are asked, each once, that readers of the order's documents were divided
+    about: as many as the money reaches for that is left.
+    """
+    left = balance(purpose=order.purpose).open
+    rows = OrderedDocument.objects.filter(order=order).exclude(sample__settled_at=None)
+    asked = []
+    for row in rows.select_related("order", *SAMPLE).order_by("sample__position", "pk"):
+        for question in _divided(row):
+            if question.price <= left:
+                left -= question.price
+                asked.append(question)
+    Question.objects.bulk_create(asked)
+    if asked:
+        nudge("publish")
+    return len(asked)
+
+
+def _divided(row: OrderedDocument) -> Iterable[Question]:
+    """What was not asked yet of what readers of a document were divided about; nothing where nobody
+    is there who was none of them.
+    """
+    sample = row.sample
+    mentions = question_of(sample, NAME)
+    if mentions is None:
+        return ()
+    kind = kind_with_recall(sample.track)
+    drafts = list(kind.divided_questions(sample.document, mentions.pk))
+    if not drafts or not somebody_beside(readings_of(sample.document_id), sample.track):
+        return ()
+    terms = row.order.purpose, _place(row) + 1
     payers = dict.fromkeys((draft.target_id for draft in drafts), terms)
-    Question.objects.bulk_create(new_questions(row.order.track, payers, drafts))
+    return new_questions(sample.track, payers, drafts)
 
 
 def _place(row: OrderedDocument, *, begun: bool = False) -> float:
@@ -171,7 +202,7 @@ def _settle(sample: DocumentSample, last: Question) -> int:
 @transaction.atomic
 def _close(order: DocumentOrder) -> int:
     """1 if nothing of the order is left to be done: what it has not spent goes back to the
-    budget.
+    budget; before that it pays for what its readers were divided about.
     """
     one_publisher(order.purpose)
     order = (
@@ -185,7 +216,7 @@ def _close(order: DocumentOrder) -> int:
     if order.closed_at is not None or any(not _has_ended(row.sample) for row in waiting):
         return 0
     unsettled = Question.objects.filter(status__in=UNSETTLED, **order.purpose.at("payer"))
-    if committed(order.purpose) or unsettled.exists():
+    if committed(order.purpose) or unsettled.exists() or _ask_divided(order):
         return 0
     why = "Its documents are read; what was not needed is given back"
     release(order.track, order.purpose, key=f"release:{order.purpose}", why=why)

@@ -210,7 +210,7 @@ class TrackWithRecall(Track):
 
     def divided_questions(self, document: Document, question: int) -> Iterable[QuestionDraft]:
         """What one person more is asked about each thing that the readers who answered that
-        question were divided about; nothing by default.
+        question were divided about, once however often it is named; nothing by default.
         """
         return ()
 

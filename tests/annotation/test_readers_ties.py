@@ -17,10 +17,13 @@ from annotation.labels import settle
 from annotation.models import DocumentOrder, Question, Worker
 from annotation.questions import read_documents
 from annotation.questions.follow_documents import document_orders
+from annotation.questions.order import add_money, missing
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.instances.merge import merged
 from kbpo.instances.models import Label, Target
+from kbpo.money.models import Ledger, Price
+from kbpo.money.spend import balance
 from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.kbp.merge import together
 from tests.conftest import Toy
@@ -72,15 +75,21 @@ def tick() -> None:
         publish.tick()
 
 
-@pytest.fixture
-def read(toy: Toy, annotator: Callable[[str], User]) -> DocumentOrder:
-    """All documents read by three who are divided about one mention."""
+def read_all(toy: Toy, says: Callable[[str, Question], dict[str, str]]) -> DocumentOrder:
+    """An order of all documents, all of them read by three."""
     made = order(toy.track, 4)
     for _ in range(2):
         for name in READERS:
-            answer_open(toy, name, divided(toy))
+            answer_open(toy, name, says)
         tick()
     return made
+
+
+@pytest.fixture
+def read(toy: Toy, annotator: Callable[[str], User]) -> DocumentOrder:
+    """All documents read by three who are divided about one mention; Dee is there besides."""
+    look_in(toy, annotator, "Dee")
+    return read_all(toy, divided(toy))
 
 
 def value(toy: Toy) -> dict[str, Any]:
@@ -89,7 +98,7 @@ def value(toy: Toy) -> dict[str, Any]:
 
 
 def test_a_tie_of_readers_is_asked_of_one_person_more_who_joins_them(
-    toy: Toy, read: DocumentOrder, annotator: Callable[[str], User]
+    toy: Toy, read: DocumentOrder
 ) -> None:
     asked = Question.objects.get(interface="relation")
     assert (asked.answers_wanted, asked.payer, asked.status) == (1, read.purpose, "published")
@@ -100,7 +109,6 @@ def test_a_tie_of_readers_is_asked_of_one_person_more_who_joins_them(
     )
     read_documents.tick()
     assert Question.objects.filter(interface="relation").count() == 1
-    look_in(toy, annotator, "Dee")
     assert answer_open(toy, "Dee", divided(toy)) == 1
     tick()
     now = value(toy)
@@ -116,7 +124,7 @@ def test_at_most_two_more_are_asked(
 ) -> None:
     asked = Question.objects.get(interface="relation")
     third = {"a": "other"}
-    look_in(toy, annotator, "Dee", "Eve", "Fay")
+    look_in(toy, annotator, "Eve", "Fay")
     for name in ("Dee", "Eve"):
         assert answer_open(toy, name, lambda *_: third) == 1
         tick()
@@ -127,10 +135,7 @@ def test_at_most_two_more_are_asked(
     assert document_orders(toy.track)[0].closed_at
 
 
-def test_the_page_asks_about_the_mention_alone(
-    toy: Toy, read: DocumentOrder, annotator: Callable[[str], User]
-) -> None:
-    look_in(toy, annotator, "Dee")
+def test_the_page_asks_about_the_mention_alone(toy: Toy, read: DocumentOrder) -> None:
     client = Client()
     client.force_login(toy.users["Dee"])
     address = client.get("/annotate/next/")["Location"]
@@ -140,15 +145,82 @@ def test_the_page_asks_about_the_mention_alone(
 
 
 def test_killed_between_two_steps_it_is_asked_once(
-    toy: Toy, monkeypatch: pytest.MonkeyPatch
+    toy: Toy, annotator: Callable[[str], User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order(toy.track, 4)
+    look_in(toy, annotator, "Dee")
+    with monkeypatch.context() as patched:
+        patched.setattr(read_documents, "_ask_divided", lambda *_: 1 / 0)
+        read_all(toy, divided(toy))
+    assert not DocumentSample.objects.filter(settled_at=None).exists()
+    with monkeypatch.context() as patched:
+        patched.setattr(read_documents, "nudge", lambda *_: 1 / 0)
+        read_documents.tick()
+    assert not Question.objects.filter(interface="relation").exists()
+    for _ in range(2):
+        read_documents.tick()
+    assert Question.objects.filter(interface="relation").count() == 1
+
+
+def test_where_all_have_read_the_document_nobody_is_asked_and_the_order_closes(toy: Toy) -> None:
+    made = read_all(toy, divided(toy))
+    assert value(toy)["undecided"]
+    assert not Question.objects.filter(interface="relation").exists()
+    made.refresh_from_db()
+    assert made.closed_at and balance(purpose=made.purpose).open == 0
+
+
+def test_it_takes_no_money_from_documents_that_wait_for_some(
+    toy: Toy, annotator: Callable[[str], User], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("annotation.questions.order.PAIRS_A_TOKEN", Decimal("0.01"))
+    look_in(toy, annotator, "Dee")
+    made = order(toy.track, 4)
     for name in READERS:
         answer_open(toy, name, divided(toy))
-    settle.tick()
-    with monkeypatch.context() as patched:
-        patched.setattr(read_documents, "_ask", lambda *_: 1 / 0)
-        read_documents.tick()
-    assert not Question.objects.filter(interface="relation").exists(), "with the relations, or not"
-    read_documents.tick()
-    assert Question.objects.filter(interface="relation").count() == 1
+    tick()
+    assert not Question.objects.filter(interface="relation").exists()
+    waiting = Question.objects.filter(status="waiting")
+    assert set(waiting.values_list("interface", flat=True)) == {"relations_exhaustive"}
+    assert missing(made) > 0 and add_money(made) > 0
+    added = Ledger.objects.filter(kind="reserve").latest("pk")
+    assert added.why == "Its questions cost more than was set aside"
+
+
+def test_it_is_asked_as_far_as_the_money_reaches_that_is_left(
+    toy: Toy, annotator: Callable[[str], User], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look_in(toy, annotator, "Dee")
+    dear = Price(track=toy.track, interface="relation", reward=Decimal(900), seconds=20)
+    monkeypatch.setattr("annotation.questions.ask.terms_of", lambda *_: dear)
+    made = read_all(toy, divided(toy))
+    assert not Question.objects.filter(interface="relation").exists()
+    made.refresh_from_db()
+    assert made.closed_at, "nobody has to add money"
+
+
+def test_of_the_undecided_mentions_of_a_cluster_one_is_asked_about(
+    toy: Toy, annotator: Callable[[str], User]
+) -> None:
+    both = [place(toy.documents["d1"], "Nordwerk", which) for which in (0, 1)]
+
+    def says(name: str, question: Question) -> dict[str, str]:
+        answer = answer_to(question)
+        if question.interface == "entities" and question.target.document == toy.documents["d1"]:
+            marks = json.loads(answer["mentions"])
+            of_both = [one for one in marks if tuple(one["span"]) in both]
+            for one in of_both:
+                if name == "Bo":
+                    one["canonical"] = list(both[1])
+                if name == "Cy":
+                    marks.remove(one)
+            answer["mentions"] = json.dumps(marks)
+        return answer
+
+    look_in(toy, annotator, "Dee")
+    read_all(toy, says)
+    undecided = Label.objects.filter(value__undecided=True).values_list(
+        "target__a_begin", flat=True
+    )
+    assert sorted(undecided) == [begin for begin, _ in both]
+    asked = Question.objects.get(interface="relation")
+    assert (asked.target.a_begin, asked.target.a_end) == both[0]

@@ -17,7 +17,7 @@ from kbpo.instances.targets import Place, targets_at
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.kbp.facts import REACH
 from kbpo.tracks.kbp.judge import Clusters, Span, directed
-from kbpo.tracks.kbp.merge import UNDECIDED, together
+from kbpo.tracks.kbp.merge import CLUSTER, UNDECIDED, together
 from kbpo.tracks.kbp.questions import about_mentions, meanings_of, sentences_of
 from kbpo.tracks.models import Track
 
@@ -208,12 +208,17 @@ def mentions_of(document: int, question: int) -> dict[Span, dict[str, Any]]:
 
 
 def divided_drafts(track: Track, document: Document, question: int) -> Iterator[QuestionDraft]:
-    """A question for each mention that a question settled, and of which readers were divided about
-    what it refers to.
+    """A question for each cluster of mentions that a question settled, and of which readers were
+    divided about what they refer to: about the one that stands for it, else the first of them.
     """
     settled = mentions_of(document.pk, question)
     spans = sorted(span for span, value in settled.items() if UNDECIDED in value)
-    return about_mentions(track, document.pk, spans)
+    one_of: dict[Span, Span] = {}
+    for span in spans:
+        begin, end = settled[span].get(CLUSTER, span)
+        one_of.setdefault((begin, end), span)
+    chosen = [cluster if cluster in spans else span for cluster, span in one_of.items()]
+    return about_mentions(track, document.pk, sorted(chosen))
 
 
 def store_facts(corpus: Corpus, question: int) -> int:
