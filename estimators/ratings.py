@@ -258,6 +258,66 @@ def judgment_variance(rating: ArrayLike, item: ArrayLike) -> float:
     return min((within + SUPPOSED * whole) / (freedom + SUPPOSED), WIDEST)
 
 
+def variances_of_rows(
+    within: ArrayLike, count: ArrayLike, member: ArrayLike, sigma_a2: float
+) -> FloatArray:
+    """Return σ_a² of each output, as those show that the same systems wrote.
+
+    ``v_i = σ_a² (W_i + 4 w)/(w (d_i + 4))``, at most ¼, with ``W_i = Σ Σ_k (y_k − ȳ)²`` and ``d_i =
+    Σ (c − 1)`` over what system i wrote, and w their quotient over all outputs; of an output the
+    mean over its systems. σ_a² itself where there is one system, or nobody differs.
+
+    People agree on the texts of one and differ on those of another: of 30 and 100 outputs that were
+    all rated, a fifth of them twice, intervals of 80 % held 0.66 of the time for the one and 0.98
+    for the other with one variance for all. What few second opinions show is drawn to what all do,
+    as in :func:`judgment_variance`.
+
+    Parameters
+    ----------
+    within : (n,) array
+        Σ_k (y_k − ȳ)² of each output's ratings, at least 0.
+    count : (n,) array
+        How many ratings each has.
+    member : (n, m) array
+        Which systems wrote it: anything but 0.
+    sigma_a2 : float
+        Of all outputs: :func:`judgment_variance`.
+
+    Returns
+    -------
+    (n,) array
+        σ_a² itself of what nobody wrote.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree or a number is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> variances_of_rows([0.4, 0.0], [2, 2], np.eye(2), 0.2).round(2).tolist()
+    [0.24, 0.16]
+    """
+    squares, judged = checks.non_negative("within", within), checks.non_negative("count", count)
+    wrote = (np.asarray(member) != 0).astype(np.float64)
+    if squares.ndim != 1 or judged.shape != squares.shape or wrote.shape[:1] != squares.shape:
+        raise ValueError(
+            "within, count and member must have as many rows;"
+            f" got {squares.shape}, {judged.shape} and {wrote.shape}"
+        )
+    pooled = float(checks.non_negative("sigma_a2", sigma_a2))
+    freedom = np.maximum(judged - 1, 0)
+    seen = float(squares.sum()) / max(float(freedom.sum()), 1.0)
+    if seen == 0:
+        return np.full(squares.size, pooled)
+    share = (squares @ wrote / seen + SUPPOSED) / (freedom @ wrote + SUPPOSED)
+    of_systems = np.minimum(pooled * share, WIDEST)
+    writers = wrote.sum(axis=1)
+    mean: FloatArray = np.where(writers > 0, wrote @ of_systems / np.maximum(writers, 1), pooled)
+    return mean
+
+
 def rating_error(
     rating: ArrayLike, g: ArrayLike, system: ArrayLike, n_systems: int | None = None
 ) -> FloatArray:
@@ -481,6 +541,8 @@ def with_judges(
     judge: ArrayLike,
     row: ArrayLike,
     effect: JudgeEffect,
+    *,
+    count: ArrayLike | None = None,
 ) -> Crossed:
     """Return the estimate with item × judge crossed effects in its variance.
 
@@ -508,6 +570,9 @@ def with_judges(
         Which row of ``p`` each judgment is about.
     effect : JudgeEffect
         From :func:`judge_effect`; a negative or unknown σ_j² adds nothing.
+    count : (n,) array, optional
+        c, judgments of each row's target, those by people of whom is not known who they are among
+        them; those given here if left out.
 
     Returns
     -------
@@ -538,7 +603,11 @@ def with_judges(
         raise ValueError(f"row must be below {n}; got {row_of_rating.max()}")
     single = weight.ndim == 1
     m = 1 if single else weight.shape[1]
-    per_target = np.maximum(np.bincount(row_of_rating, minlength=n), 1)
+    given = np.bincount(row_of_rating, minlength=n)
+    judged = given if count is None else checks.non_negative("count", count)
+    if judged.shape != (n,) or np.any(judged < given):
+        raise ValueError(f"count must have shape ({n},) and be at least the judgments given")
+    per_target = np.maximum(judged, 1)
     each = (weight.reshape(n, m) / (chance * per_target)[:, None])[row_of_rating]
     loads = by_code(each, people, int(people.max(initial=-1)) + 1)
     level = max(effect.sigma_j2, 0.0) if np.isfinite(effect.sigma_j2) else 0.0

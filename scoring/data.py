@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.ratings import variances_of_rows
 from estimators.sums import present
 from scoring.arrays import Bools, Floats, Ids, Matrix
 from scoring.documents import Annotated, Facts, InDocuments, KnownDocuments
@@ -80,11 +81,20 @@ class Noise:
     lowers: Bools | None = None
     """(n, m) where a rating v is 1 − v for a system: it wrote the second text of a pair; None: for
     none"""
+    within: Floats | None = None
+    """(n,) Σ (y − ȳ)² of the ratings of each; None: not known, as in releases of before"""
 
     def of(self, rows: NDArray[np.int64]) -> Noise:
         """The same of some of the instances."""
         lowers = None if self.lowers is None else self.lowers[rows]
-        return Noise(self.count[rows], self.variance, self.single.of(rows), lowers)
+        within = None if self.within is None else self.within[rows]
+        return Noise(self.count[rows], self.variance, self.single.of(rows), lowers, within)
+
+    def variances(self, member: NDArray[np.bool_]) -> Floats:
+        """(n,) σ_a² of each instance, as those show that the same systems (n, m) predict."""
+        if self.within is None:
+            return np.full(self.count.size, self.variance)
+        return variances_of_rows(self.within, self.count, member, self.variance)
 
     def sign(self, rows: NDArray[np.int64]) -> Floats | float:
         """(k, m) −1 where a rating of one of these instances lowers a system, else 1; one 1 where

@@ -35,12 +35,14 @@ def with_noise(
         return estimate, under.design
     p = arranged.data.pool.p[kind][under.row].toarray()
     count = noise.count[under.at]
+    member = arranged.data.pool.member[arranged.data.judged].toarray() > 0
+    variance = noise.variances(member)[under.at]
     target, design = under.targets[1], under.design
     sign = np.broadcast_to(noise.sign(under.at), p.shape)
 
     def widened(alone: Estimate, weight: np.ndarray, pi: np.ndarray, sign: np.ndarray) -> Estimate:
         return with_rating_noise(
-            alone, weight, pi, count, noise.variance, sign=sign, target=target, design=design
+            alone, weight, pi, count, variance, sign=sign, target=target, design=design
         )
 
     of_all = widened(estimate, p * under.counts[:, None], under.row_pi, sign)
@@ -78,7 +80,9 @@ def with_judges_of(
         residual = ratings.value[counted] - data.g[criterion][under.row[row]]
         p = data.pool.p[kind][under.row].toarray() * under.counts[:, None]
         effect = judge_effect(residual, judge, row)
-        crossed = with_judges(estimate, p, under.row_pi, judge, row, effect)
+        crossed = with_judges(
+            estimate, p, under.row_pi, judge, row, effect, count=noise.count[under.at]
+        )
         telling = np.array(crossed.telling, dtype=np.bool_)
         telling[list(data.disclosed)] = False
         if telling.any():

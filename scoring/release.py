@@ -241,6 +241,8 @@ def _labels(data: Data) -> Iterator[Row]:
             label[criterion] = _verdict(verdicts[number], data.systems)
         for criterion, noise in data.noise.items():
             label[f"ratings_{criterion}"] = int(noise.count[number])
+            if noise.within is not None:
+                label[f"within_{criterion}"] = float(noise.within[number])
             if noise.lowers is not None:
                 label[LOWERS] = [
                     data.systems[column] for column in np.flatnonzero(noise.lowers[number])
@@ -608,10 +610,18 @@ class _Reader:
                 variance,
                 self.single_ratings(criterion, judged),
                 self.lowers(stored),
+                self.within(criterion, stored),
             )
             for criterion, variance in self.told["noise"].items()
         }
         return judged, self.verdicts(stored), noise
+
+    def within(self, criterion: str, stored: Mapping[str, list[Any]]) -> Floats | None:
+        """(n,) what `Noise` tells of how far the ratings of each label lie apart; None in releases
+        that do not say it.
+        """
+        told = stored.get(f"within_{criterion}")
+        return None if told is None else _floats(told)
 
     def lowers(self, stored: Mapping[str, list[Any]]) -> Bools | None:
         """(n, m) what `Noise` tells of labels of two texts; None where each is of one."""

@@ -27,7 +27,7 @@ UNAIDED = "unaided"
 ALGORITHM_1 = "algorithm_1"
 """The method of the published estimate with one metric"""
 EVEN = 1e-9
-"""Probabilities that differ by less are equal"""
+"""Probabilities that differ by less are equal, and a smaller correlation is an error of rounding"""
 FEWEST = 30
 """Ratings of all systems that say which metric goes best with people"""
 MOST = 4
@@ -136,7 +136,7 @@ def best_metrics(data: Data, criterion: str) -> list[int]:
             for column in range(len(pool.scorers))
         ]
     )
-    return [int(column) for column in np.argsort(-sizes, kind="stable") if sizes[column] > 0]
+    return [int(column) for column in np.argsort(-sizes, kind="stable") if sizes[column] > EVEN]
 
 
 def _within(rating: Floats, score: Floats, owner: np.ndarray) -> float:

@@ -16,6 +16,7 @@ from estimators.ratings import (
     judgment_variance,
     rating_design,
     rating_error,
+    variances_of_rows,
     with_judges,
     with_rating_noise,
 )
@@ -453,3 +454,28 @@ def test_intervals_of_a_census_hold_however_few_were_asked_twice(second, alike):
         low, high = census(rating, item, judgment_variance(rating, item))
         held += low <= float((chance @ levels).mean()) <= high
     assert held / repeats > 0.8 - 3 * np.sqrt(0.8 * 0.2 / repeats)
+
+
+def test_people_differ_on_the_outputs_of_one_system_and_agree_on_those_of_another():
+    within, count = np.array([0.5, 0.0, 0.5, 0.0, 0.0]), np.array([2, 2, 3, 1, 0])
+    member = np.array([[1, 0], [0, 1], [1, 1], [0, 1], [0, 0]])
+    seen = 1.0 / 4  # of one degree of freedom
+    of_first, of_second = (0.1 * (w / seen + 4) / (3 + 4) for w in (1.0, 0.5))
+    mean = (of_first + of_second) / 2
+    found = variances_of_rows(within, count, member, 0.1)
+    np.testing.assert_allclose(found, [of_first, of_second, mean, of_second, 0.1])
+    alone = variances_of_rows(within, count, np.ones((5, 1)), 0.1)
+    np.testing.assert_allclose(alone, 0.1)
+    assert variances_of_rows([], [], np.zeros((0, 2)), 0.1).size == 0
+    with pytest.raises(ValueError, match="as many rows"):
+        variances_of_rows(within, count[:2], member, 0.1)
+
+
+def test_a_rating_by_somebody_unknown_has_its_share_of_the_weight_of_an_output():
+    half, sure = np.full(2, 0.5), np.ones(2)
+    alone = Estimate(0.5, 0.01, 2, np.zeros(4))
+    effect = JudgeEffect(sigma_j2=0.04, n_judges=1, n_judgments=2, n_pairs=1)
+    crossed = with_judges(alone, half, sure, [0, 0], [0, 1], effect, count=[2, 2])
+    assert crossed.estimate.variance == pytest.approx(0.01 + 0.04 * (0.5**2 - 2 * 0.25**2))
+    with pytest.raises(ValueError, match="count"):
+        with_judges(alone, half, sure, [0, 0], [0, 1], effect, count=[1, 0])

@@ -28,6 +28,7 @@ def test_what_people_differ_by_is_told_by_what_two_of_them_rated() -> None:
     }
     noise = noise_of(np.array([3, 1, 1, 4]), known, "fluency")
     assert noise.count.tolist() == [1, 2, 2, 0]
+    assert noise.within is not None and noise.within.tolist() == [0, 0.5, 0.5, 0]
     whole = (1 + 3 * 0.25 + 1 - 3.5**2 / 6 + 0.25) / 6
     assert noise.variance == pytest.approx((0.5 + 4 * whole) / (3 + 4)), "1 + 2 freedoms, and 4"
 

@@ -82,7 +82,7 @@ class State:
             self.v = self.guess.error[mine]
         elif self.guess.labels:
             self.v = expected_error(self.p, g, self.row, correlation=self.guess.rho)
-        self.noise = self._noise(pool)
+        self.noise = self._noise(pool, mine)
         self.submission = submission
         self._is_new: dict[int, bool] = {}
         self.by_document: Floats = worth(self._now.document)
@@ -96,7 +96,7 @@ class State:
         lesson = Lesson(pool, self.track.corpus.hash_key, disclosures)
         return guess_of(type(kind), criterion, lesson, label)
 
-    def _noise(self, pool: Pool) -> float:
+    def _noise(self, pool: Pool, mine: Ids) -> float:
         """What people will differ by once all is rated, Σ p² σ_a²/c, with as many people a thing as
         there were so far; 0 where a majority is taken for true. No threshold brings it down.
         """
@@ -105,7 +105,8 @@ class State:
             return 0.0
         rated = noise.count[noise.count > 0]
         people = 1 / rated if rated.size else 1 / np.array([self.track.workers_per_question])
-        return float(self.p @ self.p) * noise.variance * float(people.mean())
+        variance = noise.variances(pool.member.toarray() > 0)[mine]
+        return float(self.p**2 @ variance) * float(people.mean())
 
     def left(self, goal: float) -> float:
         """What thresholds may leave of a planned variance."""

@@ -63,7 +63,9 @@ def noise_of(targets: NDArray[np.int64], known: Mapping[int, Rated], criterion: 
     every = [value for rating in ratings.values() for value in rating]
     item = np.repeat(np.arange(len(ratings)), [len(rating) for rating in ratings.values()])
     variance = judgment_variance(every, item)
-    return Noise(count, variance, _single(targets, known, criterion))
+    each = (ratings.get(target, ()) for target in targets.tolist())
+    within = np.array([np.var(said) * len(said) if said else 0.0 for said in each])
+    return Noise(count, variance, _single(targets, known, criterion), within=within)
 
 
 def _single(
