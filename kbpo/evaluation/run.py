@@ -41,6 +41,7 @@ from kbpo.queue import nudge, one_at_a_time, work
 from kbpo.sampling.designs import design_of
 from kbpo.sampling.designs.base import Realised
 from kbpo.sampling.guess import VERSION
+from kbpo.sampling.left_open import keep_answered
 from kbpo.sampling.models import (
     DocumentSample,
     ExpertCheck,
@@ -278,6 +279,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     """
     began = time.monotonic()
     one_at_a_time("sample or score", track.pk)
+    keep_answered(track)
     done = _lock(ended)
     SampleBatch.objects.filter(submission__in=done, settled_at__isnull=True).update(
         settled_at=clock.now()

@@ -44,8 +44,7 @@ class Draws(Route):
 
     def chance(self) -> Floats:
         settled, still = self._chance(self._settled), self._chance(self._under_way)
-        left = self._chance(self._left)
-        return any_of(settled, still * self.released, left * self._released_left)
+        return any_of(settled, still * self.released)
 
     @cached_property
     def released(self) -> float:
@@ -53,26 +52,12 @@ class Draws(Route):
         nothing waits.
         """
         waiting = self.waiting if self.gone is None else self.waiting & ~self.gone
-        return self._least(waiting & self._drawn(self._under_way))
-
-    @cached_property
-    def _released_left(self) -> float:
-        """The same of what withdrawn runs left open; 0 where nothing was answered before that gap
-        which counts by nothing else.
-        """
-        left, u = self._drawn(self._left), self.pool.u
-        least = self._least(self.waiting & left)
-        besides = self._drawn(self._settled) | (self._drawn(self._under_way) & (u < self.released))
-        return least if (left & ~besides & (u < least)).any() else 0.0
-
-    def _least(self, waiting: Bools) -> float:
-        gaps = self.pool.u[waiting]
+        gaps = self.pool.u[waiting & self._drawn(self._under_way)]
         return float(gaps.min()) if gaps.size else 1.0
 
     def realised(self) -> Bools:
-        settled, u = self._drawn(self._settled), self.pool.u
-        still = self._drawn(self._under_way) & (u < self.released)
-        return np.asarray(settled | still | (self._drawn(self._left) & (u < self._released_left)))
+        still = self._drawn(self._under_way) & (self.pool.u < self.released)
+        return np.asarray(self._drawn(self._settled) | still)
 
     def at(self, moment: Moment) -> Floats:
         """The probability that each target was drawn and judged by then.
@@ -108,10 +93,6 @@ class Draws(Route):
     @property
     def _under_way(self) -> QuerySet[SampleBatch]:
         return self._still_open.filter(under_way())
-
-    @property
-    def _left(self) -> QuerySet[SampleBatch]:
-        return self._still_open.exclude(under_way())
 
     def _drawn(self, batches: QuerySet[SampleBatch]) -> Bools:
         """(t,) whether some batches drew a target, for a submission that it is not private to."""

@@ -3,8 +3,9 @@
 The threshold of a target is the highest that any batch set. Questions go out in the order of u/π,
 so what is answered at any moment is a sample too: with r the smallest u/π among targets that still
 wait, a target counts iff u < max(π of settled batches, r π). A judgment beyond that is not lost: it
-counts as soon as the gap before it closes. The gaps that a withdrawn run left never do: what the
-others raised counts by the smallest u/π that still waits for one of them.
+counts as soon as the gap before it closes. What a withdrawn run left open never does: of its own
+thresholds the part below r counts, r as it was when nobody asked for it any more. A later r would
+depend on what others had answered since.
 """
 
 from __future__ import annotations
@@ -58,9 +59,9 @@ class Thresholds(Route):
         change none of them.
         """
         of_track = SampleBatch.objects.filter(submission__track=self.track).order_by("pk")
-        batches = list(of_track.values_list("pk", "drawn_at", "settled_at"))
-        settled = [pk for pk, _, ended in batches if ended is not None]
-        every = [pk for pk, _, _ in batches]
+        batches = list(of_track.values_list("pk", "drawn_at", "settled_at", "answered_below"))
+        settled = [pk for pk, _, ended, below in batches if ended or below is not None]
+        every = [pk for pk, *_ in batches]
         still = list(of_track.filter(under_way()).values_list("pk", flat=True))
         pairs = np.array(_pairs(self.private), dtype=np.int64)
         hidden, fixed = hashlib.sha256(pairs.tobytes()).hexdigest(), self.pool.fixed
@@ -81,30 +82,16 @@ class Thresholds(Route):
         """r: the smallest u/π among targets that wait and will be asked; 1 when everything drawn is
         answered.
         """
-        if self.gone is None or not self.gone.any():
-            return self._least(self.highest, self.waiting)
-        return self._least(self._stored["under way"], self.waiting & ~self.gone)
-
-    def _least(self, thresholds: Floats, waiting: Bools) -> float:
+        thresholds = self._stored["under way"]
         above = np.full(self.pool.u.size, np.inf)
         ratio = np.divide(self.pool.u, thresholds, out=above, where=thresholds > 0)
+        waiting = self.waiting if self.gone is None else self.waiting & ~self.gone
         gaps = ratio[waiting & (ratio < 1)]
         return float(gaps.min()) if gaps.size else 1.0
 
     def chance(self) -> Floats:
-        open_part = np.asarray(self.highest * self._least(self.highest, self.waiting))
-        if self.gone is not None and self.gone.any():
-            open_part = self._with_left(open_part)
+        open_part = np.asarray(self._stored["under way"] * self.released)
         return open_part if self.asks_again else np.maximum(self.settled, open_part)
-
-    def _with_left(self, left: Floats) -> Floats:
-        """(t,) What counts of open batches where a withdrawn run left a gap, at `left`: before it
-        something has to have been answered that counts by nothing else, or it is no share.
-        """
-        others = np.asarray(self._stored["under way"] * self.released)
-        counts_besides = np.maximum(others, 0.0 if self.asks_again else self.settled)
-        reached = (counts_besides <= self.pool.u) & (self.pool.u < left)
-        return np.maximum(left, others) if reached.any() else others
 
     def realised(self) -> Bools:
         return np.asarray(self.pool.u < self.chance())
@@ -152,7 +139,7 @@ def _of_batches(batches: list[int], target_ids: Ids, private: Private) -> Floats
     """(t,) the highest threshold that some batches set."""
     owners, targets = _pairs(private)
     highest = fetch_arrays(
-        {"target": "h.target_id", "pi": "max(h.pi)"},
+        {"target": "h.target_id", "pi": "max(h.pi * coalesce(b.answered_below, 1))"},
         "FROM sampling_threshold h JOIN sampling_samplebatch b ON b.id = h.batch_id"
         " WHERE h.batch_id = ANY(%s) AND (b.submission_id, h.target_id) NOT IN"
         " (SELECT * FROM unnest(%s::bigint[], %s::bigint[])) GROUP BY h.target_id",

@@ -84,6 +84,13 @@ class SampleBatch(models.Model):
     settled_at = models.DateTimeField(
         null=True, help_text="When everything drawn was judged, or known to be unanswerable"
     )
+    answered_below = models.FloatField(
+        null=True,
+        help_text=(
+            "Of a run that went while it was judged (design poisson): the smallest u/π without an"
+            " answer then. Its thresholds count times this"
+        ),
+    )
 
     class Meta:
         db_table_comment = "Batches of draws"

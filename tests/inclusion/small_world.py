@@ -22,6 +22,7 @@ from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.money.purpose import Purpose
 from kbpo.sampling.documents.draw import settle_documents
+from kbpo.sampling.left_open import keep_answered
 from kbpo.sampling.models import (
     DocumentSample,
     FollowUp,
@@ -214,10 +215,11 @@ class Play:
         return asked
 
     def withdraw(self, name: str) -> None:
-        """A run is withdrawn before anybody answered what was published for it."""
+        """A run is withdrawn before all was answered that was published for it."""
         row = self.rows[name]
         row.batches.update(settled_at=None)
         Submission.objects.filter(pk=row.pk).update(status="withdrawn", withdrawn_at=self.later())
+        keep_answered(row.track)
 
     def put_before(self, who: str, team: str, which: Iterable[int]) -> None:
         """Somebody who belongs to a team has questions about these targets in hand."""

@@ -63,6 +63,30 @@ def withdrawn_by_thresholds(play: Play) -> dict[str, Any]:
     return {"second": None}
 
 
+def withdrawn_unanswered(play: Play) -> dict[str, Any]:
+    """The first run would have asked more of what the second one asks."""
+    play.numbers({0: [0.8], 1: [0.4, 0.8], 2: [0.4, 0.8], 3: [0.5]})
+    play.upload("first", "Patterns", [0, 1, 2])
+    play.publish("first", dict.fromkeys([0, 1, 2], 0.8))
+    play.withdraw("first")
+    play.upload("second", "Neural", [1, 2, 3])
+    play.ask("second", {1: 0.4, 2: 0.4, 3: 0.5})
+    return {"second": None}
+
+
+def withdrawn_halfway(play: Play) -> dict[str, Any]:
+    """Target 0 is never answered (u / pi = 0.5 or so); what lies before it is."""
+    play.numbers({0: [], 1: [0.2, 0.4, 0.8], 2: [0.2, 0.4, 0.8], 3: [0.5]})
+    gap = play.u[0]
+    play.upload("first", "Patterns", [0, 1, 2])
+    pub = play.publish("first", {0: 1.0, 1: 0.4 / gap, 2: 0.4 / gap})
+    play.answer([k for k in pub if k and play.u[k] < 0.4])
+    play.withdraw("first")
+    play.upload("second", "Neural", [1, 2, 3])
+    play.ask("second", {1: 0.2, 2: 0.2, 3: 0.5})
+    return {"second": None}
+
+
 def withdrawn_by_draws(play: Play) -> dict[str, Any]:
     play.numbers({0: []})
     play.upload("first", "Patterns", [0, 1, 2])
@@ -240,6 +264,8 @@ def again_before_a_follow_up_of_one_document(play: Play) -> dict[str, Any]:
 
 
 STORIES = {
+    "a run withdrawn halfway, by thresholds": Story(2, withdrawn_halfway),
+    "a run withdrawn unanswered that would have asked more": Story(2, withdrawn_unanswered),
     "thresholds": Story(2, by_thresholds),
     "draws": Story(2, by_draws),
     "a run withdrawn unanswered, by thresholds": Story(2, withdrawn_by_thresholds),

@@ -1,0 +1,37 @@
+"""What a run that goes while it is judged had answered: that stays in everybody's scores."""
+
+from __future__ import annotations
+
+from kbpo.instances.models import Target
+from kbpo.sampling.models import Sample, SampleBatch, Threshold
+from kbpo.submissions.models import GONE
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+
+def keep_answered(track: Track) -> None:
+    """Nothing; each open batch of a run that has gone is kept as far as it was answered in the
+    order of asking, once: what others have answered later says nothing of it.
+    """
+    batches = SampleBatch.objects.filter(
+        submission__track=track,
+        submission__status__in=GONE,
+        design=Track.Design.POISSON,
+        settled_at=None,
+        answered_below=None,
+    )
+    for batch in batches.order_by("pk"):
+        batch.answered_below = _answered_below(track, batch)
+        batch.save(update_fields=["answered_below"])
+
+
+def _answered_below(track: Track, batch: SampleBatch) -> float:
+    """The smallest u/π of a batch's targets that wait for an answer; 1 where none does."""
+    drawn = list(Sample.objects.filter(batch=batch).values_list("target_id", flat=True))
+    owner = batch.submission_id
+    waiting = kind_of(track).unanswered({owner: drawn})[owner]
+    pi_of = dict(
+        Threshold.objects.filter(batch=batch, target__in=waiting).values_list("target_id", "pi")
+    )
+    u_of = dict(Target.objects.filter(pk__in=pi_of).values_list("pk", "u"))
+    return min((u_of[target] / pi for target, pi in pi_of.items()), default=1.0)
