@@ -5,20 +5,22 @@ or that an admin answers about a document which was annotated whole.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Q, QuerySet
 
 from annotation.interfaces.registry import interface_of
-from annotation.models import Question
+from annotation.models import UNSETTLED, Question
 from annotation.questions.ask import terms_of
 from kbpo.corpus.models import Document
 from kbpo.instances.merge import values_of
 from kbpo.instances.models import Label, Target
-from kbpo.instances.targets import targets_at
+from kbpo.instances.targets import Place, found_at, targets_at
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import recall_of
+from kbpo.tracks.recall import kind_with_recall, recall_of
 from kbpo.tracks.registry import kind_of
 
 DICE = random.SystemRandom()
@@ -27,15 +29,47 @@ DOCUMENTS = 5
 """Documents annotated whole whose unmarked pairs are looked at, at random"""
 
 
+@dataclass(frozen=True)
+class Unmarked:
+    """A pair that nobody marked in a document which was annotated whole; it may have no target."""
+
+    place: Place
+    title: str
+
+    @property
+    def name(self) -> str:
+        """The place, as `unmarked_target` reads it."""
+        return "-".join(map(str, (self.place.document, *self.place.a, *self.place.b)))
+
+
 def known(track: Track, limit: int = 20) -> list[Question]:
-    """Questions, none of them stored, about targets that were judged elsewhere and that nobody has
-    answered here, in random order; up to half of them are about pairs that nobody marked in a
-    document which was annotated whole.
+    """Questions, none of them stored, about targets that were judged elsewhere and that nobody is
+    or was asked about here, in random order.
     """
-    unmarked = _free(track, Target.objects.filter(pk__in=_unmarked(track)))
-    judged = _free(track, Target.objects.filter(labels__source__in=SURE))
-    few = _some(unmarked, limit // 2)
-    return questions_about(track, [*few, *_some(judged, limit - len(few))])
+    judged = Label.objects.filter(source__in=SURE).values("target")
+    free = _free(track, Target.objects.filter(pk__in=judged)).order_by("?")
+    return questions_about(track, list(free.values_list("pk", flat=True)[:limit]))
+
+
+def unmarked(track: Track, limit: int = 10) -> list[Unmarked]:
+    """Pairs that somebody who read some documents whole, at random, did not mark, and that nobody
+    is or was asked about here, in random order. Nothing is stored.
+    """
+    read = _read_whole(track).order_by("?")[:DOCUMENTS]
+    found = [one for document in read for one in _unmarked(track, document)]
+    return DICE.sample(found, min(limit, len(found)))
+
+
+def unmarked_target(track: Track, name: str) -> int | None:
+    """The target of such a pair, made if there was none; None where there is no such pair."""
+    document = name.partition("-")[0]
+    if not re.fullmatch(r"[0-9]{1,18}", document):
+        return None
+    for row in _read_whole(track).filter(pk=document):
+        for one in _unmarked(track, row):
+            if one.name == name:
+                return targets_at(track.corpus, [one.place])[one.place]
+    return None
 
 
 def questions_about(track: Track, targets: Sequence[int]) -> list[Question]:
@@ -63,7 +97,7 @@ def questions_about(track: Track, targets: Sequence[int]) -> list[Question]:
 
 
 def is_open(track: Track, target: int) -> bool:
-    """Whether gold can be made of a target that nobody has answered on this track."""
+    """Whether gold can be made of a target: nobody is or was asked about it on this track."""
     return _free(track, Target.objects.filter(pk=target)).exists()
 
 
@@ -88,32 +122,41 @@ def known_answer(question: Question) -> dict[str, Any] | None:
 
 
 def _free(track: Track, targets: QuerySet[Target]) -> QuerySet[Target]:
-    """Those of the targets that a track asks about and that are neither answered nor gold there."""
-    asked = Question.objects.filter(Q(status="settled") | Q(gold__retired_at=None, status="gold"))
+    """Those of the targets that a track asks about and that nobody is or was asked about there,
+    nor are gold.
+    """
+    asked = Question.objects.filter(
+        Q(status__in=[*UNSETTLED, "settled"]) | Q(gold__retired_at=None, status="gold")
+    )
     kind = kind_of(track)
     return targets.filter(corpus=track.corpus_id, kind=kind.target_kind).exclude(
         pk__in=asked.filter(track=track).values("target")
     )
 
 
-def _some(targets: QuerySet[Target], limit: int) -> list[int]:
-    ids = sorted(set(targets.values_list("pk", flat=True)))
-    return DICE.sample(ids, min(limit, len(ids)))
-
-
-def _unmarked(track: Track) -> list[int]:
-    """Pairs that somebody who read some documents whole, at random, did not mark."""
-    kind = recall_of(track)
-    if kind is None:
-        return []
+def _read_whole(track: Track) -> QuerySet[Document]:
+    """The documents that somebody read whole; none where a kind has no such."""
+    if recall_of(track) is None:
+        return Document.objects.none()
     read = Label.objects.filter(
         target__corpus=track.corpus_id, target__kind="document", source__in=Label.OF_DOCUMENTS
     )
-    numbers = sorted(set(read.values_list("target__document", flat=True)))
-    chosen = DICE.sample(numbers, min(DOCUMENTS, len(numbers)))
-    places = [
-        place for row in Document.objects.filter(pk__in=chosen) for place in kind.near_pairs(row)
+    return Document.objects.filter(pk__in=read.values("target__document"))
+
+
+def _unmarked(track: Track, document: Document) -> list[Unmarked]:
+    """The pairs of a document that nobody marked and nobody is or was asked about."""
+    places = kind_with_recall(track).near_pairs(document)
+    target_of = found_at(track.corpus, places)
+    free = _free(track, Target.objects.filter(pk__in=target_of.values(), labels=None))
+    left = set(free.values_list("pk", flat=True))
+    return [
+        Unmarked(place, _title(document, place))
+        for place in places
+        if place not in target_of or target_of[place] in left
     ]
-    targets = set(targets_at(track.corpus, places).values())
-    marked = Label.objects.filter(target__in=targets).values_list("target", flat=True)
-    return sorted(targets - set(marked))
+
+
+def _title(document: Document, place: Place) -> str:
+    sides = [" ".join(document.text[begin:end].split()) for begin, end in (place.a, place.b)]
+    return f"{' and '.join(sides)}, in {document.title or document.key}"

@@ -75,6 +75,15 @@ def targets_at(corpus: Corpus, places: Sequence[Place]) -> dict[Place, int]:
     New ones are inserted in the order of their keys, so that two transactions that make the same
     ones wait for each other and never block each other.
     """
+    return _targets(corpus, places, make=True)
+
+
+def found_at(corpus: Corpus, places: Sequence[Place]) -> dict[Place, int]:
+    """The numbers of the targets at those of these places where there are some; none is made."""
+    return _targets(corpus, places, make=False)
+
+
+def _targets(corpus: Corpus, places: Sequence[Place], *, make: bool) -> dict[Place, int]:
     unique = list(dict.fromkeys(places))
     if not unique:
         return {}
@@ -89,7 +98,8 @@ def targets_at(corpus: Corpus, places: Sequence[Place]) -> dict[Place, int]:
         "be": [place.b[1] for place in unique],
     }
     with connection.cursor() as cursor:
-        cursor.execute(_MAKE.format(key=_KEY, u=_U), parameters)
+        if make:
+            cursor.execute(_MAKE.format(key=_KEY, u=_U), parameters)
         cursor.execute(_FIND.format(key=_KEY), parameters)
         return {
             Place(kind, document, (a, b), (c, d)): pk

@@ -29,6 +29,7 @@ from annotation.hits import publish
 from annotation.labels import exclude
 from annotation.models import (
     HIT,
+    UNSETTLED,
     Assignment,
     Bonus,
     Comparison,
@@ -381,7 +382,9 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     assert isinstance(answer.raw, dict)
     gold.make_gold(candidate, answer.raw, admin, "Sure.")
     other = Question.objects.filter(status="settled", gold_made=None).exclude(pk=candidate.pk)[0]
-    free = Target.objects.filter(kind="pair").exclude(questions__status__in=["settled", "gold"])
+    free = Target.objects.filter(kind="pair").exclude(
+        questions__status__in=[*UNSETTLED, "settled", "gold"]
+    )
     unasked = questions_about(toy.track, list(free.values_list("pk", flat=True)))[0]
     declared = [declare(form).name for form in (EXAMPLE.read_text(encoding="utf-8"), BETTER)]
     pilot = launch_pilot(toy.track, admin, workers=2, items=1, key="1", why="To learn.")

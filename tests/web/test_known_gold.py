@@ -7,11 +7,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.models import Gold, Question
-from annotation.questions.known import known, known_answer
+from annotation.questions.known import (
+    known,
+    known_answer,
+    questions_about,
+    unmarked,
+    unmarked_target,
+)
+from kbpo.instances.models import Target
+from kbpo.money.purpose import Purpose
 from kbpo.sampling.documents.draw import named_documents
 from kbpo.sampling.documents.import_annotations import import_annotations
 from tests.conftest import Toy
@@ -60,10 +70,20 @@ def test_gold_is_made_of_what_was_imported_and_of_what_nobody_marked(
     admin, address = as_user("Admin"), reverse("desk-gold", args=["toy"])
     assert "no judgments" in admin.get(address).content.decode()
     annotated(closed=True)
-    answers = {one.target_id: known_answer(one) for one in known(toy.track)}
-    assert len(answers) == 2 and not Question.objects.exists()
+    before = list(Target.objects.order_by("pk").values_list("pk", flat=True))
     page = admin.get(address).content.decode()
-    assert set(re.findall(r"/annotate/gold/toy/(\d+)/", page)) == set(map(str, answers))
+    judged = re.findall(r"/annotate/gold/toy/(\d+)/", page)
+    pairs = re.findall(r'name="place" value="([\d-]+)"', page)
+    assert len(judged) == len(pairs) == 1 and not Question.objects.exists()
+    assert list(Target.objects.order_by("pk").values_list("pk", flat=True)) == before
+    opened = [admin.post(address, {"place": pairs[0]})["Location"] for _ in range(2)]
+    assert opened[0] == opened[1] and Target.objects.count() == len(before) + 1
+    for none in ("", "x", "9" * 30, pairs[0] + "0", "1-2-3", "\x00"):
+        refused = admin.post(address, {"place": none})
+        assert refused.status_code == 422 and "Choose another" in refused.content.decode()
+    numbers = [int(judged[0]), int(opened[0].rstrip("/").rpartition("/")[2])]
+    answers = {one.target_id: known_answer(one) for one in questions_about(toy.track, numbers)}
+    assert len(answers) == 2
     for pk, answer in answers.items():
         assert answer is not None
         make = reverse("gold_know", args=["toy", pk])
@@ -74,15 +94,44 @@ def test_gold_is_made_of_what_was_imported_and_of_what_nobody_marked(
     golds = Gold.objects.filter(question__status="gold", source=None)
     held = {tuple(gold.expected[0]["value"]["holds"]) for gold in golds}
     assert held == {(FOUNDED,), ()}, "one that holds and one that does not"
-    assert known(toy.track) == []
+    assert known(toy.track) == [] and unmarked(toy.track) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "left"), [("waiting", 0), ("published", 0), ("answered", 0), ("cancelled", 1)]
+)
+def test_no_gold_is_made_of_what_people_are_being_asked(
+    toy: Toy, annotated: Callable[..., None], as_user: As, status: str, left: int
+) -> None:
+    annotated(closed=True)
+    target = unmarked_target(toy.track, unmarked(toy.track)[0].name)
+    assert target is not None
+    questions = [*known(toy.track), *questions_about(toy.track, [target])]
+    for question in questions:
+        question.status, question.order = status, 0.0
+        question.payer = Purpose("gold", toy.track.pk)
+        question.save()
+    assert [len(known(toy.track)), len(unmarked(toy.track))] == [left, left]
+    make = reverse("gold_know", args=["toy", target])
+    assert as_user("Admin").get(make).status_code == (200 if left else 404)
+
+
+def test_what_was_judged_is_chosen_by_the_database(
+    toy: Toy, annotated: Callable[..., None]
+) -> None:
+    annotated(closed=True)
+    with CaptureQueriesContext(connection) as queries:
+        assert len(known(toy.track, 1)) == 1
+    assert "LIMIT 1" in queries[0]["sql"]
 
 
 def test_of_an_open_annotation_the_admin_says_what_nobody_marked(
     toy: Toy, annotated: Callable[..., None], as_user: As
 ) -> None:
     annotated(closed=False)
-    answers = [known_answer(one) for one in known(toy.track)]
-    assert sorted(answer is None for answer in answers) == [False, True]
-    pk = known(toy.track)[0].target_id
+    pk = unmarked_target(toy.track, unmarked(toy.track)[0].name)
+    assert pk is not None
+    answers = [known_answer(one) for one in [*known(toy.track), *questions_about(toy.track, [pk])]]
+    assert [answer is None for answer in answers] == [False, True]
     assert as_user("Rosa").get(reverse("gold_know", args=["toy", pk])).status_code == 403
     assert as_user("Admin").get(reverse("gold_know", args=["toy", 999999])).status_code == 404

@@ -387,10 +387,10 @@ def test_who_is_refused_as_the_count_ends_waits_a_second(
     path: str,
     told: str,
 ) -> None:
-    settings.API_RATE_OF_STRANGERS = int(path != "/api/tracks/")
-    monkeypatch.setattr(prmse, "TABLES", limits.Limit("prmse", 0, 60))
-    for ended in ("read", "seconds_left"):
-        monkeypatch.setattr(limits.own, ended, lambda *_: 0)
+    settings.API_RATE_OF_STRANGERS = 1 if path == "/api/tracks/" else 60
+    monkeypatch.setattr(prmse, "TABLES", limits.Limit("prmse", 1, 60))
+    for method, told_by_it in (("add", 2), ("read", 0), ("seconds_left", 0)):
+        monkeypatch.setattr(limits.own, method, lambda *_, told=told_by_it: told)
     refused = client.get(path) if path == "/api/tracks/" else client.post(path)
     assert (refused.status_code, refused["Retry-After"]) == (429, "1")
     assert refused.json()["detail"].endswith(told)

@@ -29,7 +29,7 @@ from annotation.quality.gold import (
 )
 from annotation.quality.signals import NAMES
 from annotation.quality.warn import set_exclude_for
-from annotation.questions.known import known
+from annotation.questions.known import known, unmarked, unmarked_target
 from kbpo.accounts.models import User
 from kbpo.money.spend import OverBudget
 from kbpo.tracks.models import Track
@@ -113,7 +113,13 @@ def gold(request: HttpRequest, slug: str) -> HttpResponse:
     aside or retires.
     """
     track = get_object_or_404(Track, slug=slug)
-    refusal = _change_gold(request, track) if request.method == "POST" else ""
+    if request.method == "POST" and "place" in request.POST:
+        target = unmarked_target(track, request.POST["place"])
+        if target is not None:
+            return redirect("gold_know", slug=slug, pk=target)
+        refusal = "That one was marked or asked about meanwhile. Choose another one."
+    else:
+        refusal = _change_gold(request, track) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-gold", slug=slug)
     policy = policy_of(track)
@@ -124,6 +130,7 @@ def gold(request: HttpRequest, slug: str) -> HttpResponse:
         "money": money_left(track),
         "candidates": [(candidate, _named(candidate)) for candidate in candidates(track, 20)],
         "known": [(one.target_id, _named(one)) for one in known(track)],
+        "unmarked": unmarked(track),
         "refusal": refusal,
         "percent": f"{100 * policy.gold_rate:g}",
         "key": secrets.token_hex(8),
