@@ -29,7 +29,6 @@ from annotation.hits import publish
 from annotation.labels import exclude
 from annotation.models import (
     HIT,
-    UNSETTLED,
     Assignment,
     Bonus,
     Comparison,
@@ -40,13 +39,12 @@ from annotation.models import (
 from annotation.platforms import proof
 from annotation.quality import gold
 from annotation.questions import ask
-from annotation.questions.known import questions_about
+from annotation.questions.known import is_open
 from annotation.questions.pilot import launch_pilot
 from annotation.workers import consent, payee, payout, speak, teach
 from annotation.workers.worker import handle_of, worker_of
 from kbpo.accounts.models import Invitation, User, Webhook
 from kbpo.evaluation.run import tick as estimate
-from kbpo.instances.models import Target
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
 from kbpo.sampling.models import ExpertCheck
@@ -163,7 +161,19 @@ def world(
     client = Client()
     client.force_login(admin)
     pages |= _decided(client, toy)
-    return pages | _in_a_frame(toy)
+    pages |= _in_a_frame(toy)
+    return pages | {"gold_know": _asked_of_nobody(toy)}
+
+
+def _asked_of_nobody(toy: Toy) -> list[Page]:
+    """Gold of what nobody is asked any more."""
+    asked = Question.objects.filter(
+        track=toy.track, interface="relation", status="published", hits__assignments=None
+    )
+    one = asked.latest("pk")
+    Question.objects.filter(target=one.target_id).update(status="cancelled")
+    assert is_open(toy.track, one.target_id)
+    return [("Admin", reverse("gold_know", args=["toy", one.target_id]))]
 
 
 def _public(toy: Toy) -> dict[str, list[Page]]:
@@ -382,10 +392,6 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     assert isinstance(answer.raw, dict)
     gold.make_gold(candidate, answer.raw, admin, "Sure.")
     other = Question.objects.filter(status="settled", gold_made=None).exclude(pk=candidate.pk)[0]
-    free = Target.objects.filter(kind="pair").exclude(
-        questions__status__in=[*UNSETTLED, "settled", "gold"]
-    )
-    unasked = questions_about(toy.track, list(free.values_list("pk", flat=True)))[0]
     declared = [declare(form).name for form in (EXAMPLE.read_text(encoding="utf-8"), BETTER)]
     pilot = launch_pilot(toy.track, admin, workers=2, items=1, key="1", why="To learn.")
     names = (
@@ -438,7 +444,6 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
         ],
         "desk-pilot": [("Admin", reverse("desk-pilot", args=["toy", pilot.pk]))],
         "gold_make": [("Admin", reverse("gold_make", args=[other.pk]))],
-        "gold_know": [("Admin", reverse("gold_know", args=["toy", unasked.target_id]))],
         "annotate_preview": [
             ("Admin", reverse("annotate_preview", args=[one.pk]))
             for one in (candidate, Question.objects.filter(interface="entities")[0])
