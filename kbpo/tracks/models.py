@@ -7,6 +7,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+from django.core.cache import cache
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
@@ -14,6 +15,8 @@ from kbpo import clock
 from kbpo.corpus.models import Corpus
 from kbpo.tracks import stamps
 from kbpo.tracks.registry import class_of
+
+GUIDELINES, HELD = "guidelines:{}", 60  # seconds: every question shows them
 
 
 class Track(models.Model):
@@ -117,6 +120,7 @@ class Track(models.Model):
             self.take_defaults()
         super().save(*args, **kwargs)
         stamps.changed()
+        cache.delete(GUIDELINES.format(self.pk))
 
     @property
     def own_guidelines(self) -> list[str]:
@@ -148,3 +152,15 @@ class Track(models.Model):
         self.criterion = self.criterion or kind.criteria[0].name
         if self.workers_per_question is None:
             self.workers_per_question = kind.asking[0].people
+
+
+def guidelines_of(track: int | None) -> list[str]:
+    """What annotators read of a track alone, kept for a minute or until it is saved; nothing where
+    a question is of none.
+    """
+    if track is None:
+        return []
+    kept: list[str] = cache.get_or_set(
+        GUIDELINES.format(track), lambda: Track.objects.get(pk=track).own_guidelines, HELD
+    )
+    return kept

@@ -13,7 +13,6 @@ from annotation.models import Assignment, Question, Worker, WorkerIdentity
 from annotation.workers.worker import handle_of
 from kbpo.accounts.models import User
 from kbpo.submissions.models import Submission
-from kbpo.tracks.models import Track
 from kbpo.web.judging.attempt import examples
 
 pytestmark = pytest.mark.django_db
@@ -167,7 +166,8 @@ def test_what_an_admin_wrote_for_a_track_stands_above_the_instructions(
 ) -> None:
     address = take(ada)
     assert "On this track" not in ada.get(address).content.decode()
-    Track.objects.update(guidelines="A <b>CEO</b> leads.\n\nOnce.")
+    published.track.guidelines = "A <b>CEO</b> leads.\n\nOnce."
+    published.track.save()
     page = ada.get(address).content.decode()
     assert '<li dir="auto">A &lt;b&gt;CEO&lt;/b&gt; leads.</li><li dir="auto">Once.</li>' in page
     assert page.index("On this track") < page.index("How to judge")

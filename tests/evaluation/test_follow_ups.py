@@ -19,6 +19,7 @@ from kbpo.evaluation.slices.estimate import slice_scores
 from kbpo.instances.models import Target
 from kbpo.sampling.documents.draw import order_documents, settle_documents, waiting_documents
 from kbpo.sampling.documents.second_stage import draw_second_stage
+from kbpo.sampling.left_open import keep_answered
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -72,6 +73,7 @@ def test_what_a_withdrawn_submission_predicted_stays_eligible(followed_up: Follo
     followed_up.add_late()
     before = read(followed_up.world.track).inclusion
     Submission.objects.filter(pk=followed_up.first.pk).update(status="withdrawn")
+    keep_answered(followed_up.world.track)
     after = read(followed_up.world.track).inclusion
     np.testing.assert_array_equal(pi_of(after.chances), pi_of(before.chances))
     np.testing.assert_array_equal(after.cluster, before.cluster)

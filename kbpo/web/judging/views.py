@@ -43,6 +43,7 @@ from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Document
+from kbpo.tracks.models import guidelines_of
 from kbpo.web.errors import page
 
 RENEWS_BEFORE = timedelta(days=7)
@@ -402,7 +403,7 @@ def show(
         "seconds": asked.seconds,
         "script": interface.script,
         "page": shown,
-        "guidelines": asked.track.own_guidelines if asked.track_id else [],
+        "guidelines": guidelines_of(asked.track_id),
         "home": _home(request, context),
         **context,
     }
