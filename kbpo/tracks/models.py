@@ -160,7 +160,8 @@ def guidelines_of(track: int | None) -> list[str]:
     """
     if track is None:
         return []
-    kept: list[str] = cache.get_or_set(
-        GUIDELINES.format(track), lambda: Track.objects.get(pk=track).own_guidelines, HELD
-    )
+    kept: list[str] | None = cache.get(GUIDELINES.format(track))
+    if kept is None:
+        kept = Track.objects.get(pk=track).own_guidelines
+        cache.set(GUIDELINES.format(track), kept, HELD)
     return kept
