@@ -11,10 +11,13 @@ from kbpo.tracks.registry import kind_of
 
 def keep_answered(track: Track) -> None:
     """Nothing; each open batch of a run that has gone is kept as far as it was answered in the
-    order of asking, once: what others have answered later says nothing of it.
+    order of asking, once: what others have answered later says nothing of it. One of a run that was
+    given up, and is tried again, counts whole once more.
     """
-    batches = SampleBatch.objects.filter(
-        submission__track=track,
+    of_track = SampleBatch.objects.filter(submission__track=track)
+    back = of_track.exclude(submission__status__in=GONE).exclude(answered_below=None)
+    back.update(answered_below=None)
+    batches = of_track.filter(
         submission__status__in=GONE,
         design=Track.Design.POISSON,
         settled_at=None,

@@ -16,7 +16,7 @@ from kbpo.instances.models import Label
 from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.designs import poisson
-from kbpo.sampling.models import Sample, Threshold
+from kbpo.sampling.models import Sample, SampleBatch, Threshold
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import withdraw
 from tests.conftest import Toy
@@ -106,6 +106,22 @@ def test_a_run_withdrawn_while_it_is_judged_leaves_what_was_answered(toy: Toy, d
     taken_back(toy, gone)
     evaluate(toy.track)
     assert told(gone) == {} and same(before, told(first))
+
+
+def test_a_run_that_was_given_up_and_is_tried_again_counts_whole(toy: Toy) -> None:
+    """While it was given up, the track was scored, and its open stage cut where answers ended."""
+    world = Replay.of(toy, 120, 0.6, design="poisson")
+    row = world.upload("Neural", range(30, 110))
+    confirm(row, toy.users["Admin"])
+    draw.tick()
+    batches = SampleBatch.objects.filter(submission=row)
+    Submission.objects.filter(pk=row.pk).update(status="failed")
+    evaluate(toy.track)
+    cut = batches.get().answered_below
+    assert cut is not None and 0 < cut < 1
+    Submission.objects.filter(pk=row.pk).update(status="judging")
+    evaluate(toy.track)
+    assert batches.get().answered_below is None
 
 
 @pytest.mark.soak
