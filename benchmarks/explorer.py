@@ -48,10 +48,12 @@ def own_database(name: str) -> Iterator[None]:
     import django
 
     django.setup()
+    from django.conf import settings
     from django.db import connection
-    from django.test.utils import setup_databases, setup_test_environment, teardown_databases
+    from django.test.utils import setup_databases, teardown_databases
 
-    setup_test_environment()
+    # The environment of tests is not set up: it copies the context of every template that is drawn.
+    settings.ALLOWED_HOSTS = ["testserver"]
     connection.settings_dict["TEST"]["NAME"] = name
     databases = setup_databases(verbosity=0, interactive=False)
     try:
