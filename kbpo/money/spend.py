@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -256,6 +257,14 @@ def release(
         key=key,
         why=why,
     )
+
+
+def given_back_since(purpose: Purpose, when: datetime) -> Decimal:
+    """Return what was given back of a purpose's reservations since a moment."""
+    released = Ledger.objects.filter(
+        kind="release", created_at__gte=when, **purpose.at("purpose")
+    ).exclude(state=Ledger.State.FAILED)
+    return Decimal(released.aggregate(all=Sum("amount"))["all"] or ZERO)
 
 
 def unclosed(kind: str) -> list[int]:

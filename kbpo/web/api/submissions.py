@@ -583,17 +583,24 @@ class Withdraw(APIView):
 
 
 class Retry(APIView):
-    """Put a submission that was given up back where it was; it is tried again at once."""
+    """Put a submission that was given up back where it was, with the money that was given back
+    since; it is tried again at once.
+    """
 
     permission_classes = [IsAuthenticated]
 
     @extend_schema(
-        operation_id="retry", request=None, responses={200: OpenApiTypes.OBJECT, **declined(409)}
+        operation_id="retry",
+        request=None,
+        responses={200: OpenApiTypes.OBJECT, **declined(402, 409)},
     )
     def post(self, request: Request, pk: int) -> Response:
         row = find_to_act(request, pk)
-        if not put_back(row, cast(User, request.user)):
-            raise Refused(f"{row.name} was not given up.", "cannot_retry")
+        try:
+            if not put_back(row, cast(User, request.user)):
+                raise Refused(f"{row.name} was not given up.", "cannot_retry")
+        except OverBudget as refusal:
+            raise Refused(str(refusal), "over_budget", 402, left=str(refusal.left)) from refusal
         return Response(shown(row))
 
 

@@ -34,7 +34,7 @@ from kbpo.accounts.ask import team_named
 from kbpo.accounts.audit import DISMISS, note
 from kbpo.accounts.models import AccountRequest, Invitation, Team, User
 from kbpo.money.models import Budget, Ledger
-from kbpo.money.spend import NOTHING, balance, balances, committed_under
+from kbpo.money.spend import NOTHING, OverBudget, balance, balances, committed_under
 from kbpo.queue import nudge
 from kbpo.releases.make import order
 from kbpo.releases.models import Release
@@ -272,10 +272,12 @@ def retry(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
     if kind == "submission":
         row = get_object_or_404(Submission, pk=pk)
         user, before, reason = admin_of(request), row.status, row.reason
-        if row.status == "failed":
-            put_back(row, user)
-        else:
-            row.retry()
+        try:
+            if not put_back(row, user):
+                row.retry()
+        except OverBudget as refusal:
+            messages.error(request, f"{refusal} Nothing was tried again.")
+            return redirect("desk")
         why = command.why_again(why_of(request), reason)
         note(
             "retry",

@@ -42,7 +42,14 @@ from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.leaderboard import ranks
 from kbpo.evaluation.words import no_width_text
 from kbpo.money.models import Ledger
-from kbpo.money.spend import Balance, balance
+from kbpo.money.spend import (
+    ZERO,
+    Balance,
+    OverBudget,
+    balance,
+    given_back_since,
+    reserve,
+)
 from kbpo.pool.visibility import is_answered
 from kbpo.prepared import Columns, Prepared
 from kbpo.queue import nudge
@@ -672,16 +679,29 @@ def take_back(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def retry(request: HttpRequest, pk: int) -> HttpResponse:
     """Put a submission that was given up back where it was."""
-    put_back(find_to_act(request, pk), cast(User, request.user))
+    try:
+        put_back(find_to_act(request, pk), cast(User, request.user))
+    except OverBudget as refusal:
+        messages.error(request, f"{refusal} Nothing was tried again.")
     return redirect("submission", pk=pk)
 
 
+@transaction.atomic
 def put_back(submission: Submission, who: User) -> bool:
-    """Whether a submission was given up: it stands again where it was, and is tried at once."""
-    if submission.status != "failed":
+    """Whether a submission was given up: it stands again where it was, with the money that was
+    given back since, and is tried at once. Raises OverBudget, and then it stays given up.
+    """
+    locked = Submission.objects.select_for_update(of=("self",), no_key=True)
+    row = locked.filter(pk=submission.pk, status="failed").first()
+    if row is None:
         return False
+    wanted = given_back_since(row.purpose, row.status_since)
+    if wanted > ZERO:
+        key = f"again:{row.pk}:{balance(purpose=row.purpose).released}"
+        why = "What was given back when it was given up"
+        reserve(row.track, row.team, row.purpose, wanted, key=key, who=who, why=why)
     submission.move(
-        ["received", "read", "planned", "confirmed", "judging"][min(4, reached(submission))],
+        ["received", "read", "planned", "confirmed", "judging"][min(4, reached(row))],
         who=who,
     )
     for step in ("ingest", "plan", "draw", "estimate"):
