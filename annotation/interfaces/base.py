@@ -197,8 +197,8 @@ class Interface(ABC):
     def answer_of(
         self, question: Question, values: Mapping[int, Mapping[str, Any]]
     ) -> dict[str, Any] | None:
-        """The answer, as the form would send it, that says what these labels of its targets say;
-        None where they do not tell.
+        """The answer, as the form would send it, that says what these labels of its targets say, a
+        step that they do not tell left open; None where they tell nothing.
         """
         return None
 

@@ -48,7 +48,7 @@ def known(track: Track, limit: int = 20) -> list[Question]:
     """
     judged = Label.objects.filter(source__in=SURE).values("target")
     free = _free(track, Target.objects.filter(pk__in=judged)).order_by("?")
-    return questions_about(track, list(free.values_list("pk", flat=True)[:limit]))
+    return questions_about(track, list(free.values_list("pk", flat=True)[:limit]), made=False)
 
 
 def unmarked(track: Track, limit: int = 10) -> list[Unmarked]:
@@ -72,11 +72,11 @@ def unmarked_target(track: Track, name: str) -> int | None:
     return None
 
 
-def questions_about(track: Track, targets: Sequence[int]) -> list[Question]:
+def questions_about(track: Track, targets: Sequence[int], *, made: bool = True) -> list[Question]:
     """A question about each of these targets as the track would ask it, none of them stored; none
-    where it has nothing to ask.
+    where it has nothing to ask. With `made=False` nothing else is stored either.
     """
-    drafts = [draft for draft in kind_of(track).again(targets) if draft.shown]
+    drafts = [draft for draft in kind_of(track).again(targets, made=made) if draft.shown]
     terms = {name: terms_of(track, name) for name in {draft.interface for draft in drafts}}
     return [
         Question(
@@ -102,9 +102,9 @@ def is_open(track: Track, target: int) -> bool:
 
 
 def known_answer(question: Question) -> dict[str, Any] | None:
-    """The answer to a question that judgments from elsewhere give, as its form would send it; None
-    where they do not tell all of it. What nobody marked is false where the document's annotation is
-    closed.
+    """The answer to a question that judgments from elsewhere give, as its form would send it, a
+    step that they do not tell left open; None where they tell nothing. What nobody marked is false
+    where the document's annotation is closed.
     """
     interface = interface_of(question.interface)
     targets = [question.target_id, *interface.asks_besides(question)]

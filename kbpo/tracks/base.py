@@ -681,9 +681,10 @@ class Track(ABC):
         """
         return {}
 
-    def again(self, target_ids: Sequence[int]) -> Iterable[QuestionDraft]:
+    def again(self, target_ids: Sequence[int], *, made: bool = True) -> Iterable[QuestionDraft]:
         """Yields one question about each target that asks all of what was asked of it, as if nobody
-        had answered yet: for experts. Nothing, if this kind of track cannot be checked.
+        had answered yet: for experts. Nothing, if this kind of track cannot be checked. With
+        `made=False` nothing is stored for it, and it can only be looked at.
         """
         return ()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -52,6 +53,13 @@ def found(toy: Toy) -> Parting | None:
     return soonest(board(toy.track, distribution=toy.track.distribution, criterion="correct"))
 
 
+def told() -> Any:
+    """The same as the API tells it, and the page's file."""
+    over_api = Client().get("/api/tracks/toy/board/?criterion=correct").json()["next"]
+    assert Client().get("/tracks/toy/board.json?criterion=correct").json()["next"] == over_api
+    return over_api
+
+
 def test_the_pair_that_needs_fewest_judgments_is_named_with_their_number_and_price(
     toy: Toy,
 ) -> None:
@@ -66,6 +74,9 @@ def test_the_pair_that_needs_fewest_judgments_is_named_with_their_number_and_pri
     assert parting.at_most == 96 * toy.track.workers_per_question * price > Decimal(0)
     page = Client().get("/tracks/toy/").content.decode()
     assert "to part Team 2 run 2 from" in page and "about 96 judgments" in page
+    better, worse = (row.submission.pk for row in (parting.better, parting.worse))
+    cost = str(parting.at_most)
+    assert told() == {"better": better, "worse": worse, "judgments": 96, "at_most": cost}
 
 
 def test_more_than_are_left_is_said_and_costs_nothing(toy: Toy) -> None:
@@ -73,11 +84,12 @@ def test_more_than_are_left_is_said_and_costs_nothing(toy: Toy) -> None:
     parting = found(toy)
     assert parting is not None and (parting.judgments, parting.at_most) == (None, None)
     assert "more judgments than are left" in Client().get("/tracks/toy/").content.decode()
+    assert (told()["judgments"], told()["at_most"]) == (None, None)
 
 
 def test_nothing_is_next_where_all_are_told_apart_or_nobody_is_asked(toy: Toy) -> None:
     evaluation = ranked(toy, variance=0.000001, size=1000, values=(0.5, 0.52, 0.6))
-    assert found(toy) is None
+    assert found(toy) is None and told() is None
     stored = evaluation.comparisons[f"precision|correct|{toy.track.distribution}"]
     stored["different"] = [[False] * 3] * 3
     evaluation.save()

@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
+from annotation.interfaces.answer_correctness.interface import AnswerCorrectness
 from annotation.models import HIT, Assignment, Question, Response, Worker
+from annotation.questions.known import known, known_answer
 from formats.messages import Report
 from kbpo import clock
 from kbpo.accounts.models import Team, Token, User
@@ -345,3 +348,25 @@ def test_a_study_from_elsewhere_stands_on_the_board_and_nobody_was_asked(
     assert Browser(url).get(f"/tracks/{track.slug}/?criterion=redundancy").status == 200
     call_command("export_judgments", track.slug, stdout=(out := io.StringIO()))
     assert len(out.getvalue().splitlines()) == 37
+
+
+def test_gold_of_imported_ratings_begins_with_them(track: Track, client: Client) -> None:
+    a_run(track, "One", {"a0": "Same.", "a1": "Mine."})
+    more = [("a0", "One", f"w{n}", "fluency", n, "") for n in (1, 2, 3)]
+    import_judgments(track, lines(*GOOD, *more), Report())
+    answers = {one.target.content["input"]: known_answer(one) for one in known(track)}
+    assert answers == {"a0": {"fluency": "2", "overall": "2"}, "a1": None}, "the middle; no mending"
+    (asked,) = [one for one in known(track) if one.target.content["input"] == "a0"]
+    client.force_login(User.objects.create(username="admin", is_staff=True))
+    page = client.get(reverse("gold_know", args=[track.slug, asked.target_id])).content.decode()
+    assert page.count(" checked") == 3, "no problem"
+    send = {"fluency": "3", "redundancy": "3", "overall": "3", "why": "As imported."}
+    assert client.post(reverse("gold_know", args=[track.slug, asked.target_id]), send)["Location"]
+    assert Question.objects.get(status="gold").target == asked.target
+
+
+def test_what_single_answers_say_of_an_answer_tells_whether_it_is_plausible() -> None:
+    asked, about = Question(target_id=1), AnswerCorrectness()
+    for ratings, answer in (([1.0, 0.0, 1.0], {"plausible": "yes"}), ([0.0], None), ([], None)):
+        assert about.answer_of(asked, {1: {"ratings": {"any_correct": ratings}}}) == answer
+    assert about.answer_of(asked, {}) is None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import median_low
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 from annotation.interfaces.base import (
@@ -21,6 +22,7 @@ from annotation.interfaces.base import (
 from annotation.interfaces.form.interface import text_of
 from annotation.interfaces.shared.flag import PROBLEMS, flag_of
 from annotation.interfaces.shared.ratings import TELLING, ratings_label
+from kbpo.instances.merge import RATINGS
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
@@ -98,6 +100,13 @@ class AnswerCorrectness(Interface):
             ParsedResponse(question.target_id, ANY, detail),
             ParsedResponse(question.target_id, AVERAGE, average),
         ]
+
+    def answer_of(
+        self, question: Question, values: Mapping[int, Mapping[str, Any]]
+    ) -> dict[str, Any] | None:
+        """That it is plausible, where most found it shown to be right; else it may be either."""
+        ratings = values.get(question.target_id, {}).get(RATINGS, {}).get(ANY)
+        return {"plausible": "yes"} if ratings and median_low(ratings) > 0 else None
 
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
         return ratings_label(question, responses, [ANY, AVERAGE])

@@ -5,6 +5,7 @@ says: with a few answers each, or for free words.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import median_low
 from typing import TYPE_CHECKING, Any, ClassVar, NotRequired, TypedDict
 
 from annotation.interfaces.base import (
@@ -18,6 +19,7 @@ from annotation.interfaces.base import (
 )
 from annotation.interfaces.shared.flag import PROBLEMS, flag_of, flag_statement
 from annotation.interfaces.shared.ratings import TELLING, ratings_label
+from kbpo.instances.merge import RATINGS
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
@@ -106,6 +108,18 @@ class Form(Interface):
         ]
         return [ParsedResponse(question.target_id, *answer) for answer in answers if answer[1]]
 
+    def answer_of(
+        self, question: Question, values: Mapping[int, Mapping[str, Any]]
+    ) -> dict[str, Any] | None:
+        """Of several ratings the middle one; mended texts and free words are not told."""
+        ratings = values.get(question.target_id, {}).get(RATINGS, {})
+        told = {
+            field["name"]: _nearest(field["options"], median_low(ratings[field["name"]]))
+            for field in question.payload["fields"]
+            if field["options"] and ratings.get(field["name"])
+        }
+        return told or None
+
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
         names = [field["name"] for field in question.payload["fields"] if field["options"]]
         return ratings_label(question, responses, names)
@@ -129,6 +143,12 @@ class Form(Interface):
             yield ("flag", ""), "yes"
         else:
             yield (response.criterion, ""), _words_of(response.value)
+
+
+def _nearest(options: Sequence[Option], rating: float) -> str:
+    """The place of the answer whose rating is nearest, as the form sends it."""
+    places = range(1, len(options) + 1)
+    return str(min(places, key=lambda place: abs(options[place - 1]["value"] - rating)))
 
 
 def _words_of(value: Mapping[str, Any]) -> str:

@@ -99,7 +99,7 @@ class ContentTrack(Track):
         waiting = set().union(*self.unanswered(dict.fromkeys(submissions, target_ids)).values())
         return self._drafts([target for target in target_ids if target in waiting])
 
-    def again(self, target_ids: Sequence[int]) -> Iterable[QuestionDraft]:
+    def again(self, target_ids: Sequence[int], *, made: bool = True) -> Iterable[QuestionDraft]:
         return self._drafts(target_ids)
 
     def _drafts(self, target_ids: Sequence[int]) -> Iterator[QuestionDraft]:

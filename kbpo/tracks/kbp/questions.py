@@ -13,7 +13,7 @@ from django.db import transaction
 from formats.schema import Schema, load_schema
 from kbpo.corpus.models import Document, Mention
 from kbpo.instances.merge import values_inside
-from kbpo.instances.targets import Place, targets_at
+from kbpo.instances.targets import Place, found_at, targets_at
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.kbp.candidates import Names, candidates, names_of
 from kbpo.tracks.kbp.judge import Span, directed, was_not_offered
@@ -44,14 +44,14 @@ def drafts(
 
 
 @transaction.atomic
-def again(track: Track, target_ids: Sequence[int]) -> Iterator[QuestionDraft]:
+def again(track: Track, target_ids: Sequence[int], *, made: bool = True) -> Iterator[QuestionDraft]:
     """One question about each of these pairs that settles all that is claimed of it, as if nobody
-    had answered yet.
+    had answered yet. With `made=False` a mention without a target stays without one.
     """
     pairs = pairs_of(target_ids)
     for pair in pairs:
         pair.shown, pair.closed = set(), False
-    return iter(_drafts(track, pairs, _settled(pairs)))
+    return iter(_drafts(track, pairs, _settled(pairs), made=made))
 
 
 @transaction.atomic
@@ -68,7 +68,9 @@ def about_mentions(track: Track, document: int, spans: Sequence[Span]) -> Iterat
         yield QuestionDraft(draft.target_id, INTERFACE, payload, people=1)
 
 
-def _drafts(track: Track, pairs: list[Pair], settled: Settled) -> list[QuestionDraft]:
+def _drafts(
+    track: Track, pairs: list[Pair], settled: Settled, *, made: bool = True
+) -> list[QuestionDraft]:
     schema = load_schema(track.corpus.schema)
     documents = Document.objects.in_bulk({pair.document for pair in pairs})
     names = names_of(documents)
@@ -79,7 +81,7 @@ def _drafts(track: Track, pairs: list[Pair], settled: Settled) -> list[QuestionD
     places = []
     for pair in pairs:
         places += [Place("mention", pair.document, span) for span in (pair.a, pair.b)]
-    mentions = targets_at(track.corpus, places)
+    mentions = (targets_at if made else found_at)(track.corpus, places)
     drafts = []
     for pair in pairs:
         document = documents[pair.document]
@@ -97,7 +99,7 @@ def _drafts(track: Track, pairs: list[Pair], settled: Settled) -> list[QuestionD
             pair, document, names[pair.document], types, visible, schema, canonical_of
         )
         for side, span in (("a", pair.a), ("b", pair.b)):
-            payload[side]["target"] = mentions[Place("mention", pair.document, span)]
+            payload[side]["target"] = mentions.get(Place("mention", pair.document, span), 0)
         reopens = _offers_more(pair, payload, document)
         drafts.append(QuestionDraft(pair.target, INTERFACE, payload, shown, reopens=reopens))
     return drafts

@@ -154,8 +154,8 @@ class KbpTrack(TrackWithRecall):
     ) -> dict[str, NDArray[np.float64]]:
         return judgments.judge(instances, submissions, until=until)
 
-    def again(self, target_ids: Sequence[int]) -> Iterable[QuestionDraft]:
-        return questions.again(self.track, target_ids)
+    def again(self, target_ids: Sequence[int], *, made: bool = True) -> Iterable[QuestionDraft]:
+        return questions.again(self.track, target_ids, made=made)
 
     def rejudge(
         self, instances: Ids, submissions: Sequence[int], answers: Answers

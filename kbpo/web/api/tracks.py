@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.quality.reliability import Reliability
+from kbpo.evaluation.compare.part import soonest
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.leaderboard import (
     BOOTSTRAP,
@@ -61,6 +62,21 @@ def _strengths(shown: Board) -> dict[str, Any] | None:
     )
 
 
+def _next(shown: Board) -> dict[str, Any] | None:
+    """The two systems that the fewest more judgments part, as the page names them; None where the
+    board tells of none.
+    """
+    found = soonest(shown)
+    if found is None:
+        return None
+    return {
+        "better": found.better.submission.pk,
+        "worse": found.worse.submission.pk,
+        "judgments": found.judgments,
+        "at_most": None if found.at_most is None else str(found.at_most),
+    }
+
+
 def _without(row: dict[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in row.items() if key != name}
 
@@ -98,7 +114,9 @@ class BoardDetail(APIView):
 
     `targets` of its evaluation counts every one whose outcome counts: drawn and answered, drawn and
     given up, or found in documents read in full. The page tells how many people judged one by one,
-    which are fewer.
+    which are fewer. `next` names the two systems, better one first, that the fewest more judgments
+    part: about how many (null where fewer are left) and for how much at most; null where the board
+    ranks by no mean, all are told apart, nobody is asked, or an earlier evaluation is asked for.
     """
 
     permission_classes = [AllowAny]
@@ -173,6 +191,7 @@ def as_json(shown: Board) -> dict[str, Any]:
             [shown.rows[index].submission.pk for index in group] for group in shown.groups
         ],
         "strengths": _strengths(shown),
+        "next": _next(shown),
         "being_judged": [
             {"team": submission.public_team, "name": submission.public_name}
             for submission in shown.being_judged

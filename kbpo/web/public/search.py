@@ -40,6 +40,8 @@ READ_ANEW = 600
 HEADING = re.compile(r'<h[23] id="([\w-]+)">(.*?)</h[23]>', re.S)
 MAIN = re.compile(r"<main\b[^>]*>(.*)</main>", re.S)
 MARKUP = re.compile(r"<(svg|style|script)\b.*?</\1>|<[^>]*>", re.S)
+FUNCTIONS = re.compile(r"\s*\(<code>\w+\.\w+</code>(?:,\s+<code>\w+\.\w+</code>)*\)")
+"""Which functions of the source reckon it, in brackets: they stand on the page alone"""
 BEFORE, AFTER = 60, 120
 """Characters that are shown around the first word that was found"""
 
@@ -191,8 +193,8 @@ def _sections_of(page: str) -> Iterator[Section]:
 
 
 def _plain(source: str) -> str:
-    text = " ".join(unescape(MARKUP.sub(" ", source)).split())
-    return re.sub(r" (?=[,.;:)])", "", text)  # a tag may end there
+    text = " ".join(unescape(MARKUP.sub(" ", FUNCTIONS.sub("", source))).split())
+    return re.sub(r" (?=[,.;:)”])|(?<=[(“]) ", "", text)  # a tag may end or begin there
 
 
 urlpatterns = [path("search/", show, name="search")]

@@ -25,7 +25,8 @@ def known_gold(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     and made gold (POST).
     """
     track = get_object_or_404(Track, slug=slug)
-    questions = questions_about(track, [pk]) if is_open(track, pk) else []
+    made = request.method == "POST"
+    questions = questions_about(track, [pk], made=made) if is_open(track, pk) else []
     if not questions:
         raise Http404
     return _decide(request, questions[0], known_answer(questions[0]))
