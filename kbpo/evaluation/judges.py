@@ -22,7 +22,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Bools, Floats, Ids
-from scoring.data import Data
+from scoring.data import Data, Noise
 
 ALL = "all"
 """What all systems that stand on the board are kept under, beside the single ones"""
@@ -44,6 +44,10 @@ class Judges:
     """things of which two or more people said how good they are, where single ratings count"""
     differ: float | None = None
     """how far two of these people lie apart, in [0, 1], the mean over those things"""
+    people: int = 0
+    """how many gave ratings, of those who are known, where a level of their own would count"""
+    of_unknown: int = 0
+    """ratings of which nobody knows who gave them, there"""
 
 
 def judges_of(evaluation: Evaluation | None, submission: Submission | None = None) -> Judges:
@@ -56,6 +60,8 @@ def judges_of(evaluation: Evaluation | None, submission: Submission | None = Non
         evaluation is not None and _differ(evaluation.track),
         counts.get("twice", 0),
         counts.get("differ"),
+        counts.get("people", 0),
+        counts.get("of_unknown", 0),
     )
 
 
@@ -80,7 +86,11 @@ def agreement(track: Track, data: Data, standing: set[int]) -> dict[str, dict[st
     if _differ(track):
         opinions = kind_of(track).opinions(pool.instance[data.judged[first]])
         apart = np.array([_apart(ratings) for ratings in opinions[track.criterion]])
-        told = {name: _mean_apart(apart[inside]) for name, inside in which.items()}
+        noise = data.noise[track.criterion].of(first)
+        told = {
+            name: _mean_apart(apart[inside]) | _raters(noise, inside)
+            for name, inside in which.items()
+        }
     else:
         answers, against = answers_about(pool.target_id[code])
         told = {name: _share(answers, against, inside) for name, inside in which.items()}
@@ -97,6 +107,17 @@ def _apart(ratings: Sequence[float]) -> float:
 def _mean_apart(apart: Floats) -> dict[str, float | int]:
     known = apart[~np.isnan(apart)]
     return {"twice": known.size, "differ": float(known.mean())} if known.size else {}
+
+
+def _raters(noise: Noise, which: Bools) -> dict[str, float | int]:
+    """How many people rated some of the instances, and how many ratings are of unknown ones.
+    Nothing of pairs: who prefers one of two texts has no level.
+    """
+    if noise.lowers is not None:
+        return {}
+    known = noise.single.judge[which[noise.single.at]]
+    people, unknown = np.unique(known).size, int(noise.count[which].sum()) - known.size
+    return {"people": people, "of_unknown": unknown} if people or unknown else {}
 
 
 def _share(answers: Floats, against: Floats, which: Bools) -> dict[str, float | int]:

@@ -315,6 +315,29 @@ def test_what_stands_on_the_board_says_what_experts_said(judged: World) -> None:
     assert {row.n_checked > 0 for row in rows} == {True}
 
 
+def rated_by(world: World, people: list[str]) -> str:
+    """What stands under the board once all ratings are of these people, in turn."""
+    for label in Label.objects.filter(target__in=read(world.track).pool.target_id):
+        ratings = label.value.get("ratings", {})
+        by = {
+            name: [people[at % len(people)] for at in range(len(of))]
+            for name, of in ratings.items()
+        }
+        Label.objects.filter(pk=label.pk).update(value=label.value | {"people": by})
+    evaluate(world.track)
+    return " ".join(of_board(board(world.track, distribution="instance", criterion="overall")))
+
+
+def test_it_is_said_where_one_person_rated_all_or_nobody_knows_who(judged: World) -> None:
+    assert "One person gave all of these ratings" in rated_by(judged, ["Ann"])
+    said = rated_by(judged, ["", "Ben"])
+    known = judges_of(judged.track.evaluations.latest("number"))
+    assert known.people == 1 and f"Who gave {known.of_unknown} ratings is not known" in said
+    assert "One person gave" not in said
+    n = [len(label.value["ratings"].get("overall", [])) for label in Label.objects.all()]
+    assert 0 < known.of_unknown <= sum(n)
+
+
 def test_an_expert_agrees_with_ratings_from_which_they_are_not_far(judged: World) -> None:
     draw(judged, 4)
     row = ExpertCheck.objects.order_by("pk").first()

@@ -169,7 +169,7 @@ def test_a_text_travels_from_an_upload_to_a_row_on_the_board(
     told = call(f"{live_server.url}/api/tracks/questions/board/", first)["systems"]
     assert [one["mean"]["value"] for one in told] == [1.0, half.value]
     rows = urllib.request.urlopen(f"{live_server.url}/tracks/questions/board.csv").read().decode()
-    head = "team,system,rank_best,rank_worst,labels,answers,agreement,judged_twice,difference,kappa"
+    head = "team,system,rank_best,rank_worst,labels,answers,agreement,judged_twice,difference"
     assert rows.splitlines()[0].startswith(head)
     mine = Client()
     mine.force_login(User.objects.get(username="of one"))

@@ -200,12 +200,13 @@ def as_json(shown: Board) -> dict[str, Any]:
 
 
 JUDGES = (
-    *("answers", "agreement", "judged_twice", "difference"),
+    *("answers", "agreement", "judged_twice", "difference", "people", "ratings_of_unknown"),
     *("kappa", "gold_answers", "gold_error", "checked"),
 )
 """What is told of those who judged what a system says: their answers, the share of these that
 agrees with the majority; where they rate, how much of it two rated or more, and how far two of them
-lie apart, from 0 to 1; of all people on the track Fleiss' κ, their answers to questions whose
+lie apart, from 0 to 1, how many people who are known gave ratings, and how many ratings are of
+unknown ones; of all people on the track Fleiss' κ, their answers to questions whose
 answer is known and the share of these that is wrong; and how many judgments experts checked"""
 
 

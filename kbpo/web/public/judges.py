@@ -19,6 +19,14 @@ CORRECTED = (
 RATINGS = "What people differ by is in the intervals. An error that all of them make is not."
 CORRECTED_RATINGS = "Intervals called “corrected” hold that too."
 TOO_FEW = "Where no corrected number stands, too little is checked; the system’s page says so."
+ALONE = (
+    "One person gave all of these ratings: if they are stricter or milder than others, no interval"
+    " knows it."
+)
+UNKNOWN = (
+    "Who gave {} is not known: many may be one person’s, and intervals that allow for strict and"
+    " mild people are too narrow then."
+)
 UNCHECKED = "No expert has checked any of these judgments yet."
 
 
@@ -30,7 +38,8 @@ def of_board(shown: Board) -> list[str]:
     checks = _checks(shown)
     if judges.in_interval:
         sentences = [RATINGS, *([CORRECTED_RATINGS] if checks else [])]
-        sentences += [*_apart(judges, kind_of(shown.track).words), *_people(people)]
+        sentences += [*_apart(judges, kind_of(shown.track).words), *_raters(judges)]
+        sentences += _people(people)
     else:
         sentences = [CORRECTED if checks else SAMPLING_ONLY]
         if any(figure.exact for row in shown.rows for figure in row.figures.values()):
@@ -87,7 +96,7 @@ def of_submission(
         return []
     if judges.in_interval:
         sentences = [RATINGS, *([CORRECTED_RATINGS] if corrected else [])]
-        sentences += [*_apart(judges, words), *_people(people)]
+        sentences += [*_apart(judges, words), *_raters(judges), *_people(people)]
     else:
         sentences = [no_width_text()] if printed.exact else []
         if corrected is not None:
@@ -120,6 +129,16 @@ def _apart(judges: Judges, words: Words) -> list[str]:
     ]
 
 
+def _raters(judges: Judges) -> list[str]:
+    """How few people rated, where that is one, and how many ratings are of unknown ones."""
+    if judges.of_unknown:
+        ratings = (
+            "one rating" if judges.of_unknown == 1 else f"{count_text(judges.of_unknown)} ratings"
+        )
+        return [UNKNOWN.format(ratings)]
+    return [ALONE] if judges.people == 1 else []
+
+
 def _people(people: Reliability) -> list[str]:
     """What is known of all who answer a track's questions."""
     sentences = []
@@ -142,6 +161,8 @@ def as_json(judges: Judges, people: Reliability) -> dict[str, Any]:
         "agreement": judges.agree,
         "judged_twice": judges.twice,
         "difference": judges.differ,
+        "people": judges.people,
+        "ratings_of_unknown": judges.of_unknown,
         "kappa": people.kappa,
         "gold_answers": people.gold_answers,
         "gold_error": people.gold_error,
