@@ -206,7 +206,7 @@ def _guesses(
     aided, unaided = {}, {}
     for name, verdicts in f.items():
         label = np.full(pool.instance.size, np.nan)
-        label[judged] = one_verdict(verdicts, pool.member[judged])
+        label[judged] = one_verdict(kind, verdicts, pool.member[judged])
         aided[name] = guess_of(kind, name, lesson, label)
         if pool.scorers or aided[name].error is not None:
             unaided[name] = guess_of(kind, name, lesson, label, aided=False)

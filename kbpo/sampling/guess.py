@@ -17,7 +17,7 @@ from estimators import model
 from estimators.crossfit import folds
 from estimators.features import Claims, Features
 from estimators.rating_model import fit_ratings
-from estimators.ratings import rating_error
+from estimators.ratings import LENT, rating_error
 from kbpo.corpus.kept import Arrays, kept
 from kbpo.tracks.base import Track as Kind
 from scoring.arrays import Floats, Ids, Matrix
@@ -38,11 +38,13 @@ def guess_of(
 ) -> Guess:
     """The model's guess under a criterion, as its judgments are: majorities, or single ratings.
     Without aid (`aided`) of metrics and judges it is what systems say that is left; of ratings,
-    people alone.
+    people alone. Of two texts that are compared it is ½, which errs the less the more ties there
+    are.
     """
     if kind.opposes:
-        nothing = lesson.pool.instance.size
-        return Guess(np.full(nothing, 0.5), 0.0, 0, np.full(nothing, MOST_ERROR))
+        squares = (label[~np.isnan(label)] - 0.5) ** 2
+        error = (float(squares.sum()) + LENT * MOST_ERROR) / (squares.size + LENT)
+        return Guess(np.full(label.size, 0.5), 0.0, 0, np.full(label.size, error))
     if kind.criterion(criterion).single == "mean":
         return guess_ratings(
             lesson.pool, label, key=lesson.key, disclosed=lesson.disclosed, aided=aided
@@ -224,11 +226,13 @@ def _codes(values: NDArray[np.generic]) -> Ids:
     return codes
 
 
-def one_verdict(verdicts: Floats, member: sparse.csr_array) -> Floats:
+def one_verdict(kind: type[Kind], verdicts: Floats, member: sparse.csr_array) -> Floats:
     """(u,) the mean of f_i(x) over the systems that predict x; NaN where it is not known for one of
-    them.
+    them. Where one wins what the other loses, as if each won.
     """
     predicted = member.toarray() > 0
+    if kind.opposes:
+        verdicts = 0.5 + np.abs(verdicts - 0.5)
     return np.asarray(
         np.where(predicted, verdicts, 0.0).sum(axis=1) / np.maximum(predicted.sum(axis=1), 1)
     )

@@ -92,7 +92,7 @@ class State:
         judgeable = _can_be_judged(self.track, pool)
         verdicts = kind.judge(pool.instance[judgeable], pool.systems)[criterion]
         label = np.full(pool.instance.size, np.nan)
-        label[judgeable] = one_verdict(verdicts, pool.member[judgeable])
+        label[judgeable] = one_verdict(type(kind), verdicts, pool.member[judgeable])
         lesson = Lesson(pool, self.track.corpus.hash_key, disclosures)
         return guess_of(type(kind), criterion, lesson, label)
 
