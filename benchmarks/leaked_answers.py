@@ -27,6 +27,11 @@ verdicts    what was judged of the new run before it came against what was judge
             judged to ±5 or ±3, with a few questions anew (`our_rule.CHECK`): of honest runs, with
             both samples drawn anew; of masked ones, also how many questions were asked anew
 
+read        (with `documents`) what is right in documents that were read, and as much elsewhere, of
+            which a share is right: by its own answers, asked to ±5, in these documents against
+            those in others; honest runs, with readers who miss nothing and people elsewhere who are
+            right so often
+
 sure        a copy that is least sure of what was judged wrong, and surest of some at random; the
             numbers of `channels` are those of a run's other channels (`scoring.channels`: how sure
             it is, what it gives weight, what else it says), of honest runs and of this one
@@ -68,6 +73,8 @@ HALF_WIDTHS = (0.10, 0.05, 0.03)
 UNTIL = "anticipated"
 USED = (1.0, 0.5, 0.25, 0.1, 0.05)
 HONEST = ("copy", "ensemble")
+ELSEWHERE = (0.1, 0.4, 0.6)
+PEOPLE = (1.0, 0.95, 0.85)
 AMOUNTS = {False: "how much it says", True: "how much more it says that is new"}
 """Whether a team could see judgments -> what the service tests of its runs, by documents"""
 
@@ -441,6 +448,88 @@ def power_by_amount(
         for may_look, how in AMOUNTS.items():
             table.append([how, size, *(float(np.mean(hits[may_look, u])) for u in USED)])
     return table
+
+
+def right_where_read(
+    world: World,
+    run: np.ndarray,
+    document: np.ndarray,
+    chosen: np.ndarray,
+    people: float,
+    rng: np.random.Generator,
+) -> float:
+    """Return the p-value of how often a run that is asked to ±5 is right in documents that were
+    read, where readers miss nothing, and other people are right so often.
+    """
+    pi, u = thresholds(world, run, 0.05), rng.random(world.n_targets)
+    own = np.flatnonzero(run & (u < pi)[world.target])
+    at, first = np.unique(world.target[own], return_index=True)
+    of = document[own[first]]
+    true = np.bincount(world.target[own], weights=world.true[own], minlength=u.size)[at] > 0
+    read = np.isin(of, chosen)
+    verdict = np.where(read | (rng.random(at.size) < people), true, ~true)
+    return leaks.verdict_test(of, read, verdict, u[at] / pi[at]).p_value
+
+
+def false_alarms_where_read(
+    world: World, document: np.ndarray, repeats: int, rng: np.random.Generator
+) -> list[list[object]]:
+    """Return how often an honest run seems to be right the oftener where documents were read, by
+    how many are read and how often other people are right.
+    """
+    found: dict[str, list[float]] = {}
+    for _ in range(repeats):
+        i = int(rng.integers(world.member.shape[1]))
+        for _, run in honest_runs(world, i, rng):
+            if not run.any():
+                continue
+            for size in (20, 100):
+                chosen = rng.choice(N_DOCUMENTS, size, replace=False)
+                for people in PEOPLE:
+                    p = 2 * right_where_read(world, run, document, chosen, people, rng)
+                    found.setdefault(f"{size} read, people right {people:.0%}", []).append(p)
+    return by_making(found)
+
+
+def power_where_read(
+    world: World, document: np.ndarray, repeats: int, rng: np.random.Generator
+) -> list[list[object]]:
+    """Return how often a run is flagged that says what is right in documents that were read, and in
+    others as much as a real run, of which a share is right; by its first look.
+    """
+    table: list[list[object]] = []
+    for size in (20, 100):
+        hits: dict[float, list[bool]] = {share: [] for share in ELSEWHERE}
+        for _ in range(repeats):
+            like = world.member[:, int(rng.integers(world.member.shape[1]))] > 0
+            chosen = rng.choice(N_DOCUMENTS, size, replace=False)
+            for share in ELSEWHERE:
+                run = right_there(world, like, document, chosen, share, rng)
+                p = right_where_read(world, run, document, chosen, 0.95, rng)
+                hits[share].append(2 * EARLIER * p <= ALPHA)
+        table.append([size, *(float(np.mean(hits[share])) for share in ELSEWHERE)])
+    return table
+
+
+def right_there(
+    world: World,
+    like: np.ndarray,
+    document: np.ndarray,
+    chosen: np.ndarray,
+    share: float,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Return a run that says as much in each document as another: what is right in those that were
+    read, and elsewhere with a probability.
+    """
+    amount = np.bincount(document[like], minlength=int(document.max()) + 1)
+    wanted = np.isin(document, chosen) | (rng.random(document.size) < share)
+    fits = np.where(wanted, world.true == 1, world.true == 0)
+    order = np.lexsort([rng.random(document.size), ~fits, document])
+    begin = np.searchsorted(document[order], document[order])
+    run = np.zeros(document.size, dtype=bool)
+    run[order] = np.arange(document.size) - begin < amount[document[order]]
+    return run & fits
 
 
 def documents_of(world: World, document: np.ndarray) -> np.ndarray:
@@ -847,6 +936,16 @@ def main(repeats: int, parts: set[str]) -> None:
         rng = np.random.default_rng([12, 5])
         table = false_alarms_by_documents(world, document, 20 * repeats, rng)
         tables.show("leaked_answers_honest_documents", ["documents", "pairs", *many], table)
+    if "documents" in parts:
+        print("\nHonest runs, right in documents that were read against right in others")
+        rng = np.random.default_rng([12, 13])
+        table = false_alarms_where_read(world, document, 2 * repeats, rng)
+        tables.show("leaked_answers_honest_read", ["readers and people", "pairs", *many], table)
+        print("\nFlagged, right where documents were read, by how much is right in others")
+        rng = np.random.default_rng([12, 14])
+        table = power_where_read(world, document, 4 * repeats, rng)
+        head = ["documents", *(f"{share:.0%} right" for share in ELSEWHERE)]
+        tables.show("leaked_answers_read", head, table)
     if "verdicts" in parts:
         print("\nHonest runs, judged before against judged since, both drawn anew")
         table = false_alarms_of_verdicts(world, 20 * repeats, np.random.default_rng([12, 8]))

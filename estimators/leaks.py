@@ -29,6 +29,8 @@ CLEAREST = 3
 """How many splits `clearest_splits` returns: the first look is rough"""
 GRADES = 8
 """Into how many grades `amount_test` puts documents by how much is said in them"""
+ALIKE = 0.85
+"""How often people find right, at least, what readers of whole documents find right"""
 NOTHING = 1e-20
 """What is rarer adds nothing to a p-value that anybody asks for."""
 
@@ -307,13 +309,7 @@ def document_test(
     parts = list[_Part]()
     for stratum_code in np.unique(code):
         inside = code == stratum_code
-        row = np.unique(names[inside], return_inverse=True)[1]
-        targets = np.bincount(row)
-        read = np.bincount(row, weights=is_drawn[inside])
-        if np.any((read > 0) & (read < targets)):
-            raise ValueError("a document is drawn for all of its targets or for none")
-        chosen = read > 0
-        held = np.bincount(row, weights=is_predicted[inside]).astype(np.int64)
+        targets, chosen, held = _by_document(names[inside], is_drawn[inside], is_predicted[inside])
         is_of_lacking = int(held.sum()) > int((targets - held).sum())
         fewer = targets - held if is_of_lacking else held
         n, size = int(chosen.sum()), int(targets[chosen].sum())
@@ -323,6 +319,91 @@ def document_test(
         p_values = _twice(_sum_tails(fewer, n, int(fewer[chosen].sum())))
         parts.append(_Part(size, int(held[chosen].sum()), expected, p_values))
     return _clearest(parts)
+
+
+def verdict_test(
+    document: ArrayLike,
+    drawn: ArrayLike,
+    right: ArrayLike,
+    uniform: ArrayLike,
+    *,
+    stratum: ArrayLike | None = None,
+) -> ShareTest:
+    """Return the test whether a run is right the oftener in documents that were drawn uniformly and
+    read whole than in the others, by what was asked of it whatever document it lies in.
+
+    Who knows which documents were read can say what is true there, and elsewhere as much that is
+    not. But readers judge in the former, other people in the latter. So of what is right in drawn
+    documents a share ``ALIKE`` counts, at random: then each is right there as often as it would be
+    outside, if there just so many of what readers find right are found right; less often, if more
+    are. Redrawing the documents, the sum over the drawn ones of how many more are right than the
+    run's share of all has it has a law that is computed, given how many of the documents in which
+    anything was asked are drawn.
+
+    Parameters
+    ----------
+    document : (n,) integer array
+        The document of each target that was asked and is judged, as a code.
+    drawn : (n,) boolean array
+        Whether it was drawn; the same for all targets of a document.
+    right : (n,) boolean array
+        Whether the run is right there.
+    uniform : (n,) array
+        Of each target a number that is equally likely anywhere in [0, 1), whatever is right.
+    stratum : (n,) integer array, optional
+        As of `share_test`.
+
+    Returns
+    -------
+    ShareTest
+        ``size`` counts targets in drawn documents, ``predicted`` those of them that count as right,
+        ``expected`` how many would; p = 1 where it is not right the oftener there.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, or a document is drawn for some of its targets only.
+
+    Examples
+    --------
+    Forty documents with a target each; the run is right in the ten that were read alone:
+
+    >>> import numpy as np
+    >>> read = np.arange(40) < 10
+    >>> found = verdict_test(np.arange(40), read, read, np.arange(40) % 10 / 10)
+    >>> found.size, found.predicted, found.expected, found.p_value < 1e-6
+    (10, 9, 2.25, True)
+    >>> verdict_test(np.arange(40), read, ~read, np.arange(40) % 10 / 10).p_value
+    1.0
+    """
+    names, is_drawn = np.asarray(document), np.asarray(drawn, dtype=np.bool_)
+    is_right, number = np.asarray(right, dtype=np.bool_), np.asarray(uniform, dtype=np.float64)
+    code = np.zeros(names.shape, dtype=np.int64) if stratum is None else np.asarray(stratum)
+    if not names.shape == is_drawn.shape == is_right.shape == number.shape == code.shape:
+        raise ValueError("document, drawn, right, uniform and stratum must have as many entries")
+    counted = is_right & ~(is_drawn & (number >= ALIKE))
+    parts = list[_Part]()
+    for stratum_code in np.unique(code):
+        inside = code == stratum_code
+        targets, chosen, held = _by_document(names[inside], is_drawn[inside], counted[inside])
+        share, n, size = held.sum() / targets.sum(), int(chosen.sum()), int(targets[chosen].sum())
+        more = np.rint(GRADES * (held - share * targets)).astype(np.int64)
+        count, expected = int(held[chosen].sum()), float(share * size)
+        tails = _sum_tails(more, n, int(more[chosen].sum()))[1:] if count > expected else [1.0]
+        parts.append(_Part(size, count, expected, _twice(tails)))
+    return _clearest(parts)
+
+
+def _by_document(
+    names: checks.IntArray, drawn: checks.BoolArray, held: checks.BoolArray
+) -> tuple[checks.IntArray, checks.BoolArray, checks.IntArray]:
+    """Of each document how many targets it has, whether it was drawn, and how many are held."""
+    row = np.unique(names, return_inverse=True)[1]
+    targets = np.bincount(row)
+    read = np.bincount(row, weights=drawn)
+    if np.any((read > 0) & (read < targets)):
+        raise ValueError("a document is drawn for all of its targets or for none")
+    return targets, read > 0, np.bincount(row, weights=held).astype(np.int64)
 
 
 def amount_test(amount: ArrayLike, drawn: ArrayLike, *, more: bool = False) -> ShareTest:

@@ -166,7 +166,7 @@ def _entered(systems: list[int]) -> list[int]:
     entered = {system for system, n, known in asked if 2 * known >= n}
     chose = set(
         LeakTest.objects.filter(
-            submission__in=systems, channel=LeakTest.Channel.DOCUMENTS, seen=True, lifted=False
+            submission__in=systems, channel__in=LeakTest.OF_DOCUMENTS, seen=True, lifted=False
         ).values_list("submission", flat=True)
     )
     counted = entered - chose

@@ -171,11 +171,11 @@ class Decision:
         return set(drawn.values_list("batch__submission", flat=True))
 
     def shows_documents(self) -> bool:
-        """Whether the run says so much more, or less, in documents that were read that its team
-        seems to have known them.
+        """Whether the run says so much more, or less, in documents that were read, or is right
+        there so much oftener, that its team seems to have known them.
         """
-        of_documents = LeakTest.Channel.DOCUMENTS
-        return self.submission.leak_tests.filter(channel=of_documents, seen=True).exists()
+        of_documents = self.submission.leak_tests.filter(channel__in=LeakTest.OF_DOCUMENTS)
+        return of_documents.filter(seen=True).exists()
 
     def planned_before(self) -> bool:
         """Whether the team had another submission by then of which it was told anything, if only

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.leaks import (
+    ALIKE,
     GRADES,
     Channel,
     ShareTest,
@@ -171,6 +172,14 @@ def in_words(row: LeakTest) -> str:
             f" {row.expected:.0f} were to be expected of a run that was made without knowing which"
             f" they are: {odds(row.adjusted)}."
         )
+    if row.channel == LeakTest.Channel.READ:
+        return (
+            f"Of {row.size} judged answers in documents that were read {row.predicted} count as"
+            f" right, where {row.expected:.0f} were to be expected by how right it is in all"
+            f" documents, had it been made without knowing which they are: {odds(row.adjusted)}."
+            f" Only {100 * ALIKE:.0f} in a hundred of what is right there count, for readers judge"
+            " otherwise than others do."
+        )
     which = " to what few other runs predict" if row.of_unlikely else ""
     return (
         f"Of {row.size} judged answers{which} {row.get_channel_display()} {row.predicted}, where"
@@ -181,6 +190,11 @@ def in_words(row: LeakTest) -> str:
 
 def explained_otherwise(row: LeakTest) -> str:
     """What else would show the same, in a sentence; empty where nothing honest does but chance."""
+    if row.channel == LeakTest.Channel.READ:
+        return (
+            "The same shows where those who judge single answers miss much more of what is right"
+            " than readers of whole documents do."
+        )
     if row.channel != LeakTest.Channel.RIGHT:
         return ""
     return (
@@ -286,7 +300,7 @@ class Judged:
             draw_level=by_level.level,
         )
         drawn = _Drawn(domain, predicts, chance, self.pool.u < pi, batches)
-        document, read, known_documents = self._documents(column)
+        document, read, known_documents = self.documents(column)
         in_documents = predicts & ~known_documents
         of_documents = document_test(
             document[in_documents],
@@ -393,7 +407,7 @@ class Judged:
         likeness[[run for run in self.second if run < likeness.size]] = -1.0
         return int(likeness.argmax())
 
-    def _documents(self, column: int) -> tuple[Ids, Bools, Bools]:
+    def documents(self, column: int) -> tuple[Ids, Bools, Bools]:
         """(t,) the document of each target; whether it was drawn to be read whole, of those that
         are a uniform sample; and whether what an earlier run predicts there may depend on that: it
         was drawn before a team decided that had seen judgments.
@@ -423,18 +437,29 @@ class Judged:
         could see judgments may know it, and leave out there what is wrong: of its runs only is
         tested whether they say more there that is new.
         """
-        _, read, _ = self._documents(columns[0])
+        _, read, _ = self.documents(columns[0])
         is_read = read[self.pool.target]
-        free = [c for c in range(self._member.shape[1] - 1) if c not in self.second]
-        mine, beside = self.predicted(-1), (self._member[:, free] > 0).any(axis=1)
+        mine, beside = self.predicted(-1), self.beside
         row = np.unique(self.pool.document[mine | beside], return_inverse=True)[1]
         drawn = np.bincount(row, weights=is_read[mine | beside]) > 0
         said, new = (
             np.bincount(row, weights=some[mine | beside], minlength=drawn.size)
             for some in (mine, mine & ~beside)
         )
-        most = max(columns, key=lambda c: int((self.predicted(c) & is_read).sum()))
-        return amounts_test(said, new, drawn, may_look=not self.open.all()), most
+        amount = amounts_test(said, new, drawn, may_look=not self.open.all())
+        return amount, self.most_read(columns)
+
+    def most_read(self, columns: Sequence[int]) -> int:
+        """Which of some earlier runs says most in the documents that were drawn to be read
+        whole.
+        """
+        read = self.documents(columns[0])[1][self.pool.target]
+        return max(columns, key=lambda c: int((self.predicted(c) & read).sum()))
+
+    @property
+    def beside(self) -> Bools:
+        """(u,) whether any earlier run predicts each instance that depends on no judgment."""
+        return self._others > 0
 
     def _levels(self, predicting: Bools, mine: Ids, domain: Bools, chance: Floats) -> Ids:
         """(t,) how likely what an earlier run predicts is right, as a level: by how many other runs

@@ -219,10 +219,10 @@ class LeakTest(models.Model):
     predict of that sample what chance would have it, or had somebody read the answers?
 
     Made before the run's own sample is drawn, and by what is right of it whenever a stage of it has
-    ended (`Channel.RIGHT`). `seen`: it is scored as one that saw them, for good, since what is
-    drawn from then on is drawn accordingly; lifted, what it predicts is believed again by the
-    model, and later runs of its team are free of it. Texts that are the same word for word are no
-    sign of that, but count alike (`Channel.SAME`); the model believes them.
+    ended (`Channel.RIGHT`, `Channel.READ`). `seen`: it is scored as one that saw them, for good,
+    since what is drawn from then on is drawn accordingly; lifted, what it predicts is believed
+    again by the model, and later runs of its team are free of it. Texts that are the same word for
+    word are no sign of that, but count alike (`Channel.SAME`); the model believes them.
     """
 
     class Channel(models.TextChoices):
@@ -239,7 +239,11 @@ class LeakTest(models.Model):
         LINKED = "linked", "it links otherwise in"
         RIGHT = "right", "it is right in"
         DOCUMENTS = "documents", "it says something"
+        READ = "read", "it is right"
         SAME = "same", "it repeats word for word"
+
+    OF_DOCUMENTS: ClassVar = (Channel.DOCUMENTS, Channel.READ)
+    """It shows that its team knew which documents were read"""
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="leak_tests")
     earlier = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")

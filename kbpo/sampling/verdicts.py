@@ -12,6 +12,12 @@ That needs answers that were not there before. So each run asks a few among the 
 had brought in (`kbpo.sampling.designs.poisson.CHECK`), and more where these leave a doubt: none is
 scored by such answers alone as were out before it came.
 
+Who knows which documents were read whole finds by himself what is true there, and can say as much
+elsewhere that is not. So what is asked of a run whatever document it lies in tells, too, whether it
+is right the oftener in those than chance had it (`estimators.leaks.verdict_test`). No reader's
+finding is shown before its track is closed; but who reads, or sees of one account that all is
+judged in a document, may tell another account.
+
 What a run repeats of texts that are judged one by one counts as seen anyway, which leaves nothing
 to test. Where they are compared two by two, a run that joins brings the earlier ones further pairs,
 and what was kept of their own samples goes (`kbpo.sampling.distribution.distribute_anew`): until it
@@ -20,15 +26,15 @@ is kept of the pairs that there were, nothing is tested.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from estimators.leaks import ShareTest, holm, share_test
+from estimators.leaks import ShareTest, holm, share_test, verdict_test
 from kbpo import clock
-from kbpo.inclusion.disclosure import decided, earlier
+from kbpo.inclusion.disclosure import Decision
 from kbpo.inclusion.own_thresholds import settled
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.leaks import LEVEL, Batch, Judged, counts_of, tell
@@ -45,37 +51,41 @@ def look_again(submission: Submission) -> list[LeakTest]:
     It is looked after each stage, and what is found at the k-th look counts 2ᵏ times: together they
     raise no more false alarms than one look would.
     """
-    test_of = dict(_against(submission))
+    tests = list(_against(submission))
     stages = list(submission.batches.filter(settled_at__isnull=False).order_by("pk"))
-    times = 2.0 ** _number_of_look(stages, test_of)
-    p_values = np.array([test.p_value for test in test_of.values()])
+    times = 2.0 ** _number_of_look(stages, tests)
+    p_values = np.array([test.p_value for _, _, test in tests])
     adjusted = np.minimum(1.0, times * holm(p_values))
-    if stages and (p_values.size or "doubt" in stages[-1].settings):
-        doubt = min(1.0, times * p_values[adjusted > LEVEL].min(initial=1.0))
+    # More questions about what others had asked settle a doubt of these alone.
+    of_others = np.array([channel == LeakTest.Channel.RIGHT for _, channel, _ in tests], dtype=bool)
+    if stages and (of_others.any() or "doubt" in stages[-1].settings):
+        doubt = min(1.0, times * p_values[of_others & (adjusted > LEVEL)].min(initial=1.0))
         stages[-1].settings["doubt"] = doubt
         stages[-1].save(update_fields=["settings"])
-    leak_tests = []
-    for (other, test), p in zip(test_of.items(), adjusted.tolist(), strict=True):
+    row_of = dict[int, LeakTest]()
+    for (other, channel, test), p in zip(tests, adjusted.tolist(), strict=True):
         if p > LEVEL or submission.leak_tests.filter(earlier=other, lifted=True).exists():
             continue
-        row, _ = LeakTest.objects.update_or_create(
+        row_of[other], _ = LeakTest.objects.update_or_create(
             submission=submission,
             earlier_id=other,
             defaults={
                 **counts_of(test),
                 "adjusted": p,
-                "channel": LeakTest.Channel.RIGHT,
+                "channel": channel,
                 "seen": True,
                 "tested_at": clock.now(),
                 "decided_at": None,
             },
         )
+    for row in row_of.values():
         tell(row)
-        leak_tests.append(row)
-    return leak_tests
+    return list(row_of.values())
 
 
-def _number_of_look(stages: Sequence[SampleBatch], test_of: Mapping[int, ShareTest]) -> int:
+def _number_of_look(
+    stages: Sequence[SampleBatch], tests: Sequence[tuple[int, str, ShareTest]]
+) -> int:
     """Which look this is, at least as many as stages have ended; the latest of these remembers it.
 
     A run may be judged anew without a stage more, if answers to it were excluded: that is another
@@ -83,7 +93,7 @@ def _number_of_look(stages: Sequence[SampleBatch], test_of: Mapping[int, ShareTe
     """
     if not stages:
         return 0
-    shown = [[other, *counts_of(test).values()] for other, test in sorted(test_of.items())]
+    shown = [[other, *counts_of(test).values()] for other, _, test in tests]
     looks = [stage.settings["look"] for stage in stages if "look" in stage.settings]
     last = stages[-1].settings.get("look")
     if last is not None and last["shown"] == shown:
@@ -94,19 +104,28 @@ def _number_of_look(stages: Sequence[SampleBatch], test_of: Mapping[int, ShareTe
     return int(number)
 
 
-def _against(submission: Submission) -> Iterator[tuple[int, ShareTest]]:
-    """Each earlier run of the track that tells something, with its test."""
-    when, own = decided(submission), set(earlier(submission))
-    sampled = Submission.objects.filter(track=submission.track, sampled_at__lte=when)
+def _against(submission: Submission) -> Iterator[tuple[int, str, ShareTest]]:
+    """Each earlier run of the track that tells something, with a channel and its test; the last one
+    is of documents that were read, held against the one that says most there.
+    """
+    decision, track = Decision(submission), submission.track
+    when, own = decision.when, set(decision.earlier())
+    sampled = Submission.objects.filter(track=track, sampled_at__lte=when)
     systems = list(sampled.exclude(pk=submission.pk).order_by("pk").values_list("pk", flat=True))
-    if not set(systems) - own:
+    others = [column for column, other in enumerate(systems) if other not in own]
+    if not others:
         return
-    pool = read_pool(submission.track, [*systems, submission.pk])
-    verdicts = _Verdicts(Judged.of(submission.track, pool, submission))
-    for column, other in enumerate(systems):
-        test = verdicts.against(column) if other not in own else None
-        if test is not None and test.size:
-            yield other, test
+    verdicts = _Verdicts(Judged.of(track, read_pool(track, [*systems, submission.pk]), submission))
+    for column in others:
+        test = verdicts.against(column)
+        if test.size:
+            yield systems[column], LeakTest.Channel.RIGHT.value, test
+    is_told = track.closed_at is not None and track.closed_at <= when
+    if not is_told and not decision.shows_documents():
+        test = verdicts.in_documents()
+        if test.size:
+            most = verdicts.then.most_read(others)
+            yield systems[most], LeakTest.Channel.READ.value, test
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +148,41 @@ class _Verdicts:
         at, before, was_before = self._came_in(column, known)
         return share_test(before, was_before, right[at])
 
+    def in_documents(self) -> ShareTest:
+        """Return the test of how often the run is right in the documents that were drawn to be read
+        whole, of what was asked for it by itself; what no run says which depends on no judgment is
+        tested apart.
+
+        A team that could see judgments may know these documents, and leave out there what is wrong:
+        of its runs nothing is tested.
+        """
+        then = self.then
+        if not then.open.all():
+            return ShareTest(0, 0, 0.0, 1.0)
+        u, mine = then.pool.u, then.count(then.predicted(-1)) > 0
+        own = self._own[1].get(len(then.pool.systems) - 1, np.zeros(u.size))
+        drawn = sum(
+            (batch.drawn for batch in self._batches_since), np.zeros(u.size, dtype=np.int64)
+        )
+        at = np.flatnonzero(mine & ((u < own) | (drawn > 0)) & ~np.isnan(self._right))
+        if not at.size:
+            return ShareTest(0, 0, 0.0, 1.0)
+        below = (u < own)[at]
+        uniform = np.where(below, u[at] / np.where(below, own[at], 1.0), u[at])
+        document, read, _ = then.documents(-1)
+        is_right = self._right[at] > self._right[at].mean()
+        is_new = then.count(then.predicted(-1) & ~then.beside)[at] > 0
+        return verdict_test(
+            document[at], read[at], is_right, uniform, stratum=is_new.astype(np.int64)
+        )
+
     def _came_in(self, column: int, known: Bools) -> tuple[Ids, Floats, Bools]:
         """(k,) each target among some that is asked by now, and each draw of one: which it is, the
         probability that it was asked by then, and whether it was.
         """
         pi_then, pi_now = self._thresholds(column)
-        u, batches, tiny = self.then.pool.u, self._batches(column), np.finfo(float).tiny
+        u, tiny = self.then.pool.u, np.finfo(float).tiny
+        batches = self._batches_before(column), self._batches_since
         asked = np.flatnonzero(known & (u < pi_now))
         places, chances, came = (
             [asked],
@@ -183,15 +231,16 @@ class _Verdicts:
         """Column -> its own thresholds by settled batches: of those from before, and of all."""
         return settled(self.then.pool, until=self.then.when), settled(self.then.pool)
 
-    def _batches(self, column: int) -> tuple[list[Batch], list[Batch]]:
-        """The settled batches of draws with replacement of an earlier run, from before, and those
-        of the run.
-        """
-        ended = [batch for batch in self._ended if batch.is_settled]
-        before = [b for b in ended if b.column == column and b.drawn_at <= self.then.when]
-        return before, [b for b in ended if b.column == len(self.then.pool.systems) - 1]
+    def _batches_before(self, column: int) -> list[Batch]:
+        """The settled batches of draws with replacement of an earlier run, from before."""
+        return [b for b in self._ended if b.column == column and b.drawn_at <= self.then.when]
+
+    @cached_property
+    def _batches_since(self) -> list[Batch]:
+        """Those of the run."""
+        return [b for b in self._ended if b.column == len(self.then.pool.systems) - 1]
 
     @cached_property
     def _ended(self) -> list[Batch]:
-        """The batches of draws with replacement so far."""
-        return replace(self.then, when=clock.now()).batches
+        """The settled batches of draws with replacement so far."""
+        return [b for b in replace(self.then, when=clock.now()).batches if b.is_settled]

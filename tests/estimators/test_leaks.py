@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from estimators.leaks import (
+    ALIKE,
     Channel,
     amount_test,
     amounts_test,
@@ -19,6 +20,7 @@ from estimators.leaks import (
     levels,
     number_law,
     share_test,
+    verdict_test,
 )
 
 PI = np.array([0.2, 0.3, 0.5, 0.5, 0.7, 0.9, 1.0, 0.0])
@@ -204,6 +206,48 @@ def test_who_deletes_or_adds_what_was_read_in_documents_is_found_and_who_did_not
     assert document_test(document, read, of_another, stratum=base).p_value < 1e-6
     with pytest.raises(ValueError, match="for all of its targets or for none"):
         document_test([0, 0], [True, False], [True, True])
+
+
+@pytest.mark.parametrize("stratum", [None, np.arange(14) % 2])
+@pytest.mark.parametrize("right", [[0, 2, 3, 9], [0, 1, 2, 3, 4, 6, 7, 8, 9, 10]])
+def test_over_all_draws_of_documents_no_p_value_of_verdicts_is_too_small(
+    stratum: np.ndarray | None, right: list[int]
+) -> None:
+    """In drawn documents all is found that is right, in others what has a number below `ALIKE`."""
+    document = np.array([0, 0, 0, 1, 1, 2, 3, 3, 3, 3, 4, 5, 6, 6])
+    is_right, uniform = np.isin(np.arange(14), right), np.random.default_rng(1).random(14)
+    assert (uniform[right] >= ALIKE).any()
+    outcomes = []
+    for some in combinations(range(9), 4):  # in two of them nothing was asked
+        drawn = np.isin(document, some)
+        said = is_right & (drawn | (uniform < ALIKE))
+        found = verdict_test(document, drawn, said, uniform, stratum=stratum)
+        outcomes.append((1 / 126, found.p_value))
+    never_more_often(outcomes)
+
+
+def test_who_is_right_where_documents_were_read_alone_is_found_and_who_is_elsewhere_is_not() -> (
+    None
+):
+    rng = np.random.default_rng(7)
+    document, uniform = rng.integers(0, 300, 400), rng.random(400)
+    read = np.isin(document, rng.choice(300, 60, replace=False))
+    honest = rng.random(400) < 0.9
+    crowd = np.where(read, honest, honest & (rng.random(400) < 0.86))
+    assert verdict_test(document, read, crowd, uniform).p_value > 0.01, "readers miss nothing"
+    assert verdict_test(document, read, ~read, uniform).p_value == 1
+    found = verdict_test(document, read, read | (rng.random(400) < 0.3), uniform)
+    assert found.p_value < 1e-6 and found.predicted > found.expected
+    new = rng.random(400) < 0.5
+    hidden = np.where(new, read, ~read)
+    assert verdict_test(document, read, hidden, uniform).p_value > 0.01
+    apart = verdict_test(document, read, hidden, uniform, stratum=new.astype(int))
+    assert apart.p_value < 1e-6, "right in what is new there, and elsewhere in what is not"
+    assert verdict_test([], [], [], []).p_value == 1
+    with pytest.raises(ValueError, match="for all of its targets or for none"):
+        verdict_test([0, 0], [True, False], [True, True], [0.5, 0.5])
+    with pytest.raises(ValueError, match="as many entries"):
+        verdict_test([0, 0], [True, True], [True, True], [0.5])
 
 
 @pytest.mark.parametrize(

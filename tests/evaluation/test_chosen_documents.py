@@ -11,9 +11,11 @@ import pytest
 from django.utils import timezone
 
 from kbpo.evaluation.run import evaluate
+from kbpo.inclusion import own_thresholds
 from kbpo.sampling.documents.draw import order_documents, settle_documents, waiting_documents
 from kbpo.sampling.leaks import decide, in_words, look_for_leaks
 from kbpo.sampling.models import LeakTest, SampleBatch
+from kbpo.sampling.verdicts import look_again
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from tests.conftest import Toy
@@ -56,6 +58,13 @@ class Board:
         row.save()
         look_for_leaks(row)
         return self.answered(row, 0.5)
+
+    def judged(self, row: Submission, share: float) -> None:
+        """Nothing; what was drawn of the run by itself is kept, and it is looked at again."""
+        batch = row.batches.get()
+        n = row.predictions.values("instance__target").distinct().count()
+        own_thresholds.keep(batch, np.full(n, share))
+        look_again(row)
 
     def printed(self, row: Submission, quantity: str) -> Any:
         of = {"submission": row, "quantity": quantity, "method": "centred", "slice": ""}
@@ -156,3 +165,63 @@ def test_of_a_teams_second_run_only_what_is_new_in_read_documents_tells(
 
     row = board.second(stated, team="Patterns", user="Rosa")
     assert row.leak_tests.filter(seen=True).exists() == finds
+
+
+def as_much(board: Board, one: Any, *, right: bool) -> bool:
+    """Whether a claim is one of the first five of its document that are right, or are wrong."""
+    of = [two.pk for two in board.world.instances if two.document_id == one.document_id]
+    return one.pk in [pk for pk in of if board.true[pk] == right][:5]
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_who_says_as_much_elsewhere_and_wrong_is_found_by_what_is_judged(
+    toy: Toy, *, closed: bool
+) -> None:
+    """By how much it says it is not; it moves nobody's recall, and is printed near its own."""
+    board = Board(toy, closed=closed)
+    before = board.printed(board.first, "recall").value
+
+    def stated(one: Any) -> bool:
+        return as_much(board, one, right=one.document_id in board.read)
+
+    row = board.second(stated)
+    assert not row.leak_tests.filter(seen=True).exists()
+    said = [one for one in board.world.instances if stated(one)]
+    precision = sum(board.true[one.pk] for one in said) / len(said)
+    believed = board.printed(row, "precision").value, board.printed(board.first, "recall").value
+    assert believed[1] > before + 0.03
+    assert not closed or believed[0] > precision + 0.05
+    board.judged(row, 0.5)
+    found = row.leak_tests.get()
+    assert found.seen and found.channel == LeakTest.Channel.READ
+    assert found.predicted > found.expected and "in documents that were read" in in_words(found)
+    own = board.printed(row, "precision")
+    assert own.low95 <= precision <= own.high95
+    assert board.printed(board.first, "recall").value == pytest.approx(before, abs=0.02)
+
+
+@pytest.mark.parametrize("read_better", [False, True])
+def test_who_is_as_right_elsewhere_is_believed(toy: Toy, *, read_better: bool) -> None:
+    """Also where one answer in seven to what is right in other documents is no."""
+    board = Board(toy)
+    if read_better:
+        rng = np.random.default_rng(5)
+        missed = {pk for pk in board.true if rng.random() < 1 / 7}
+        inside = {one.pk for one in board.world.instances if one.document_id in board.read}
+        board.world.truth = {
+            pk: true and (pk in inside or pk not in missed) for pk, true in board.true.items()
+        }
+    row = board.second(lambda one: board.likely[one.pk] < (0.9 if board.true[one.pk] else 0.1))
+    board.judged(row, 0.5)
+    assert not row.leak_tests.filter(seen=True).exists()
+
+
+def test_a_team_that_could_see_judgments_may_be_right_where_it_saw_them(toy: Toy) -> None:
+    board = Board(toy)
+    row = board.second(
+        lambda one: as_much(board, one, right=one.document_id in board.read),
+        team="Patterns",
+        user="Rosa",
+    )
+    board.judged(row, 0.5)
+    assert not row.leak_tests.filter(channel=LeakTest.Channel.READ).exists()

@@ -389,12 +389,14 @@ def test_one_long_document_that_nobody_read_hides_no_run_that_says_more_where_so
         open=np.array([False]),
         predicted=lambda column: member[:, column] > 0,
         _member=member,
-        _documents=lambda _: (document, document < 40, document < 0),
+        documents=lambda _: (document, document < 40, document < 0),
+        beside=member[:, 0] > 0,
+        most_read=lambda columns: columns[0],
     )
     found, _ = Judged.in_documents(judged, [0])
     assert found.predicted > found.expected and found.p_value < 1e-6
     little: Any = SimpleNamespace(**vars(judged))
-    little._documents = lambda _: (document, document >= 40, document < 0)
+    little.documents = lambda _: (document, document >= 40, document < 0)
     less, _ = Judged.in_documents(little, [0])
     assert less.p_value == 1
 
