@@ -16,7 +16,7 @@ Accounts are not people: a run that was tested and predicts of an earlier sample
 who read its judgments would predict (`LeakTest`, made by `kbpo.sampling.leaks`) is treated as if
 its team had submitted that earlier run itself. So is a run of texts some of which an earlier one
 wrote word for word: of two texts for one input it could take the one that was judged better, and
-any where neither was, which no test tells from chance.
+any where neither was, which no test tells from chance. The same holds of pairs of texts.
 
 Who judges learns what was drawn, and of it what is right. So what any of a team's people were asked
 about counts for the run that they decide on after that as drawn for sure; and since what they were
@@ -49,9 +49,10 @@ from kbpo.inclusion.route import Private
 from kbpo.inclusion.thresholds import Thresholds
 from kbpo.instances.models import Target
 from kbpo.prepared import Prepared
-from kbpo.sampling.models import LeakTest, Sample
+from kbpo.sampling.models import LeakTest, Sample, Threshold
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 from scoring.arrays import Bools, Floats, Ids
 from scoring.documents import predicted_by
 from scoring.inclusion import Disclosed, History
@@ -195,7 +196,22 @@ class Decision:
     def shown(self, pool: Pool) -> Bools:
         """See `shown_to`."""
         known = np.concatenate([_targets(self.earlier()), self.asked_about])
-        return np.isin(pool.target_id, known) | _public(pool, self.when)
+        shown = np.isin(pool.target_id, known) | _public(pool, self.when)
+        if not shown.any() or not kind_of(self.submission.track).opposes:
+            return shown
+        return shown & self._were_there(pool)
+
+    def _were_there(self, pool: Pool) -> Bools:
+        """(t,) the targets that could have been asked by then, or were. Pairs that earlier runs
+        have with a text of its own came with it: nobody can have learnt anything of these, and they
+        are no one's alone.
+        """
+        first, last = pool.ends
+        had_chance = Threshold.objects.filter(
+            target__gte=first, target__lte=last, batch__drawn_at__lte=self.when
+        )
+        known = np.union1d(list(had_chance.values_list("target", flat=True)), self.asked_about)
+        return np.isin(pool.target_id, known) | with_label(pool, "created_at <= %s", self.when)
 
     def could_know(self, documents: Sequence[int], targets_seen: Bools) -> list[int]:
         """Those of the documents that were annotated when the team decided, if anything tells it of

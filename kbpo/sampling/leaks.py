@@ -43,7 +43,6 @@ from estimators.leaks import (
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
-from kbpo.corpus.fetch import fetch
 from kbpo.inclusion.disclosure import decided, disclosed, earlier, private, shown_to
 from kbpo.inclusion.route import Private
 from kbpo.inclusion.thresholds import thresholds
@@ -51,7 +50,6 @@ from kbpo.pool.pool import read_pool
 from kbpo.sampling.models import DocumentSample, LeakTest, Sample, SampleBatch
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Bools, Floats, Ids, Matrix
 from scoring.channels import Said
@@ -122,9 +120,6 @@ def _with_same_words(submission: Submission, tests: list[LeakTest]) -> list[Leak
     Who leaves out right claims, to hide among them the wrong ones that it leaves out, loses recall;
     who takes one text for another loses nothing, and no draw tells why it took it.
     """
-    kind = kind_of(submission.track)
-    if recall_of(submission.track) is not None or kind.opposes:
-        return tests
     row_of = {row.earlier_id: row for row in tests}
     for other, same in _same_words(submission).items():
         row = row_of.setdefault(
@@ -146,19 +141,13 @@ def _with_same_words(submission: Submission, tests: list[LeakTest]) -> list[Leak
 
 
 def _same_words(submission: Submission) -> dict[int, int]:
-    """Earlier run, whose judgments the team could not see -> how many texts both wrote."""
+    """Earlier run, whose judgments the team could not see -> how many texts both wrote, or how many
+    pairs of texts both take part in by a text that was there.
+    """
     corpus = Submission.objects.filter(track__corpus=submission.track.corpus_id)
     sampled = corpus.filter(sampled_at__lte=decided(submission)).exclude(pk=submission.pk)
-    others = sampled.exclude(pk__in=earlier(submission)).values_list("pk", flat=True)
-    return dict(
-        fetch(
-            "SELECT q.submission_id, count(*) FROM submissions_prediction p"
-            " JOIN submissions_prediction q ON q.instance_id = p.instance_id"
-            " WHERE p.submission_id = %s AND q.submission_id = ANY(%s) GROUP BY q.submission_id"
-            " ORDER BY q.submission_id",
-            [submission.pk, list(others)],
-        )
-    )
+    others = sampled.exclude(pk__in=earlier(submission)).order_by("pk").values_list("pk", flat=True)
+    return kind_of(submission.track).repeated(submission.pk, list(others))
 
 
 def in_words(row: LeakTest) -> str:
@@ -177,8 +166,8 @@ def in_words(row: LeakTest) -> str:
             f"Of {row.size} judged answers in documents that were read {row.predicted} count as"
             f" right, where {row.expected:.0f} were to be expected by how right it is in all"
             f" documents, had it been made without knowing which they are: {odds(row.adjusted)}."
-            f" Only {100 * ALIKE:.0f} in a hundred of what is right there count, for readers judge"
-            " otherwise than others do."
+            f" Only {100 * ALIKE:.0f} in a hundred of what is right there count: people who judge"
+            " single answers may miss that many more than readers do."
         )
     which = " to what few other runs predict" if row.of_unlikely else ""
     return (
@@ -190,11 +179,6 @@ def in_words(row: LeakTest) -> str:
 
 def explained_otherwise(row: LeakTest) -> str:
     """What else would show the same, in a sentence; empty where nothing honest does but chance."""
-    if row.channel == LeakTest.Channel.READ:
-        return (
-            "The same shows where those who judge single answers miss much more of what is right"
-            " than readers of whole documents do."
-        )
     if row.channel != LeakTest.Channel.RIGHT:
         return ""
     return (

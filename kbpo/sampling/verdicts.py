@@ -18,10 +18,8 @@ is right the oftener in those than chance had it (`estimators.leaks.verdict_test
 finding is shown before its track is closed; but who reads, or sees of one account that all is
 judged in a document, may tell another account.
 
-What a run repeats of texts that are judged one by one counts as seen anyway, which leaves nothing
-to test. Where they are compared two by two, a run that joins brings the earlier ones further pairs,
-and what was kept of their own samples goes (`kbpo.sampling.distribution.distribute_anew`): until it
-is kept of the pairs that there were, nothing is tested.
+What a run repeats of texts counts as seen anyway, whether they are judged one by one or compared
+two by two, which leaves nothing to test.
 """
 
 from __future__ import annotations

@@ -639,6 +639,12 @@ class Track(ABC):
         and pay.
         """
 
+    def repeated(self, submission_id: int, others: Sequence[int]) -> dict[int, int]:
+        """Others -> how many texts of a submission are theirs word for word, where it is one; none
+        of a kind that judges no texts.
+        """
+        return {}
+
     def linked_otherwise(self, first: int, second: int) -> NDArray[np.int64]:
         """Ascending, the instances that two submissions predict and link to different names; none
         where a kind has no links.

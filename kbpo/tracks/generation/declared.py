@@ -383,6 +383,33 @@ class PreferenceTrack(DeclaredTrack):
             if store(system, self.corpus, self.target_kind, self._pairs(system, met))
         ]
 
+    def repeated(self, submission_id: int, others: Sequence[int]) -> dict[int, int]:
+        """Others -> how many pairs are theirs, too, in which it takes the place of a text that one
+        of them wrote, or people did. A pair with a draft's text is no such one.
+        """
+        own = dict(Written.objects.filter(submission=submission_id).values_list("key", "text"))
+        theirs = set(
+            Written.objects.filter(submission__in=others, key__in=own).values_list("key", "text")
+        )
+        references = self._references(submission_id)
+        repeats = [
+            key
+            for key, text in own.items()
+            if (key, text) in theirs or text in references.get(key, ())
+        ]
+        return dict(
+            fetch(
+                "SELECT q.submission_id, count(*) FROM submissions_prediction p"
+                " JOIN submissions_prediction q ON q.instance_id = p.instance_id"
+                " JOIN instances_instance i ON i.id = p.instance_id"
+                " JOIN instances_target t ON t.id = i.target_id"
+                " WHERE p.submission_id = %s AND q.submission_id = ANY(%s)"
+                " AND t.content->>'input' = ANY(%s)"
+                " GROUP BY q.submission_id ORDER BY q.submission_id",
+                [submission_id, list(others), repeats],
+            )
+        )
+
     def payloads(self, targets: Sequence[Target]) -> Mapping[int, dict[str, Any]]:
         contents_of = {target.pk: target.content or {} for target in targets}
         inputs = self._inputs(contents_of)
