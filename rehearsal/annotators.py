@@ -27,8 +27,8 @@ Span = tuple[int, int]
 
 
 class Truth(Protocol):
-    """The true answer about two mentions, A before B. `holds` has (predicate, ">" from A to B or
-    "<").
+    """The true answer about two mentions, A before B, or about one that is given twice. `holds` has
+    (predicate, ">" from A to B or "<").
     """
 
     @property
@@ -87,7 +87,7 @@ class Crowd:
     take any (`named`). Of several `kinds` of questions the workers take turns.
 
     They ask for no kind, and learn none, of which they know nothing: what they are given of it all
-    the same they give back. `tell` hears of each error at once.
+    the same they give back, and so what they cannot answer. `tell` hears of each error at once.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class Crowd:
             try:
                 has_answered = worker.answer_next()
             except Exception as error:  # told to whoever runs the crowd; the other workers go on
-                self._note(f"{worker.login[0]}: {type(error).__name__}: {error}")
+                self.note(worker, error)
                 worker.forget()
                 has_answered = False
             if not has_answered and leave_when_empty:
@@ -185,11 +185,13 @@ class Crowd:
                 wait = min(2 * wait, LONGEST_WAIT * poll)
         worker.browser.close()
 
-    def _note(self, error: str) -> None:
+    def note(self, worker: Worker, error: Exception) -> None:
+        """Notes an error of a worker, and tells it if it is new."""
+        said = f"{worker.login[0]}: {type(error).__name__}: {error}"
         with self._lock:
-            if error not in self.work_done.errors:
-                self.tell(error)
-            self.work_done.errors.append(error)
+            if said not in self.work_done.errors:
+                self.tell(said)
+            self.work_done.errors.append(said)
             del self.work_done.errors[:-MOST_ERRORS]
 
     def count(self, *, wrong: bool) -> None:
@@ -259,9 +261,13 @@ class Worker:
         """The page after a question that this worker cannot judge was given back: they had been
         taught its kind and not the one that they asked for, which they learn now, if they may.
         """
+        self._give_back(page)
+        return self._learn(self.browser.get(f"/annotate/tutorial/{self.wanted}/"))
+
+    def _give_back(self, page: Page) -> None:
+        """Nothing; others may answer what a page asks."""
         form = page.form("answer")
         self.browser.send(Form("", f"{page.path}return/", {}), form.values())
-        return self._learn(self.browser.get(f"/annotate/tutorial/{self.wanted}/"))
 
     def _is_mine(self, page: Page) -> bool:
         """Whether a page asks something that this worker can judge."""
@@ -282,23 +288,36 @@ class Worker:
         self.known = True
 
     def answer_next(self) -> bool:
-        """Whether there was a question; it was answered."""
+        """Whether there was a question; it was answered, or given back where it cannot be."""
         if not self.known:
             self.log_in()
         page = self._found()
         if page is None:
             return False
+        self.page = self._answered(page)
+        if self.page is None:
+            self._give_back(page)
+        return True
+
+    def _answered(self, page: Page) -> Page | None:
+        """The page after an answer that was sent; None where this worker has none that is taken,
+        which is told.
+        """
         form = page.form("answer")
         wrong = self.rng.random() >= self.accuracy
-        values = form.values() | self._answer_to(page, form, wrong)
+        try:
+            values = form.values() | self._answer_to(page, form, wrong)
+        except Exception as error:  # a page of which a simulated worker knows nothing yet
+            self.crowd.note(self, error)
+            return None
         if self.seconds:
             time.sleep(self.seconds * self.rng.uniform(0.5, 1.5))
         after = self.browser.submit(form, values)
         if after.status == 422:
-            raise ValueError(f"an answer was refused on {page.path}")
+            self.crowd.note(self, ValueError(f"an answer was refused on {page.path}"))
+            return None
         self.crowd.count(wrong=wrong)
-        self.page = after
-        return True
+        return after
 
     def _learn(self, page: Page) -> Page:
         """The page after the terms and the tutorial, if they stood in the way, as they do before a
@@ -386,13 +405,25 @@ class Worker:
         return self.knows(document, a, b)
 
     def answer_pair(self, form: Form, wrong: bool) -> dict[str, list[str]]:
-        """The fields of an answer about two names."""
-        truth = self._truth(form.data["document"], _span(form.data["a"]), _span(form.data["b"]))
+        """The fields of an answer about two names, or about what one of them alone refers to."""
+        a, b = (_span(form.data.get(side, form.data["a"])) for side in ("a", "b"))
+        truth = self._truth(form.data["document"], a, b)
+        if "b" not in form.data:
+            alone = self._links(form, truth)
+            return self._other_links(form, alone, 1.0) if wrong else alone
         options = form.options("holds")
         true = {f"{name}{direction}" for name, direction in truth.holds}
         holds = [option for option in options if true.intersection(option.split())]
         if self.crowd.as_told and true and not holds:
             return astray(form, self.rng)
+        answer = self._links(form, truth)
+        if wrong:
+            holds = mistaken(options, holds, self.bias, self.rng)
+            answer = self._other_links(form, answer, 0.5)
+        return answer | ({"holds": holds, "none": []} if holds else {"holds": [], "none": ["1"]})
+
+    def _links(self, form: Form, truth: Truth) -> dict[str, list[str]]:
+        """What each name of a page refers to, where there is something to choose."""
         links = {
             "a": (truth.subject_canonical, getattr(truth, "subject_name", "")),
             "b": (truth.object_canonical, getattr(truth, "object_name", "")),
@@ -407,9 +438,18 @@ class Worker:
             answer |= {
                 side: [named(form, side, mention_at, self.rng, answer[side][0])] for side in answer
             }
-        if wrong:
-            answer, holds = self._wrong(form, answer, holds, options)
-        return answer | ({"holds": holds, "none": []} if holds else {"holds": [], "none": ["1"]})
+        return answer
+
+    def _other_links(
+        self, form: Form, answer: dict[str, list[str]], often: float
+    ) -> dict[str, list[str]]:
+        """The same, each with this probability a wrong one."""
+        return {
+            side: [other_link(form.options(side), chosen[0], self.bias, self.rng)]
+            if self.rng.random() < often
+            else chosen
+            for side, chosen in answer.items()
+        }
 
     @staticmethod
     def _link(form: Form, side: str, span: Span, name: str) -> str:
@@ -422,18 +462,6 @@ class Worker:
             if name and words.casefold() == name.casefold():
                 return option
         return "other"
-
-    def _wrong(
-        self, form: Form, answer: dict[str, list[str]], holds: list[str], options: list[str]
-    ) -> tuple[dict[str, list[str]], list[str]]:
-        """A mistake as the bias has it; and half the time a wrong link too."""
-        changed = mistaken(options, holds, self.bias, self.rng)
-        for side in answer:
-            if self.rng.random() < 0.5:
-                answer[side] = [
-                    other_link(form.options(side), answer[side][0], self.bias, self.rng)
-                ]
-        return answer, changed
 
 
 def astray(form: Form, rng: random.Random) -> dict[str, list[str]]:

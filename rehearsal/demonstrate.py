@@ -55,6 +55,10 @@ CROWD = "simulated"
 demo."""
 RATER = "simulated-rater"
 """Login of the first simulated annotator who rates texts"""
+SIMULATED = ("annotators", "raters")
+"""The processes that are simulated people: they write errors, and as they leave what they did"""
+MOST_TOLD = 20
+"""Lines of theirs that are said; their logs have the rest"""
 MARKET = 10
 """The marketplace of `--platform mturk` listens so many ports above the site."""
 JUDGE = {"name": "Simulated judge", "version": "1"}
@@ -173,6 +177,9 @@ class Demo:
         self.market = f"http://127.0.0.1:{port + MARKET}"
         self.directory = Path(settings.VAR) / "demo"
         self._up: dict[str, subprocess.Popen[bytes]] = {}
+        self._heard: dict[str, int] = {}
+        """How far the log of each process was read, from where it stood when it began"""
+        self._told = 0
 
     def prepare(self) -> None:
         """Corpora, tracks and people, in a database that was migrated."""
@@ -256,6 +263,7 @@ class Demo:
         self.say("The annotators read the ordered documents to the end")
         deadline = time.monotonic() + 1800
         while any(order.closed_at is None for order in self._own_reading()):
+            self.check()
             if time.monotonic() > deadline:
                 raise DemoFailed(
                     "The documents were not read within half an hour; see"
@@ -288,15 +296,16 @@ class Demo:
                 f"Port {self.port} is taken. Stop what listens there, or say ARGS='--port 8001'."
             )
         with self._processes(
-            *(name for name in self._commands() if name not in ("annotators", "raters"))
+            *(name for name in self._commands() if name not in SIMULATED)
         ) as processes:
             self.web, self._up = processes["web"], processes
             yield
 
     def check(self) -> None:
-        """Nothing, while all that was started runs. Raises DemoFailed with the end of the log of
-        what does not.
+        """Nothing, while all that was started runs; errors of the simulated people are said. Raises
+        DemoFailed with the end of the log of what does not.
         """
+        self._hear()
         for name, process in self._up.items():
             code = process.poll()
             if code is not None:
@@ -305,6 +314,21 @@ class Demo:
                     f"The process {name} of the demo ended by itself ({_ended(code)}), so all is"
                     f" stopped. `make demo` goes on from here. The end of {log}:\n\n{_end_of(log)}"
                 )
+
+    def _hear(self) -> None:
+        """Nothing; says what simulated people wrote since the last time."""
+        for name in self._heard.keys() & set(SIMULATED):
+            log = self.directory / "log" / f"{name}.log"
+            with log.open("rb") as file:
+                file.seek(self._heard[name])
+                whole = file.read().rpartition(b"\n")[0]
+            self._heard[name] += len(whole) + 1 if whole else 0
+            for line in whole.decode("utf-8", "replace").splitlines():
+                self._told += 1
+                if self._told <= MOST_TOLD:
+                    self.say(f"  {name}: {line}")
+                elif self._told == MOST_TOLD + 1:
+                    self.say(f"  More of this kind stands in {log}")
 
     @contextmanager
     def _processes(self, *names: str) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
@@ -643,6 +667,7 @@ class Demo:
                 "MTURK_SECRET_ACCESS_KEY": "demo",
             }
         with (log / f"{name}.log").open("ab") as file:
+            self._heard[name] = file.tell()
             return subprocess.Popen(
                 command,
                 stdout=file,

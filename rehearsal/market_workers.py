@@ -8,7 +8,6 @@ with us.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import unescape
@@ -45,7 +44,7 @@ class _MarketWorker(Worker):
         self.market.close()
 
     def answer_next(self) -> bool:
-        """Whether a HIT was done, whole."""
+        """Whether there was a HIT; it was done, whole, or given back."""
         worker_id = self.login[0]
         listing = self.market.get("/?" + urlencode({"workerId": worker_id}))
         offered = [hit for hit in HIT.findall(listing.text) if hit not in self.refused]
@@ -62,21 +61,13 @@ class _MarketWorker(Worker):
         return self._do(self.browser.get(f"{address.path}?{address.query}"), hit, page)
 
     def _do(self, page: Page, hit: str, work: Page) -> bool:
-        page, sent = self._learn(page), 0
-        while self._is_mine(page):
-            form = page.form("answer")
-            wrong = self.rng.random() >= self.accuracy
-            if self.seconds:
-                time.sleep(self.seconds * self.rng.uniform(0.5, 1.5))
-            page = self.browser.submit(form, form.values() | self._answer_to(page, form, wrong))
-            if page.status == 422:
-                raise ValueError(f"an answer was refused on {page.path}")
-            self.crowd.count(wrong=wrong)
-            sent += 1
-        if not page.has_form("send"):
+        after: Page | None = self._learn(page)
+        while after is not None and self._is_mine(after):
+            after = self._answered(after)
+        if after is None or not after.has_form("send"):
             self.refused.add(hit)
             form = work.form("return")
             self.market.submit(form, form.values())
             return True
-        self.market.submit(page.form("send"), page.form("send").values())
+        self.market.submit(after.form("send"), after.form("send").values())
         return True

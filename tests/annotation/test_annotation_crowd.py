@@ -117,6 +117,26 @@ def test_who_was_taught_texts_alone_gives_such_a_question_back_and_goes_on(
     assert not Assignment.objects.filter(status="leased").exists()
 
 
+@pytest.mark.django_db(transaction=True)
+def test_what_a_worker_cannot_answer_is_told_and_given_back_and_they_go_on(
+    published: Submission, live_server: Any
+) -> None:
+    asked: list[str] = []
+
+    def knows_others(document: str, a: tuple[int, int], b: tuple[int, int]) -> Truth:
+        asked.append(document)
+        if len(asked) == 1:
+            raise KeyError(document)
+        return Truth()
+
+    told: list[str] = []
+    work = Crowd(live_server.url, logins("ada"), knows_others, tell=told.append).work(at_most=60)
+    assert (work.answers, told) == (5, [f"ada: KeyError: '{asked[0]}'"])
+    assert len(asked) == 6, "it is not asked of them again"
+    returned = Assignment.objects.get(status="returned")
+    assert returned.returned_by == Assignment.ReturnedBy.WORKER
+
+
 def test_a_crowd_is_not_made_for_what_it_knows_nothing_of() -> None:
     with pytest.raises(ValueError, match="nothing of questions of 'language_quality'"):
         Crowd("http://localhost", [("ada", "x")], knows, kinds=["language_quality"])

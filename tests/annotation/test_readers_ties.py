@@ -14,7 +14,7 @@ from documents_world import answer_open, answer_to, order, place
 
 from annotation.hits import publish
 from annotation.labels import settle
-from annotation.models import DocumentOrder, Question, Worker
+from annotation.models import Assignment, DocumentOrder, Question, Worker
 from annotation.questions import read_documents
 from annotation.questions.follow_documents import document_orders
 from annotation.questions.order import add_money, missing
@@ -26,6 +26,8 @@ from kbpo.money.models import Ledger, Price
 from kbpo.money.spend import balance
 from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.kbp.merge import together
+from rehearsal.annotators import Crowd
+from rehearsal.newspaper.knows import Answer
 from tests.conftest import Toy
 
 pytestmark = pytest.mark.django_db
@@ -117,6 +119,24 @@ def test_a_tie_of_readers_is_asked_of_one_person_more_who_joins_them(
     assert "undecided" not in now
     [state] = document_orders(toy.track)
     assert state.closed_at and state.divided == 0 and state.money.open == 0
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("accuracy", "is_right"), [(1.0, True), pytest.param(0.0, False, marks=pytest.mark.soak)]
+)
+def test_a_simulated_annotator_answers_it(
+    toy: Toy, read: DocumentOrder, live_server: Any, accuracy: float, is_right: bool
+) -> None:
+    def knows(document: str, a: tuple[int, int], b: tuple[int, int]) -> Answer:
+        assert (document, a, b) == ("d1", lindt(toy), lindt(toy))
+        return Answer((0, 10), "", (0, 10), "", frozenset())
+
+    crowd = Crowd(live_server.url, [("Dee", "long enough 1")], knows, accuracy=accuracy)
+    work = crowd.work(at_most=60)
+    assert (work.answers, work.errors) == (1, [])
+    said = Assignment.objects.get(hit__questions__interface="relation").raw
+    assert (said["a"] == ["0-10"]) == is_right and "holds" not in said
 
 
 def test_at_most_two_more_are_asked(

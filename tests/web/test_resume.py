@@ -209,3 +209,23 @@ def test_a_demo_says_which_of_its_processes_ended_and_what_it_said_last(
     assert "process worker of the demo ended by itself (killed by signal 9)" in said
     assert said.endswith(f"The end of {log}:\n\nlast words")
     assert all(process.poll() is not None for process in demo._up.values()), "all is stopped"
+
+
+def test_a_demo_says_the_errors_of_its_simulated_annotators(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.VAR = tmp_path
+    log = tmp_path / "demo/log/annotators.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("of another day\n")
+    said: list[str] = []
+    demo = Demo(said.append, demo_study(tmp_path / "files", documents=6, seed=1), port=1)
+    errs = [sys.executable, "-c", "print('simulated2: KeyError: \\'b\\'')"]
+    demo._start("annotators", errs).wait()
+    for _ in range(2):
+        demo.check()
+    assert said == ["  annotators: simulated2: KeyError: 'b'"]
+    with log.open("a") as file:
+        file.write("".join(f"simulated: {number}\n" for number in range(30)) + "half a line")
+    demo.check()
+    assert len(said) == 21 and said[-1] == f"  More of this kind stands in {log}"
