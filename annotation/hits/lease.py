@@ -21,7 +21,7 @@ from django.db import transaction
 from annotation.budget.halts import halted_hits
 from annotation.hits.held import ASSIGNMENT
 from annotation.hits.stake import has_stake, stake
-from annotation.interfaces.registry import interface_of, names, reading
+from annotation.interfaces.registry import interface_of, names
 from annotation.models import COUNTED, HIT, Assignment, Halt, Question, Worker
 from annotation.platforms.registry import local_names
 from annotation.quality.gold import gold_instead
@@ -270,7 +270,7 @@ def _asked(sql: str, conditions: str, how: str = "") -> Prepared:
 def _conditions(standing: WorkerStanding) -> str:
     """Return what else holds of the HITs that a worker may be offered."""
     return (
-        (NOT_READ if set(standing.taught) & set(reading()) else "")
+        (NOT_READ if standing.may_have_read else "")
         + (NOT_STOPPED if standing.stopped else "")
         + (OF_TRACKS if standing.tracks is not None else "")
         + (NOT_OF_TEAMS.format(stake=stake()) if standing.teams is not None else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from annotation.interfaces.registry import reading
 from annotation.models import Assignment, Worker
 from annotation.platforms.registry import local_names
 from annotation.workers.consent import SHIPPED
@@ -67,6 +68,8 @@ class WorkerStanding:
     leaving: bool
     taught: list[str]
     """Interfaces whose tutorial they passed, or that have none."""
+    may_have_read: bool
+    """Whether they were ever taught to read whole documents, by any version of a tutorial."""
     tracks: list[int] | None
     """The tracks that take volunteers, if they are one; None: all."""
     teams: list[int] | None
@@ -101,14 +104,16 @@ def standing_of(worker: int) -> WorkerStanding:
         raise Worker.DoesNotExist(f"There is no worker {worker}.")
     excluded, consented, leaving, passed, volunteer, teams, stopped, in_hand, begun, forms = row
     runs = [run.rpartition("/") for run in passed]
+    taught = taught_by(
+        {(interface, int(version)) for interface, _, version in runs}, tutorials_in(forms)
+    )
     return WorkerStanding(
         worker=worker,
         excluded=excluded,
         consented=consented,
         leaving=leaving,
-        taught=taught_by(
-            {(interface, int(version)) for interface, _, version in runs}, tutorials_in(forms)
-        ),
+        taught=taught,
+        may_have_read=not {*taught, *(interface for interface, *_ in runs)}.isdisjoint(reading()),
         tracks=tracks_for_volunteers() if volunteer else None,
         teams=teams or None,
         stopped=stopped,

@@ -13,11 +13,14 @@ from django.utils import timezone
 from documents_world import answer_open, answer_to, order, place
 
 from annotation.hits import publish
+from annotation.hits.lease import open_to
+from annotation.interfaces.registry import reading
 from annotation.labels import settle
 from annotation.models import Assignment, DocumentOrder, Question, Worker
 from annotation.questions import read_documents
 from annotation.questions.follow_documents import document_orders
 from annotation.questions.order import add_money, missing
+from annotation.workers.models import TutorialRun
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.instances.merge import merged
@@ -137,6 +140,18 @@ def test_a_simulated_annotator_answers_it(
     assert (work.answers, work.errors) == (1, [])
     said = Assignment.objects.get(hit__questions__interface="relation").raw
     assert (said["a"] == ["0-10"]) == is_right and "holds" not in said
+
+
+@pytest.mark.parametrize("version", ["the same", "a new"])
+def test_none_of_its_readers_is_offered_it(toy: Toy, read: DocumentOrder, version: str) -> None:
+    if version == "a new":  # of the tutorials of reading: they may not read now, and did
+        TutorialRun.objects.filter(interface__in=reading()).update(version=0)
+    assert Question.objects.filter(interface="relation", status="published").exists()
+    assert {name: answer_open(toy, name, divided(toy)) for name in READERS} == dict.fromkeys(
+        READERS, 0
+    )
+    assert {open_to(worker_of(toy.users[name])) for name in READERS} == {0}
+    assert open_to(worker_of(toy.users["Dee"])) == 1
 
 
 def test_at_most_two_more_are_asked(
