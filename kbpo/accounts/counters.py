@@ -22,6 +22,8 @@ Row = tuple[int, float]
 NEVER: Row = (0, 0.0)
 MEMORY = ":memory:"
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+GONE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_ERROR)
+"""What is said of a file that was deleted, or emptied, while it was open"""
 log = logging.getLogger(__name__)
 
 MOST_KEPT = 20_000
@@ -113,8 +115,9 @@ class Counters:
         return _row(self._connected(MEMORY), key, seconds) if MEMORY in self._kept else NEVER
 
     def _in_file(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
-        """What comes of some work on the file; None while it is of no use. A damaged one is made
-        anew, unless another process did so since it was opened.
+        """What comes of some work on the file; None while it is of no use. One that was deleted or
+        emptied since is opened again; a damaged one is made anew, unless another process did so
+        since it was opened.
         """
         for _ in range(3):
             was_open = self.path in self._kept and self._process == os.getpid()
@@ -122,8 +125,9 @@ class Counters:
                 return work(self._connected(self.path))
             except sqlite3.Error as problem:
                 log.warning("%s is of no use now: %s", self.path, problem)
-                if getattr(problem, "sqlite_errorcode", 0) & 0xFF not in DAMAGED:
-                    return None
+                code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
+            if code not in DAMAGED and not (code in GONE and was_open):
+                return None
             if was_open:
                 self._kept.pop(self.path).close()
             else:

@@ -123,8 +123,9 @@ def test_a_lock_that_is_held_for_long_costs_no_count(
     assert not guesses.is_reached("ada") and guesses.seconds_left("ada") == 0
 
 
-def test_a_damaged_file_is_made_anew_once_for_all_processes(
-    alone: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("becomes", [b"no table" * 2048, b"", None])
+def test_a_file_that_is_damaged_emptied_or_deleted_is_made_anew_once_for_all_processes(
+    alone: Path, monkeypatch: pytest.MonkeyPatch, becomes: bytes | None
 ) -> None:
     guesses = limits.Limit("guesses", 3, 60)
     processes = [Counters(alone), Counters(alone)]
@@ -132,7 +133,7 @@ def test_a_damaged_file_is_made_anew_once_for_all_processes(
     for number in range(8):
         monkeypatch.setattr(limits, "own", processes[number % 2])
         if number == 2:
-            alone.write_bytes(b"no table" * 2048)
+            alone.unlink() if becomes is None else alone.write_bytes(becomes)
         let_in.append(guesses.count("ada"))
     assert let_in == [True] * 2 + [True] * 3 + [False] * 3
     monkeypatch.setattr(limits, "own", Counters(alone))
