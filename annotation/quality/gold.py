@@ -40,6 +40,7 @@ from annotation.quality.describe import title_of
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
+from kbpo.instances.models import Target
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import balance, reserve
 from kbpo.tracks.models import Track
@@ -252,6 +253,8 @@ def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gol
         raise CannotMake(
             "A question that cannot be answered is no gold: nobody can fail it. Take the flag away."
         )
+    # Of two who make it at once the other one finds it.
+    Target.objects.select_for_update(of=("self",), no_key=True).get(pk=source.target_id)
     dealt = Gold.objects.filter(
         question__track=source.track,
         question__target=source.target_id,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from decimal import Decimal
+from threading import Barrier, BrokenBarrierError
 
 import pytest
-from annotation_world import GOOD, answer_all, take
+from annotation_world import GOOD, answer_all, at_once, take
 from django.core.cache import cache
 from django.test import Client
 
@@ -130,6 +132,27 @@ def test_a_gold_answer_is_checked_like_any_answer(made: Gold, admin: User) -> No
     )
     with pytest.raises(gold.CannotMake, match="gold already"):
         gold.make_gold(made.source, RAW, admin, "Sure.")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_make_the_same_gold_at_once_one_is_told_that_it_is(
+    published: Submission, clients: list[Client], admin: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for client in clients:
+        answer_all(client)
+    settle.tick()
+    source, both, check = gold.candidates(published.track)[0], Barrier(2), gold._check_reason
+
+    def slow(why: str, request: str) -> None:
+        """Waits until both have looked whether it is gold, or it is plain that one waits."""
+        with suppress(BrokenBarrierError):
+            both.wait(timeout=0.3)
+        check(why, request)
+
+    monkeypatch.setattr(gold, "_check_reason", slow)
+    raised = at_once([lambda: gold.make_gold(source, RAW, admin, "Sure.")] * 2)
+    assert [str(one) for one in raised] == ["This question is gold already."]
+    assert Gold.objects.count() == 1
 
 
 def test_gold_is_dealt_in_the_place_of_the_next_question_and_its_page_does_not_tell(
