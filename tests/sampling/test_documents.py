@@ -175,6 +175,16 @@ def test_labels_that_come_later_do_not_change_what_was_drawn(track: Track) -> No
     assert second_stage.second_draw(batch) == before
 
 
+def test_what_was_drawn_before_is_the_first_stage_and_the_command_says_so(track: Track) -> None:
+    order_documents(track, 10, seed=1)
+    out = StringIO()
+    call_command("order_documents", track.slug, "20", "--design", "two_stage", stdout=out)
+    assert out.getvalue() == (
+        f"The 10 documents of {track.name} that were drawn before are the first stage. The second,"
+        " 10 more, is drawn when all of them are annotated, at once where they are.\n"
+    )
+
+
 def test_what_a_crowd_says_of_predicted_mentions_names_no_entity(track: Track) -> None:
     documents = list(Document.objects.filter(corpus=track.corpus).values_list("pk", flat=True))
     annotate(track, documents, source="crowd")

@@ -145,6 +145,22 @@ def order_documents(
     return batch
 
 
+def what_was_drawn(batch: DocumentBatch) -> str:
+    """What an order drew, and what comes of it, in a sentence or two."""
+    track, settings = batch.track, batch.settings
+    drew = f"Drew {batch.size:,} documents of {track.name} (seed {batch.seed})."
+    if batch.design != TWO_STAGE:
+        return f"{drew} They wait to be annotated."
+    if batch.size:
+        return f"{drew} The second stage is drawn when they are annotated."
+    drawn = DocumentSample.objects.filter(track=track).count()
+    return (
+        f"The {drawn:,} documents of {track.name} that were drawn before are the first stage. The"
+        f" second, {settings['both_stages'] - drawn:,} more, is drawn when all of them are"
+        " annotated, at once where they are."
+    )
+
+
 def first_stage(size: int) -> int:
     """How many of the documents of two stages the first one draws."""
     return max(LEAST, math.ceil(FIRST_SHARE * size - 1e-9))
@@ -187,8 +203,8 @@ def _refuse(track: Track, size: int, design: str, drawn: int) -> None:
         )
     if design == TWO_STAGE and size - max(first_stage(size), drawn) < LEAST:
         raise CannotDraw(
-            f"{drawn:,} documents are drawn already: of {size:,} in both stages fewer than {LEAST}"
-            " are left for the second."
+            f"{drawn:,} documents are drawn already: of {size:,} in both stages together fewer"
+            f" than {LEAST} are left for the second."
         )
 
 

@@ -21,6 +21,7 @@ from kbpo.sampling.documents.draw import (
     CannotDraw,
     in_two_stages,
     order_documents,
+    what_was_drawn,
 )
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
@@ -113,7 +114,7 @@ def _order(track: Track, request: HttpRequest) -> str:
         )
     except CannotDraw as problem:
         return str(problem)
-    messages.success(request, f"{batch.size:,} documents are drawn. They wait to be annotated.")
+    messages.success(request, what_was_drawn(batch))
     return ""
 
 

@@ -6,7 +6,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from kbpo.sampling.documents.draw import UNIFORM_SHARE, CannotDraw, order_documents
+from kbpo.sampling.documents.draw import (
+    UNIFORM_SHARE,
+    CannotDraw,
+    order_documents,
+    what_was_drawn,
+)
 from kbpo.sampling.models import DocumentBatch
 from kbpo.tracks.models import Track
 
@@ -54,11 +59,4 @@ class Command(BaseCommand):
             )
         except CannotDraw as problem:
             raise CommandError(str(problem)) from problem
-        self.stdout.write(
-            f"Drew {batch.size:,} documents of {track.name} (seed {batch.seed})."
-            + (
-                " The second stage is drawn when they are annotated."
-                if batch.design == "two_stage"
-                else ""
-            )
-        )
+        self.stdout.write(what_was_drawn(batch))
