@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from kbpo.submissions.models import Submission
-from kbpo.submissions.receive import GONE
+from kbpo.submissions.receive import NOT_TAKEN
 from kbpo.tracks.models import Track
 
 
@@ -29,7 +29,7 @@ def run_names(track: Track, *, public: bool = False) -> RunNames:
 
     The `public` names are those of the runs on the board, as everybody knows them.
     """
-    runs = Submission.objects.filter(track=track).exclude(status__in=GONE)
+    runs = Submission.objects.filter(track=track).exclude(status__in=NOT_TAKEN)
     runs = (runs.on_board() if public else runs).select_related("team").order_by("pk")
     written = {run.pk: run.public_name if public else run.name for run in runs}
     full = {run.pk: run.full_name if public else run.own_name for run in runs}

@@ -38,7 +38,8 @@ __all__ = [
 ]
 
 DRAFTS = ("received", "read", "planned")
-GONE = ("refused", "expired", "withdrawn", "failed")
+NOT_TAKEN = ("refused", "expired", "withdrawn", "failed")
+"""Statuses of uploads that are not in the race, or no more: their file may come again"""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
@@ -170,7 +171,7 @@ def same_file(team: Team, track: Track, digest: str) -> Submission | None:
     if there is none.
     """
     submissions = Submission.objects.filter(team=team, track=track, file_digest=digest).exclude(
-        status__in=GONE
+        status__in=NOT_TAKEN
     )
     return submissions.order_by("-pk").first()
 

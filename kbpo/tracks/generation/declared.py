@@ -20,7 +20,7 @@ from kbpo.corpus.fetch import fetch
 from kbpo.instances.models import Target
 from kbpo.queue import nudge
 from kbpo.submissions.models import Submission
-from kbpo.submissions.receive import GONE
+from kbpo.submissions.receive import NOT_TAKEN
 from kbpo.tracks.base import (
     DEFAULT,
     Asking,
@@ -335,7 +335,7 @@ class PreferenceTrack(DeclaredTrack):
         if taking_part or any(self._references(submission_id).values()):
             return taking_part
         team = Submission.objects.values_list("team", flat=True).get(pk=submission_id)
-        drafts = submissions.exclude(status__in=GONE).exclude(team=team)
+        drafts = submissions.exclude(status__in=NOT_TAKEN).exclude(team=team)
         return list(drafts.order_by("pk").values_list("pk", flat=True))
 
     def _references(self, submission_id: int) -> dict[str, list[str]]:

@@ -41,7 +41,7 @@ from kbpo.money.spend import ZERO, OverBudget
 from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.progress import progress_of
-from kbpo.submissions.receive import GONE, CannotChange, CannotReceive, receive, withdraw
+from kbpo.submissions.receive import NOT_TAKEN, CannotChange, CannotReceive, receive, withdraw
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of, n_inputs_of
 from kbpo.web.components.figures import count_text
@@ -355,7 +355,9 @@ def same_as(submission: Submission) -> Submission | None:
     submissions = Submission.objects.filter(
         team=submission.team_id, track=submission.track_id, file_digest=submission.file_digest
     )
-    return submissions.exclude(pk=submission.pk).exclude(status__in=GONE).order_by("-pk").first()
+    return (
+        submissions.exclude(pk=submission.pk).exclude(status__in=NOT_TAKEN).order_by("-pk").first()
+    )
 
 
 @for_researchers
