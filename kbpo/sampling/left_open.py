@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from django.db.models import QuerySet
+from django.dispatch import receiver
+
 from kbpo.instances.models import Target
 from kbpo.sampling.models import Sample, SampleBatch, Threshold
-from kbpo.submissions.models import GONE
+from kbpo.submissions.models import GONE, Submission, comes_or_goes
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
@@ -14,25 +17,36 @@ def keep_answered(track: Track) -> None:
     order of asking, once: what others have answered later says nothing of it. One of a run that was
     given up, and is tried again, counts whole once more.
     """
-    of_track = SampleBatch.objects.filter(submission__track=track)
-    back = of_track.exclude(submission__status__in=GONE).exclude(answered_below=None)
+    _keep(SampleBatch.objects.filter(submission__track=track))
+
+
+@receiver(comes_or_goes)
+def keep_answered_of(run: Submission, **_: object) -> None:
+    """Nothing; the same of one run, as it goes or comes back: what is answered from then on says
+    nothing of it.
+    """
+    _keep(SampleBatch.objects.filter(submission=run))
+
+
+def _keep(batches: QuerySet[SampleBatch]) -> None:
+    back = batches.exclude(submission__status__in=GONE).exclude(answered_below=None)
     back.update(answered_below=None)
-    batches = of_track.filter(
+    left = batches.filter(
         submission__status__in=GONE,
         design=Track.Design.POISSON,
         settled_at=None,
         answered_below=None,
     )
-    for batch in batches.order_by("pk"):
-        batch.answered_below = _answered_below(track, batch)
+    for batch in left.select_related("submission__track").order_by("pk"):
+        batch.answered_below = _answered_below(batch)
         batch.save(update_fields=["answered_below"])
 
 
-def _answered_below(track: Track, batch: SampleBatch) -> float:
+def _answered_below(batch: SampleBatch) -> float:
     """The smallest u/π of a batch's targets that wait for an answer; 1 where none does."""
     drawn = list(Sample.objects.filter(batch=batch).values_list("target_id", flat=True))
     owner = batch.submission_id
-    waiting = kind_of(track).unanswered({owner: drawn})[owner]
+    waiting = kind_of(batch.submission.track).unanswered({owner: drawn})[owner]
     pi_of = dict(
         Threshold.objects.filter(batch=batch, target__in=waiting).values_list("target_id", "pi")
     )

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Coalesce, Lower
+from django.dispatch import Signal
 
 from kbpo import clock
 from kbpo.accounts.audit import note
@@ -42,6 +43,9 @@ RELEASED = (
 """What the team of a private run is told when its track is closed"""
 GONE = ("withdrawn", "failed", "refused")
 """Statuses of runs that take no part, or no more"""
+comes_or_goes = Signal()
+"""Sent with a `run` that takes no part from now on, or takes part again, in the transaction that
+moves it"""
 DISCARD = models.Q(status__in=["refused", "expired"]) | models.Q(
     status="withdrawn", confirmed_at__isnull=True
 )
@@ -329,6 +333,8 @@ class Submission(Moving):
                 why=reason,
                 track=self.track.slug,
             )
+            if (before in GONE) != (status in GONE):
+                comes_or_goes.send(type(self), run=self)
             if tells and status in TOLD and not (status == "withdrawn" and self._is_own_act(who)):
                 self.tell_team()
 

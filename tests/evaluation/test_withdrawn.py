@@ -132,6 +132,28 @@ def test_a_run_that_was_given_up_and_is_tried_again_counts_whole(toy: Toy) -> No
     assert batches.get().answered_below is None
 
 
+@pytest.mark.parametrize("status", ["withdrawn", "failed"])
+def test_what_is_answered_after_a_run_went_says_nothing_of_it(toy: Toy, status: str) -> None:
+    """Not even of what nobody scored yet."""
+    world = Replay.of(toy, 60, 0.6, design="poisson")
+    row = world.upload("Neural", range(50))
+    confirm(row, toy.users["Admin"])
+    draw.tick()
+    row.refresh_from_db()
+    batches = SampleBatch.objects.filter(submission=row)
+    wanted = list(_samples(row).order_by("target__u").values_list("target", flat=True))
+    _answer(world, wanted[: len(wanted) // 2])
+    row.move(status)
+    cut = batches.get().answered_below
+    assert cut is not None and 0 < cut < 1
+    _answer(world, wanted)
+    evaluate(toy.track)
+    assert batches.get().answered_below == cut
+    if status == "failed":
+        row.move("judging")
+        assert batches.get().answered_below is None, "it is tried again, and counts whole"
+
+
 @pytest.mark.soak
 def test_a_later_run_uses_what_was_judged_for_a_withdrawn_one(toy: Toy) -> None:
     world = Replay.of(toy, 120, 0.6)
