@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from io import StringIO
+from typing import Any
 
 import numpy as np
 import pytest
@@ -227,6 +228,15 @@ def test_private_and_withdrawn_runs_count_in_what_is_rare_and_the_help_says_so(
     assert sorted(predicted_names(world.track)) == shown
     told = " ".join(client.get(reverse("help")).content.decode().split())
     assert "whose sample was drawn, private and withdrawn ones too" in told
+
+
+def test_the_names_of_many_runs_are_read_at_once(
+    world: World, django_assert_num_queries: Any
+) -> None:
+    for n in range(3):
+        world.system(f"run {n}", lambda one: True)
+    with django_assert_num_queries(4):
+        assert predicted_names(world.track)
 
 
 def test_without_mentions_of_the_corpus_no_later_run_moves_an_entity_to_another_class(

@@ -41,6 +41,16 @@ COLUMNS = {
     "link": "hashtextextended(p.subject_link, 0)",
     "canonical": "p.subject_canonical_begin::bigint << 32 | p.subject_canonical_end",
 }
+SAID = {
+    "run": "p.submission_id",
+    **{name: COLUMNS[name] for name in ("document", "subject_type", "link", "canonical")},
+    "n": "count(*)",
+}
+SAID_BY = """
+    FROM submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id
+    WHERE p.submission_id = ANY(%s) GROUP BY 1, 2, 3, 4, 5
+"""
+"""How often each run tells of a subject in the same way"""
 TRAITS = (
     "predicate",
     "subject_type",
@@ -208,30 +218,38 @@ def predicted_names(track: Track) -> list[Occurrence]:
     the persons and organisations of the first of all: so no later run moves an entity from one
     class to another, and no score changes since somebody else uploaded.
     """
-    found: dict[str, list[Occurrence]] = {}
-    for system in _sampled(track, "sampled_at", "pk"):
-        rows = _first_of_each_instance([system])
-        said: dict[str, list[Occurrence]] = {}
-        for occurrence in _occurrences(_subjects(rows, dict(fetch(TEXTS, [[system]])))):
-            said.setdefault(occurrence[1], []).append(occurrence)
-        are_people = any(people for of_name in said.values() for *_, people in of_name)
-        is_first = not found
-        for name in said.keys() - found.keys():
-            found[name] = [
-                (document, name, n, is_first and (people or not are_people))
-                for document, _, n, people in said[name]
-            ]
-    return [occurrence for of_name in found.values() for occurrence in of_name]
+    runs = _sampled(track, "sampled_at", "pk")
+    rows = fetch_arrays(SAID, SAID_BY, [runs])
+    subjects = _subjects(rows, dict(fetch(TEXTS, [runs])))
+    turn = _places(runs, rows["run"])
+    code_of: dict[str, int] = {}
+    codes = [code_of.setdefault(name, len(code_of)) for name in subjects.names]
+    name = np.array(codes, dtype=np.int64)[subjects.of_row]
+    first = np.full(len(code_of), len(runs))
+    np.minimum.at(first, name, turn)
+    of_first = turn == turn.min(initial=len(runs))
+    people = np.array(subjects.people, dtype=np.bool_)[subjects.of_row]
+    bounds = of_first & people if (of_first & people).any() else of_first
+    says = turn == first[name]
+    return _occurrences(subjects, subjects.of_row[says], rows["n"][says], bounds[says])
 
 
-def _occurrences(subjects: Subjects) -> list[Occurrence]:
-    """Each document's names of subjects."""
-    times = np.bincount(subjects.of_row, minlength=len(subjects.names)).tolist()
+def _places(runs: Sequence[int], of_row: Ids) -> Ids:
+    """Where the run of each row stands among these."""
+    order = np.argsort(runs)
+    return order[np.searchsorted(runs, of_row, sorter=order)]
+
+
+def _occurrences(
+    subjects: Subjects, of_row: Ids, times: Ids, bounds: NDArray[np.bool_]
+) -> list[Occurrence]:
+    """Each document's names of subjects, from rows that say one so many times."""
     found: dict[tuple[int, str], tuple[int, bool]] = {}
-    told = zip(subjects.documents, subjects.names, times, subjects.people, strict=True)
-    for document, name, n, people in told:
-        before, was_people = found.get((document, name), (0, False))
-        found[document, name] = before + n, was_people or people
+    told = zip(of_row.tolist(), times.tolist(), bounds.tolist(), strict=True)
+    for subject, n, is_bound in told:
+        key = subjects.documents[subject], subjects.names[subject]
+        before, was_bound = found.get(key, (0, False))
+        found[key] = before + n, was_bound or is_bound
     return [(document, name, *said) for (document, name), said in found.items()]
 
 
