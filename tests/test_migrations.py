@@ -5,6 +5,8 @@ Each begins with a baseline that stands for all that was migrated before anythin
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 from django.apps import apps
 from django.core.management import CommandError, call_command
@@ -14,6 +16,8 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.migrations.state import ProjectState
+
+from kbpo.accounts.models import Preference, User
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +68,27 @@ def test_an_installation_between_the_old_migrations_is_told_to_end_them_first(
     )
     assert "commit b0f466a" in str(refused.value)
     assert recorder.applied_migrations().keys() == had
+
+
+@pytest.mark.django_db
+def test_who_wants_no_mail_of_scores_gets_none_of_releases() -> None:
+    """They were told of as scores before they had an event of their own."""
+    for name, event, by_mail in (
+        ("ada", "scored", False),
+        ("bo", "scored", False),
+        ("bo", "release", True),
+        ("cy", "refused", False),
+    ):
+        user, _ = User.objects.get_or_create(username=name)
+        Preference.objects.create(user=user, event=event, by_mail=by_mail)
+    copy = import_module("kbpo.accounts.migrations.0005_be_told_of_releases_as_of_scores").COPY
+    with connection.cursor() as cursor:
+        cursor.execute(copy)
+    chosen = Preference.objects.filter(event="release").order_by("user")
+    assert list(chosen.values_list("user__username", "by_mail", "by_call")) == [
+        ("ada", False, True),
+        ("bo", True, True),
+    ]
 
 
 @pytest.mark.django_db
