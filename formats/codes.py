@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 Severity = Literal["error", "warning", "info"]
-FAMILIES = ("syntax", "reference", "consistency", "schema", "limits")
 
 
 @dataclass(frozen=True, slots=True)

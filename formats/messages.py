@@ -100,11 +100,6 @@ class Report:
         wrong = {code for code in self.by_code if CODES[code].severity == "error"}
         return bool(wrong) and all(CODES[code].family == "reference" for code in wrong)
 
-    @property
-    def truncated(self) -> bool:
-        """True if some messages were counted but not kept."""
-        return len(self) > len(self.messages)
-
 
 def printable(text: str) -> str:
     """The text with one replacement character for each character that cannot be stored or shown."""

@@ -6,7 +6,6 @@ the tokeniser; a track says whether, and its outputs are one target where the te
 same.
 """
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -216,14 +215,3 @@ def _true_cased(text: str, casing: Casing) -> str:
     named = _WORD.sub(lambda match: casing.words.get(match[0], match[0]), text)
     named = re.sub(r"(?<![\w'’])i(?=$|[^\w-]|['’](?:m|ve|ll|d)\b)", "I", named)
     return _SENTENCE.sub(lambda match: match[0][:-1] + match[0][-1].upper(), named)
-
-
-def content_key(corpus: str, kind: str, input_id: str, shown: str) -> str:
-    """The key of an output by content, 64 hexadecimal digits:
-    equal texts for one input are one target.
-    """
-    digest = hashlib.sha256()
-    for part in (corpus, kind, input_id, normalize("NFC", shown)):
-        encoded = part.encode("utf-8", "surrogatepass")
-        digest.update(len(encoded).to_bytes(8, "big") + encoded)
-    return digest.hexdigest()

@@ -1,5 +1,5 @@
-"""The key and the random number of a target, in SQL and in Python: both give the same, bit for
-bit.
+"""The key of a target, in SQL, and its random numbers: `u` in SQL and in Python, which give the
+same, bit for bit.
 """
 
 from __future__ import annotations
@@ -37,20 +37,6 @@ U_SQL = (
 )
 """SQL of a target's random number, to be formatted with the expressions of the corpus's secret
 and the target's key."""
-
-
-def key_of(corpus: int, kind: str, document: int, a: tuple[int, int], b: tuple[int, int]) -> UUID:
-    """The key of a target: a hash of its content, the same for all systems."""
-    text = f"{corpus}|{kind}|{document}|{a[0]}|{a[1]}|{b[0]}|{b[1]}"
-    return UUID(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest())
-
-
-def key_of_content(corpus: int, kind: str, content: str) -> UUID:
-    """The key of a target that lies in no document: a hash of the text that tells it from
-    others.
-    """
-    text = f"{corpus}|{kind}|{content}"
-    return UUID(hashlib.sha256(text.encode()).hexdigest()[:32])
 
 
 def u_of(hash_key: str, key: UUID) -> float:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from annotation.models import Assignment, Bonus, Payment, Question, Response, Wo
 from annotation.questions import ask
 from kbpo.accounts.models import Team, User
 from kbpo.corpus.models import Corpus
-from kbpo.instances.hashing import key_of_content, second_number, u_of
+from kbpo.instances.hashing import second_number, u_of
 from kbpo.instances.models import Label, Target
 from kbpo.money.models import Ledger, Price
 from kbpo.money.spend import balance, reserve
@@ -258,9 +259,10 @@ def test_a_second_person_is_asked_where_chance_says_so_and_never_instead_of_a_fi
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(GenerationTrack, "second_share", Decimal("0.2"))
-    numbers = [second_number("key", key_of_content(1, "output", str(n))) for n in range(4000)]
+    keys = [uuid5(NAMESPACE_URL, str(n)) for n in range(4000)]
+    numbers = [second_number("key", key) for key in keys]
     assert abs(sum(number < 0.2 for number in numbers) / 4000 - 0.2) < 4 * (0.16 / 4000) ** 0.5
-    us = [u_of("key", key_of_content(1, "output", str(n))) for n in range(4000)]
+    us = [u_of("key", key) for key in keys]
     assert abs(np.corrcoef(us, numbers)[0, 1]) < 4 / 4000**0.5, "it says nothing of who is drawn"
     monkeypatch.setattr(GenerationTrack, "second_share", Decimal(1))
     a_track("pool", "0")

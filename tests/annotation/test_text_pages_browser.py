@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from browsing import IN_CHROMIUM, open_page
@@ -20,7 +21,6 @@ from annotation.hits import publish
 from annotation.labels import settle
 from annotation.models import Assignment, Payment, Question, Response
 from kbpo.corpus.models import Corpus
-from kbpo.instances.hashing import key_of_content
 from kbpo.instances.models import Target
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import reserve
@@ -80,7 +80,7 @@ def asked(kind: str, passages: Sequence[str] = PASSAGES, **content: Any) -> Trac
         kind=kind_of(track).target_kind,
         content=content,
         u=0.5,
-        key=key_of_content(corpus.pk, kind, str(content)),
+        key=uuid4(),
     )
     reserve(track, None, Purpose("pilot", 1), Decimal(10), key="r")
     (draft,) = kind_of(track).again([target.pk])

@@ -13,7 +13,6 @@ from formats.presentation import (
     Casing,
     Presentation,
     clean,
-    content_key,
     present,
 )
 
@@ -168,19 +167,6 @@ def test_markup_is_seen(text: str) -> None:
 @pytest.mark.parametrize("text", ["a < b and c > d", "x <3 y", "AT&T; Q&A", "<unk> word"])
 def test_what_only_looks_like_markup(text: str) -> None:
     assert bool(clean(text).markup) == (text.startswith("<unk>"))
-
-
-def test_the_key_is_by_content_and_its_parts_cannot_run_into_each_other() -> None:
-    key = content_key("news", "generation", "one", "A dog ran.")
-    assert len(key) == 64
-    assert key == content_key("news", "generation", "one", "A dog ran.")
-    others = {
-        content_key("new", "sgeneration", "one", "A dog ran."),
-        content_key("news", "generation", "two", "A dog ran."),
-        content_key("news", "generation", "one", "A dog ran"),
-    }
-    assert key not in others and len(others) == 3
-    assert content_key("n", "g", "1", "e\u0301") == content_key("n", "g", "1", "é")
 
 
 def test_long_runs_of_blanks_are_presented_in_linear_time() -> None:

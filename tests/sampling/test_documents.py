@@ -28,6 +28,7 @@ from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import kind_with_recall
 from tests.conftest import SCHEMA, Toy
+from tests.drawn_again import drawn_again
 
 pytestmark = pytest.mark.django_db
 PEOPLE = ["Ann Lee", "Bob Ray", "Cid Moe", "Dan Fox"]
@@ -152,7 +153,7 @@ def test_the_second_stage_waits_for_the_first_and_prefers_what_it_was_about(trac
     assert second_stage.tick() == 1 and second_stage.tick() == 0
     batch = DocumentBatch.objects.get(stage=2)
     rows = list(batch.samples.order_by("position"))
-    assert [(row.document_id, row.probability) for row in rows] == second_stage.second_draw(batch)
+    assert [(row.document_id, row.probability) for row in rows] == drawn_again(batch)
     assert batch.size == len(rows) == 16 and not {row.document_id for row in rows} & set(first)
     names = kind_with_recall(track).entities_found(first, batch.drawn_at)
     texts = dict(Document.objects.filter(corpus=track.corpus).values_list("pk", "text"))
@@ -170,9 +171,9 @@ def test_labels_that_come_later_do_not_change_what_was_drawn(track: Track) -> No
     settle_documents(track, first)
     batch = second_stage.draw_second_stage(track, seed=1)
     assert batch is not None
-    before = second_stage.second_draw(batch)
+    before = drawn_again(batch)
     annotate(track, list(Document.objects.filter(corpus=track.corpus).values_list("pk", flat=True)))
-    assert second_stage.second_draw(batch) == before
+    assert drawn_again(batch) == before
 
 
 def test_what_was_drawn_before_is_the_first_stage_and_the_command_says_so(track: Track) -> None:

@@ -20,7 +20,7 @@ from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.studies import reach_cache
 from kbpo.evaluation.studies.reach import Incidence, reach, read_incidence, sharing
 from kbpo.sampling.documents.draw import order_documents, settle_documents, waiting_documents
-from kbpo.sampling.documents.second_stage import second_draw, tick
+from kbpo.sampling.documents.second_stage import tick
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.frequency import limits
@@ -29,6 +29,7 @@ from kbpo.tracks.kbp.traits import predicted_names
 from kbpo.tracks.recall import kind_with_recall
 from kbpo.web.components.log_plot import Series, draw_log_log
 from tests.conftest import Toy
+from tests.drawn_again import drawn_again
 from tests.evaluation.world import LIVES, World
 
 pytestmark = pytest.mark.django_db
@@ -319,7 +320,7 @@ def test_the_uniform_share_of_the_second_stage_is_the_tracks(world: World) -> No
     tick()
     second = DocumentBatch.objects.get(track=world.track, stage=2)
     assert second.settings["uniform_share"] == 0.25
-    assert [one for one, _ in second_draw(second)] == list(
+    assert [one for one, _ in drawn_again(second)] == list(
         DocumentSample.objects.filter(batch=second)
         .order_by("position")
         .values_list("document_id", flat=True)

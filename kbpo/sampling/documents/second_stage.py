@@ -100,20 +100,6 @@ def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch
     return batch
 
 
-def second_draw(batch: DocumentBatch) -> list[tuple[int, float]]:
-    """The documents of a second stage in their order, each with its probability, worked out again
-    from its seed.
-    """
-    before = _drawn(batch.track, batch.drawn_at)
-    documents, pi, _ = _probabilities(
-        batch.track, before, batch.size, batch.drawn_at, batch.settings["uniform_share"]
-    )
-    return [
-        (documents[index], min(1.0, float(pi[index])))
-        for index in systematic(pi, _random(batch.seed)).tolist()
-    ]
-
-
 def weights(corpus: Corpus, names: dict[str, int], documents: Sequence[int]) -> Floats:
     """The summed TF-IDF of entities in some documents; frequencies are those of the whole
     corpus.
@@ -168,10 +154,8 @@ def _due(track: Track) -> bool:
     )
 
 
-def _drawn(track: Track, before: datetime | None = None) -> set[int]:
+def _drawn(track: Track) -> set[int]:
     document_samples = DocumentSample.objects.filter(track=track)
-    if before is not None:
-        document_samples = document_samples.filter(drawn_at__lt=before)
     return set(document_samples.values_list("document_id", flat=True))
 
 
