@@ -138,6 +138,8 @@ def _next(submission: Json) -> Iterator[str]:
         yield f"It is of {submission['team']}. `kbpo scores {track}` is the board."
     elif status in UNDER_WAY:
         yield f"Next: `kbpo status {number} --watch` waits until it needs you or is scored."
+    elif status == "planned" and submission.get("why_not"):
+        yield submission["why_not"]
     elif status == "planned" and submission["counts"].get("errors"):
         errors = submission["counts"]["errors"]
         lines = "1 line has an error" if errors == 1 else f"{errors:,} lines have errors"

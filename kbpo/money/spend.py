@@ -129,6 +129,16 @@ def allowance(track: Track, team: Team | None, purpose: Purpose) -> Allowance:
     return Allowance(*min(lefts)) if lefts else Allowance(None, None)
 
 
+def over_budget(
+    track: Track, team: Team | None, purpose: Purpose, amount: Decimal
+) -> OverBudget | None:
+    """What a reservation of this amount would be refused with now; None if it would not."""
+    room = allowance(track, team, purpose)
+    if room.left is None or room.scope is None or amount <= room.left:
+        return None
+    return OverBudget(room.left, room.scope, amount)
+
+
 @transaction.atomic
 def reserve(
     track: Track,
@@ -146,9 +156,8 @@ def reserve(
     lock(track)
     if (row := Ledger.objects.filter(key=key).first()) is not None:
         return row
-    room = allowance(track, team, purpose)
-    if room.left is not None and room.scope is not None and amount > room.left:
-        raise OverBudget(room.left, room.scope, amount)
+    if refusal := over_budget(track, team, purpose, amount):
+        raise refusal
     return Ledger.objects.create(
         track=track,
         team=team,

@@ -8,14 +8,43 @@ from django.db import transaction
 
 from kbpo import clock
 from kbpo.accounts.models import User
-from kbpo.money.spend import ZERO, reserve
+from kbpo.money.spend import ZERO, over_budget, reserve
 from kbpo.queue import nudge
-from kbpo.submissions.limits import limits_in_words, runs_left
+from kbpo.submissions.limits import no_run_left
 from kbpo.submissions.models import Submission
 
 
 class CannotConfirm(Exception):
     """The submission is not in a state to be confirmed; the text is a sentence for its owner."""
+
+
+def refusal_of(submission: Submission, *, lock: bool = False) -> str:
+    """Why a submission cannot be confirmed now, whatever is chosen and costs: a sentence; empty if
+    it can. With `lock`, inside a transaction, two confirmations of one team wait for each other.
+    """
+    if submission.status != "planned":
+        return (
+            f"It is {submission.get_status_display().lower()}; only a submission with a plan"
+            " can be confirmed."
+        )
+    if submission.track.refusal:
+        return submission.track.refusal
+    if sentence := no_run_left(submission.track, submission.team, lock=lock):
+        until = submission.status_since + submission.DEADLINES["planned"][0]
+        return f"{sentence} The draft is kept until {until.day} {until:%B %Y, %H:%M} UTC."
+    return ""
+
+
+def why_not(submission: Submission) -> str:
+    """Why a confirmation of what its plan has chosen would be refused now: a sentence; empty if it
+    would not.
+    """
+    if refusal := refusal_of(submission):
+        return refusal
+    price = Decimal(submission.plan["options"][submission.plan["chosen"]]["at_most"])
+    purpose = submission.purpose
+    refused = over_budget(submission.track, submission.team, purpose, price) if price else None
+    return str(refused or "")
 
 
 @transaction.atomic
@@ -39,18 +68,8 @@ def confirm(
     )
     if row.confirmed_at:
         return row
-    if row.status != "planned":
-        raise CannotConfirm(
-            f"It is {row.get_status_display().lower()}; only a submission with a plan"
-            " can be confirmed."
-        )
-    if row.track.refusal:
-        raise CannotConfirm(row.track.refusal)
-    if runs_left(row.track, row.team, lock=True) == 0:
-        raise CannotConfirm(
-            f"{row.team.name} has no run left on {row.track.name} now: a team may confirm"
-            f" {limits_in_words(row.track)}. The draft is kept."
-        )
+    if refusal := refusal_of(row, lock=True):
+        raise CannotConfirm(refusal)
     if row.counts.get("errors") and not (good_lines_only or row.good_lines_only):
         raise CannotConfirm(
             "The file has errors. Say that its good lines are to be evaluated, or mend"

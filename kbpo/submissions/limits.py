@@ -1,8 +1,8 @@
-"""How many runs a team may still confirm on a track."""
+"""How many runs a team may still confirm on a track, and from when on the next."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from kbpo import clock
 from kbpo.accounts.models import Team
@@ -28,6 +28,34 @@ def runs_left(track: Track, team: Team, *, lock: bool = False) -> int | None:
         lately = confirmed.filter(confirmed_at__gt=clock.now() - WEEK)
         limits.append(track.runs_a_week - lately.count())
     return max(0, min(limits)) if limits else None
+
+
+def next_run_from(track: Track, team: Team) -> datetime | None:
+    """From when on a team without a run left may confirm one; None if it has one left, or if no day
+    brings one.
+    """
+    confirmed = Submission.objects.filter(track=track, team=team, confirmed_at__isnull=False)
+    if track.runs_in_all is not None and confirmed.count() >= track.runs_in_all:
+        return None
+    if not track.runs_a_week:
+        return None
+    lately = confirmed.filter(confirmed_at__gt=clock.now() - WEEK).order_by("-confirmed_at")
+    times = [row.confirmed_at for row in lately[: track.runs_a_week] if row.confirmed_at]
+    return times[-1] + WEEK if len(times) == track.runs_a_week else None
+
+
+def no_run_left(track: Track, team: Team, *, lock: bool = False) -> str:
+    """Why the team may confirm no run now, and from when on it may, in sentences; empty if it may.
+    `lock` is as of `runs_left`.
+    """
+    if runs_left(track, team, lock=lock) != 0:
+        return ""
+    sentence = (
+        f"{team.name} has no run left on {track.name} now: a team may confirm"
+        f" {limits_in_words(track)}."
+    )
+    since = next_run_from(track, team)
+    return f"{sentence} It may from {since.day} {since:%B %Y, %H:%M} UTC on." if since else sentence
 
 
 def limits_in_words(track: Track) -> str:

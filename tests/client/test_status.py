@@ -96,6 +96,19 @@ def test_who_confirms_is_not_told_to_confirm(run: Run, draft: Callable[..., Subm
     assert "Begin the judging" in asked.stderr and "Next" not in asked.output
 
 
+def test_what_cannot_be_confirmed_now_is_not_told_to_be(
+    run: Run, toy: Toy, draft: Callable[..., Submission]
+) -> None:
+    row = draft(name="mine", until="planned")
+    toy.track.runs_in_all = 0
+    toy.track.save()
+    shown = run("status", row.pk)
+    assert "has no run left on" in shown.stdout and "Next: `kbpo confirm" not in shown.stdout
+    asked = run("confirm", row.pk, input="y\n")
+    assert asked.exit_code == 1 and "has no run left on" in asked.stderr
+    assert "Begin the judging" not in asked.output
+
+
 def test_ranks_orders_and_notes_are_said_as_the_service_says_them() -> None:
     figure = {"value": 0.5, "low80": 0.4, "high80": 0.6, "n_labels": 80}
     submission: dict[str, Any] = {

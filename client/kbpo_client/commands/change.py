@@ -56,6 +56,8 @@ def confirm(
                 sentence = f"{state} cannot be confirmed: only a run that waits for you can be."
                 end(f"{sentence} {submission['reason']}".rstrip(), REFUSED)
             click.echo("\n".join(on_one_screen(submission, {}, with_next=False)))
+            if (why_not := submission.get("why_not")) and half_width is None:
+                end(why_not, REFUSED)
             plan = submission["plan"]
             option = _chosen(plan, half_width or plan["chosen"])
             if submission["counts"].get("errors") and not good_lines_only:

@@ -28,7 +28,7 @@ from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.leaderboard import Figure, newest_headlines
 from kbpo.money.spend import OverBudget, balance
-from kbpo.sampling.confirm import CannotConfirm, confirm
+from kbpo.sampling.confirm import CannotConfirm, confirm, why_not
 from kbpo.sampling.order import CannotOrder, may_order, offer_of, order
 from kbpo.sampling.plan import refresh
 from kbpo.submissions.discard import delete
@@ -159,6 +159,7 @@ def shown(submission: Submission) -> dict[str, Any]:
     what is theirs.
     """
     sums, latest = balance(purpose=submission.purpose), Latest.of(submission)
+    refused = why_not(submission)
     return {
         **_public(submission, latest),
         **named(submission),
@@ -176,6 +177,8 @@ def shown(submission: Submission) -> dict[str, Any]:
         "door": submission.door,
         "counts": submission.counts,
         "plan": submission.plan,
+        "can_confirm": not refused,
+        "why_not": refused,
         "further": _further(submission),
         "money": {"reserved": str(sums.open), "spent": str(sums.spent)},
         "times": {

@@ -26,6 +26,7 @@ from kbpo.evaluation.extent import Extent, extent_of
 from kbpo.evaluation.leaderboard import headlines, ranks
 from kbpo.evaluation.models import InterimInterval
 from kbpo.money.spend import Balance, balances
+from kbpo.sampling.confirm import refusal_of
 from kbpo.submissions.discard import delete
 from kbpo.submissions.limits import runs_left
 from kbpo.submissions.models import Submission
@@ -174,6 +175,7 @@ def _draft(row: Submission) -> dict[str, Any]:
         "submission": row,
         "said": ", ".join(parts),
         "quote": quote(row, None) if row.status == "planned" and not row.track.refusal else None,
+        "refused": refusal_of(row) if row.status == "planned" and not row.track.refusal else "",
         "until": row.status_since + limit if row.status == "planned" else None,
     }
 

@@ -38,7 +38,8 @@ from kbpo import clock
 from kbpo.accounts.models import Team, User
 from kbpo.accounts.teams import ONLY_LOOKS
 from kbpo.money.spend import ZERO, OverBudget
-from kbpo.sampling.confirm import CannotConfirm, confirm
+from kbpo.sampling.confirm import CannotConfirm, confirm, refusal_of
+from kbpo.submissions.limits import no_run_left
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.progress import progress_of
 from kbpo.submissions.receive import NOT_TAKEN, CannotChange, CannotReceive, receive, withdraw
@@ -198,6 +199,7 @@ def _file_page(
         "key": secrets.token_hex(16),
         "limit_mb": settings.UPLOAD_LIMIT_MB,
         "refusal": refusal,
+        "no_run_left": no_run_left(track, team) if track is not None else "",
     }
     return render(request, "upload.html", context, status=status)
 
@@ -240,6 +242,7 @@ def _checked(request: HttpRequest, submission: Submission) -> dict[str, Any]:
         "left": _time_left(submission, share) if reading else None,
         "took": _took(submission),
         "quote": chosen,
+        "refused": refusal_of(submission) if chosen else "",
         "quotes": options,
         "targets": _targets(submission, options, chosen.width) if chosen else [],
         "faults": _faults(submission),
@@ -378,6 +381,7 @@ def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
         return HttpResponseRedirect(reverse("upload-confirm", args=[pk]) + _choices(request))
     context = {"submission": submission, "at": 3, "fields": form}
     context |= {"quote": quote(submission, request.GET.get("target")), "choices": _choices(request)}
+    context["refused"] = refusal_of(submission)
     status = 422 if request.method == "POST" else 200
     return render(request, "upload_describe.html", context, status=status)
 
@@ -424,6 +428,7 @@ def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
         "quote": chosen,
         "same": same_as(submission),
         "refusal": refusal,
+        "refused": refusal_of(submission),
     }
     context |= {"good_lines": request.GET.get("lines") == "good", "choices": _choices(request)}
     context |= {"faults": _faults(submission)}
