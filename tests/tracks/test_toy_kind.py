@@ -187,5 +187,9 @@ def test_a_text_travels_from_an_upload_to_a_row_on_the_board(
         )
     page = mine.get(f"/submissions/{pk}/explore/?q=why")
     assert page.status_code == 400 and "are not chosen by" in page.content.decode()
+    for verdict in ("right", "wrong", "undecided"):  # of what is rated nothing is
+        for form in ("/", ".csv", ".jsonl"):
+            answer = mine.get(f"/submissions/{pk}/explore{form}?verdict={verdict}")
+            assert answer.status_code == 400 and verdict in answer.content.decode(), form
     addresses = (f"/submissions/{pk}/", "/tracks/questions/compare/")
     assert all(Browser(live_server.url).get(address).status == 200 for address in addresses)

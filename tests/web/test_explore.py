@@ -399,6 +399,11 @@ def test_files_and_the_api_hold_what_the_page_lists(row: Submission, toy: Toy) -
         files[form] = b"".join(answer.streaming_content).decode().splitlines()
     assert [int(one["prediction"]) for one in csv.DictReader(files["csv"])] == wanted
     assert [json.loads(line)["prediction"] for line in files["jsonl"]] == wanted
+    head = files["csv"][0]
+    nothing: Any = client.get(reverse("submission-explore-csv", args=[row.pk]), {"q": "xyzzy"})
+    assert b"".join(nothing.streaming_content).decode().splitlines() == [head]
+    nothing = client.get(reverse("submission-explore-jsonl", args=[row.pk]), {"q": "xyzzy"})
+    assert b"".join(nothing.streaming_content) == b""
     headers = header_of(toy, "Rosa")
     address, found = reverse("api-predictions", args=[row.pk]), []
     answer = client.get(address, said | {"limit": 1}, headers=headers).json()
@@ -644,6 +649,16 @@ def chosen_of_what_is_missed(
         kept = {filter: value for filter, value in said.items() if filter != "sort"}
         for option in (*page.context["options"], *page.context["tabs"][:2]):
             assert urlencode(kept) in option["url"], "it is kept where one looks at another list"
+    for said in ({"who": "foo"}, {"sort": "bar"}, {"part": "relation"}, {"relation": "no"}):
+        [name], [value] = said, said.values()
+        for form in ("csv", "jsonl"):
+            refused = client.get(reverse(f"submission-missed-{form}", args=[row.pk]), said)
+            assert refused.status_code == 400, said
+            assert (name if name == "part" else value) in refused.content.decode(), said
+        page = client.get(address, said)
+        assert page.status_code == 400 and "All is listed." in page.content.decode(), said
+        assert page.context["page"].paginator.count == len(whole)
+    assert client.get(address, {"who": "", "sort": "", "part": ""}).status_code == 200, "of a form"
     page = client.get(address, {"document": key})
     [shown] = page.context["filters"]
     counts = {one["text"]: one["n"] for one in shown["options"]}

@@ -376,7 +376,7 @@ def export(request: HttpRequest, pk: int, form: str) -> StreamingHttpResponse | 
     name = f"predictions-{pk}.{form}"
     records = _records(explorer, choice)
     first = next(records, None)
-    header = list(first) if first else ["prediction"]
+    header = list(first or _any_record(explorer))
     lines = (list(record.values()) for record in _again(first, records))
     return (csv_stream if form == "csv" else json_stream)(name, header, lines)
 
@@ -385,6 +385,12 @@ def _records(explorer: Explorer, choice: Choice) -> Iterator[dict[str, Any]]:
     for ids in explorer.everything(choice):
         for row in rows_of(explorer, ids):
             yield as_record(row)
+
+
+def _any_record(explorer: Explorer) -> dict[str, Any]:
+    """The record of the run's first prediction, whose names a file without rows has."""
+    rows = rows_of(explorer, [explorer.tally.first]) if explorer.tally.first else []
+    return as_record(rows[0]) if rows else {"prediction": None}
 
 
 def as_record(row: Judged) -> dict[str, Any]:

@@ -8,7 +8,7 @@ off the tally that was made when the file was read). No request reads a whole ru
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -100,7 +100,7 @@ def named(choices: Sequence[str]) -> str:
     return f"{shown} and {n_more:,} more" if n_more > 0 else shown
 
 
-def _no_such(name: str, value: str, choices: Sequence[str]) -> Unreadable:
+def no_such(name: str, value: str, choices: Sequence[str]) -> Unreadable:
     """Of a value that a filter has not; without known ones it is no number."""
     expected = f"one of {named(choices)}" if choices else "the number of a prediction"
     return Unreadable(name, f"{value[:40]!r} is not {expected}.")
@@ -141,27 +141,29 @@ def read_choice(
     address: Mapping[str, str], submission: Submission, *, strict: bool = False
 ) -> Choice:
     """The choice that an address makes. An empty value chooses nothing, as a field of a form that
-    nobody filled in; `strict`: it is one that there is not, and nothing else may stand in the
-    address. Raises Unreadable.
+    nobody filled in. With `strict` it is one that there is not, and nothing else may stand in the
+    address; without it nothing else that predictions of some kind are found by. Raises Unreadable.
     """
     sent = {name: value for name, value in address.items() if value or strict}
     kind = kind_of(submission.track)
-    _refuse_unknown(kind, sent, strict=strict)
-    values_of = _known_values(kind)
-    if strict:
-        values_of["verdict"] = list(verdicts_of(submission))
+    refuse_unknown(
+        f"{kind.words.items.capitalize()} of this track",
+        [*GIVEN, *(facet.name for facet in kind.facets), *_words(kind)],
+        [name for name in sent if name not in NUMBERS] if strict else ELSEWHERE & set(sent),
+    )
+    values_of = _known_values(submission)
     chosen: dict[str, str] = {}
     for name in GIVEN:
         if name in sent:
             if sent[name] not in values_of[name]:
-                raise _no_such(name, sent[name], values_of[name])
+                raise no_such(name, sent[name], values_of[name])
             chosen[name] = sent[name]
     if chosen.get("sort") == "worst":
         chosen.setdefault("verdict", "judged")
     for name in NUMBERS:
         if name in sent:
             if not _is_number(sent[name]):
-                raise _no_such(name, sent[name], ())
+                raise no_such(name, sent[name], ())
             chosen[name] = sent[name]
     facets: dict[str, Any] = {}
     for facet in kind.facets:
@@ -174,18 +176,12 @@ def read_choice(
     return Choice(chosen, facets)
 
 
-def _refuse_unknown(kind: Kind, sent: Mapping[str, str], *, strict: bool) -> None:
-    """Raises Unreadable for what predictions of this kind are not chosen by: anything at all or,
-    unless `strict`, what those of some other kinds are found by.
-    """
-    words = _words(kind)
-    here = [*GIVEN, *(facet.name for facet in kind.facets), *words]
-    for name in sent if strict else ELSEWHERE & set(sent) - set(words):
-        if name not in here and name not in NUMBERS:
+def refuse_unknown(items: str, here: Sequence[str], sent: Iterable[str], are: str = "are") -> None:
+    """Nothing, where these items are chosen by all names that were sent. Raises Unreadable."""
+    for name in sent:
+        if name not in here:
             raise Unreadable(
-                name,
-                f"{kind.words.items.capitalize()} of this track are not chosen by {name[:40]!r},"
-                f" but by {', '.join(here)}.",
+                name, f"{items} {are} not chosen by {name[:40]!r}, but by {', '.join(here)}."
             )
 
 
@@ -198,7 +194,7 @@ def _value_of(kind: Kind, facet: str, value: str) -> Any:
     """What the database has for the value of a facet. Raises Unreadable if there is none such."""
     by_name = {word: key for key, (word, _) in kind.facet_words(facet).items()}
     if by_name and value not in by_name:
-        raise _no_such(facet, value, list(by_name))
+        raise no_such(facet, value, list(by_name))
     return by_name.get(value, value)
 
 
@@ -230,10 +226,10 @@ def verdicts_of(submission: Submission) -> dict[str, str]:
     return VERDICTS
 
 
-def _known_values(kind: Kind) -> dict[str, list[str]]:
+def _known_values(submission: Submission) -> dict[str, list[str]]:
     return {
-        "verdict": list(VERDICTS),
-        "part": [ANY, *kind.parts],
+        "verdict": list(verdicts_of(submission)),
+        "part": [ANY, *kind_of(submission.track).parts],
         "votes": ["split"],
         "who": ["alone"],
         "confidence": list(BANDS),

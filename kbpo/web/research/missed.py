@@ -21,13 +21,16 @@ from kbpo.tracks.base import ENTITY
 from kbpo.tracks.recall import Found, TrackWithRecall, recall_of
 from kbpo.web.public.documents import shows_readers
 from kbpo.web.research.explorer import (
+    ELSEWHERE,
+    GIVEN,
     KEPT_PUBLIC,
     Choice,
     Explorer,
-    Unreadable,
     carried,
     hash_of,
+    no_such,
     read_choice,
+    refuse_unknown,
 )
 
 Fact: TypeAlias = "tuple[Found, list[Submission]]"
@@ -64,8 +67,8 @@ class Missed:
 def missed_of(
     user: Any, explorer: Explorer, address: Mapping[str, str], *, strict: bool = False
 ) -> Missed:
-    """What an address chooses of what a run misses; `strict`: nothing else may stand in it. Raises
-    Http404 where no documents are read in full, and Unreadable.
+    """What an address chooses of what a run misses; `strict` is as of `read_choice`. Raises Http404
+    where no documents are read in full, and Unreadable.
     """
     kind = recall_of(explorer.submission.track)
     if kind is None:
@@ -85,20 +88,19 @@ def _read(
 ) -> Choice:
     own = {"who": list(MISSED), "sort": list(SORTS)}
     names = carried(explorer.submission)
-    for name in address if strict else ():
-        if name not in (*own, *names):
-            choices = ", ".join((*own, *names))
-            raise Unreadable(
-                name, f"What is missed is not chosen by {name[:40]!r}, but by {choices}."
-            )
-    shared = {name: value for name, value in address.items() if name in names}
+    sent = {name: value for name, value in address.items() if value or strict}
+    elsewhere = {*GIVEN, *ELSEWHERE, *(facet.name for facet in kind.facets)}
+    refuse_unknown(
+        "What is missed", [*own, *names], sent if strict else elsewhere & set(sent), "is"
+    )
+    shared = {name: value for name, value in sent.items() if name in names}
     choice = read_choice(shared, explorer.submission, strict=strict)
     chosen = dict(choice.said)
     for name, values in own.items():
-        if (value := address.get(name)) in values:
-            chosen[name] = str(value)
-        elif value is not None and strict:
-            raise Unreadable(name, f"{value[:40]!r} is not one of {', '.join(values)}.")
+        if name in sent:
+            if sent[name] not in values:
+                raise no_such(name, sent[name], values)
+            chosen[name] = sent[name]
     return Choice(chosen, choice.facets)
 
 
