@@ -205,8 +205,7 @@ class Demo:
                 open=True,
                 stdout=io.StringIO(),
             )
-            why = "Programs need no time to read"
-            set_exclude_for(self.track, ["majority", "gold"], None, why, timed=False)
+            judged_by_programs(self.track)
             if study.by_hand:
                 call_command(
                     "annotate_documents",
@@ -238,9 +237,8 @@ class Demo:
                 open=True,
                 stdout=io.StringIO(),
             )
-            why = "Programs need no time to read"
             track = Track.objects.get(name=texts.name)
-            set_exclude_for(track, [], None, why, timed=False)
+            judged_by_programs(track)
             describe(track, ABOUT[texts.kind])
 
     def _import(self) -> None:
@@ -697,6 +695,14 @@ def _end_of(log: Path) -> str:
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - MOST_OF_LOG))
         return "\n".join(file.read().decode("utf-8", "replace").splitlines()[-LINES_OF_LOG:])
+
+
+def judged_by_programs(track: Track) -> None:
+    """Nothing; signals warn and exclude nobody on a track any more: its annotators err at random,
+    so that some differ from most of the others by chance, and need no time to read.
+    """
+    why = "Programs judge here: they err at random, and need no time to read"
+    set_exclude_for(track, [], None, why, timed=False)
 
 
 def people(systems: list[dict[str, str]], simulated: int = ANNOTATORS, *, raters: int = 0) -> None:

@@ -17,7 +17,7 @@ from annotation.models import SIGNALS, Policy, Warned, Worker
 from annotation.platforms.registry import local_names
 from annotation.quality.signals import Flag, flags_that_exclude
 from annotation.workers.models import Message
-from annotation.workers.speak import tell
+from annotation.workers.speak import tell_decided
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.tracks.models import Track
@@ -32,7 +32,7 @@ ADVICE = {
 }
 WHAT_NEXT = (
     "If that goes on we offer you no more questions. Everything that you have answered stays paid."
-    " If you think that we are wrong, write to us: there is a form on your page."
+    " If you think that we are wrong, write to us: the form is on your page."
 )
 
 
@@ -63,7 +63,7 @@ def _write(pk: int, flags: Sequence[Flag]) -> int:
     advice = dict.fromkeys(ADVICE[flag.kind] for flag in fresh)
     text = " ".join([known, *advice]) + f"\n\n{WHAT_NEXT}"
     if worker.platform in local_names():
-        tell(worker, SUBJECT, text)
+        tell_decided(worker, SUBJECT, text, "feedback/")
     else:
         Message.objects.create(worker=worker, subject=SUBJECT, text=text)
     return len(fresh)

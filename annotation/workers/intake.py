@@ -5,13 +5,16 @@ track's.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 
 from django.db.models import QuerySet
 
+from annotation.interfaces.registry import interface_of
 from annotation.models import Worker
 from annotation.platforms.registry import local_names
 from annotation.workers.models import Intake
+from kbpo.money.models import Price
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import allowance
 from kbpo.prepared import Prepared
@@ -41,6 +44,26 @@ def tracks_for_volunteers() -> list[int]:
     service = takes_volunteers()
     tracks = Track.objects.values_list("pk", flat=True)
     return [pk for pk in tracks if own.get(pk, service) != Intake.Volunteers.CLOSED]
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A kind of question that open tracks ask: what one does there, and the seconds that an answer
+    takes, from the track on which that is quickest to the slowest.
+    """
+
+    what: str
+    least: int
+    most: int
+
+
+def offers_of(tracks: QuerySet[Track]) -> list[Offer]:
+    """What there is to judge on those of some tracks that are open, by what they pay for."""
+    prices = Price.objects.filter(track__in=tracks, track__status=Track.Status.OPEN)
+    seconds: dict[str, list[int]] = {}
+    for interface, one in prices.order_by("interface").values_list("interface", "seconds"):
+        seconds.setdefault(interface_of(interface).offered_as, []).append(one)
+    return [Offer(what, min(each), max(each)) for what, each in seconds.items()]
 
 
 def tutorial_reward_on(track: Track) -> Decimal:

@@ -23,6 +23,7 @@ from kbpo.instances.models import Label
 from kbpo.money.spend import release
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from rehearsal.demonstrate import judged_by_programs
 
 pytestmark = pytest.mark.django_db
 WRONG = {"a": "0-3", "b": "other", "none": "1"}
@@ -81,6 +82,7 @@ def test_half_of_the_limit_is_a_message_and_only_who_goes_on_is_excluded(
     message = Message.objects.get()
     assert (message.worker, message.subject) == (worker("cy"), SUBJECT)
     assert "6 of 6 answers to texts that were new to them came faster" in message.text
+    assert message.text.endswith("/annotate/feedback/"), "where they write to us"
     assert "Read each text before you answer" in message.text and "stays paid" in message.text
     assert Audit.objects.get(what="warn").about == f"worker:{worker('cy').handle}"
     assert SUBJECT in clients[2].get("/annotate/messages/").content.decode()
@@ -227,6 +229,17 @@ def test_the_rule_is_the_tracks_and_admins_change_it_on_its_page(
     assert exclude.review() == 0 and not Warned.objects.exists(), "another track's rule, or none"
     set_exclude_for(track, ["unread"], None, "People judge here again.")
     assert exclude.review() == 0 and Warned.objects.exists()
+
+
+def test_programs_that_err_at_random_are_warned_of_nothing(
+    answered: Submission, track: Track
+) -> None:
+    judged_by_programs(track)
+    against(worker("cy"), 8, "majority")
+    against(worker("cy"), 12)
+    assert exclude.review() == 0 and not Warned.objects.exists() and not Message.objects.exists()
+    set_exclude_for(track, ["majority"], None, "People come.")
+    assert exclude.review() == 0 and Warned.objects.get().kind == "majority", "the real rule stays"
 
 
 def test_where_programs_answer_no_time_is_noted(

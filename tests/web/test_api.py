@@ -434,7 +434,10 @@ def test_the_news_of_a_team_are_told_until_they_are_read(
     toy.teams["Neural"].members.add(toy.users["Rosa"])
     row = draft(name="Patterns 1")
     row.move("failed", "The disk was full.")
-    told = call("Rosa", "get", "news/").json()
+    answer = call("Rosa", "get", "news/")
+    again = call("Rosa", "get", "news/", **{"If-None-Match": answer["ETag"]})
+    assert again.status_code == 304 and not again.content
+    told = answer.json()
     assert told["team"] == "patterns" and [one["title"] for one in told["news"]] == [
         f"Patterns 1 on {toy.track.name} was given up"
     ]
@@ -445,6 +448,8 @@ def test_the_news_of_a_team_are_told_until_they_are_read(
     for wrong, status in (({"until": "2999-01-01T00:00:00Z"}, 400), ({}, 400)):
         assert call("Rosa", "post", "news/", wrong).status_code == status
     assert call("Rosa", "post", "news/", {"until": told["now"]}).json()["news"] == []
+    changed = call("Rosa", "get", "news/", **{"If-None-Match": answer["ETag"]})
+    assert changed.status_code == 200 and changed["ETag"] != answer["ETag"]
     assert call("Rosa", "get", "news/").json()["since"] == told["now"]
     page = Client()
     page.force_login(toy.users["Rosa"])

@@ -60,6 +60,7 @@ def test_nothing_comes_next_on_a_closed_track(toy: Toy, as_user: As) -> None:
     paid = {"Reading, for recall", "Gold questions", "Pilot", "Tutorials"}
     track = Track.objects.select_related("corpus").get()
     assert not paid & set(by_name(track))
+    assert "#moves" not in page and 'id="moves"' not in page, "nothing moves it any more"
     assert 'id="releases"' in page and 'href="#releases"' in page
     assert by_name(track)["Release"].says == "None is made yet"
     track.releases.create(number=1, status="made", made_at=clock.now())

@@ -542,7 +542,8 @@ def test_admins_write_the_page_and_it_is_noted(as_user: AsUser, toy: Toy) -> Non
     words = terms_of(toy.track) | {
         "track-name": "Toy track",
         "track-description": "News of a harbour",
-        "track-rules": "No peeking.\nNo pooling.",
+        "track-rules": "No peeking.\r\nNo pooling.",
+        "track-guidelines": "Read it all.\r\nThen judge.\rThen stop.",
         "track-who_pays": "",
         "track-closes_on": "2031-02-01",
         "track-runs_a_week": "2",
@@ -563,6 +564,9 @@ def test_admins_write_the_page_and_it_is_noted(as_user: AsUser, toy: Toy) -> Non
     assert "News of a harbour" in text and "No pooling." in text and "1 February 2031" in text
     log = as_user("Admin").get(reverse("desk-log")).content.decode()
     assert "describe" in log
+    track = Track.objects.get(pk=toy.track.pk)
+    assert track.rules == "No peeking.\nNo pooling.", "as a browser sends it no line would end so"
+    assert track.guidelines == "Read it all.\nThen judge.\nThen stop."
 
 
 def test_the_words_of_a_schema_change_at_any_time_and_its_relations_never(

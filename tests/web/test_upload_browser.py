@@ -73,6 +73,18 @@ def test_a_file_is_dropped_anywhere_read_and_priced_while_one_watches(page: Page
     assert Submission.objects.order_by("-pk")[0].file_name == "patterns_2.jsonl"
 
 
+def test_a_chosen_file_leads_to_the_address_of_its_draft(page: Page, toy: Toy) -> None:
+    """Reloaded, it is still there."""
+    page.goto(f"{page.url}?track=toy")
+    body = lines_of(toy, GOOD)
+    page.set_input_files(
+        "#file", {"name": "chosen.jsonl", "mimeType": "text/plain", "buffer": body}
+    )
+    page.wait_for_url("**/submit/*/")
+    page.reload()
+    expect(page.get_by_text("chosen.jsonl")).to_be_visible()
+
+
 def test_two_files_or_one_too_large_are_refused_before_anything_is_sent(
     page: Page, settings: Any, toy: Toy
 ) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -23,6 +24,8 @@ from kbpo.accounts import ask as asking
 from kbpo.accounts import deliver
 from kbpo.accounts.models import AccountRequest, Audit, Delivery, Invitation, Team, Token, User
 from kbpo.accounts.notices import tell
+from kbpo.money.models import Price
+from kbpo.tracks.models import Track
 from kbpo.web.public import ask
 from tests.conftest import PASSWORD, Toy
 
@@ -412,3 +415,29 @@ def test_to_judge_is_offered_only_while_volunteers_are_taken(
     for page in (reverse("ask"), reverse("login")):
         offered = reverse("annotate_volunteer") in client.get(page).content.decode()
         assert offered == (mode != Intake.Volunteers.CLOSED), page
+
+
+def test_the_first_page_leads_a_stranger_to_the_request(
+    client: Client, as_user: As, toy: Toy
+) -> None:
+    link = f'href="{reverse("ask")}"'
+    assert link in client.get(reverse("home")).content.decode()
+    assert link not in as_user("Rosa").get(reverse("home")).content.decode()
+
+
+def test_who_wants_to_judge_reads_what_there_is_to_judge(
+    client: Client, as_user: As, toy: Toy
+) -> None:
+    Intake.objects.create(volunteers=Intake.Volunteers.QUEUE)
+    Price.objects.filter(track=toy.track).delete()
+    Price.objects.create(
+        track=toy.track, interface="language_quality", reward=Decimal("0.10"), seconds=45
+    )
+    invitation = Invitation.objects.create(role="annotator", code="judge-1", uses_left=1)
+    for address in (reverse("annotate_volunteer"), reverse("join", args=[invitation.code])):
+        page = client.get(address).content.decode()
+        assert "Rate how a short text reads" in page and "45 seconds" in page, address
+        assert "two names" not in page, address
+    Track.objects.update(status="closed")
+    page = client.get(reverse("annotate_volunteer")).content.decode()
+    assert "Rate how" not in page and "Become an annotator" in page

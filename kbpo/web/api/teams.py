@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from hashlib import sha256
 from typing import Any, cast
 
 from django.http import Http404
@@ -174,4 +175,6 @@ def _news(request: Request, team: Team) -> Response:
         }
         for piece in news_of(team, since)
     ]
-    return Response({"team": team.slug, "since": since, "now": now, "news": pieces})
+    told = {"team": team.slug, "since": since, "news": pieces}
+    etag = f'W/"{sha256(repr(told).encode()).hexdigest()[:32]}"'  # of all but the time
+    return Response(told | {"now": now}, headers={"ETag": etag})

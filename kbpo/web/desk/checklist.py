@@ -60,7 +60,7 @@ class Step:
 def steps_of(track: Track) -> list[Step]:
     """Return the steps of a track in their order; of a closed one those that ask nobody for pay."""
     if track.status == Track.Status.CLOSED:
-        return [_documents(track), _page(track), _open(track), *_checks(track), _release(track)]
+        return [_documents(track), _page(track), *_checks(track), _release(track)]
     return [
         _documents(track),
         _page(track),

@@ -63,6 +63,15 @@ class Change:
         )
 
 
+class LinesField(forms.CharField):
+    """Text of several lines: browsers end each with two characters, and one is stored."""
+
+    def to_python(self, value: Any) -> Any:
+        """The text; its lines end with a line feed."""
+        text = super().to_python(value)
+        return text.replace("\r\n", "\n").replace("\r", "\n") if text else text
+
+
 class TrackWords(forms.ModelForm):  # type: ignore[type-arg]
     """What a track's page says of the track, and the limits of runs."""
 
@@ -86,6 +95,7 @@ class TrackWords(forms.ModelForm):  # type: ignore[type-arg]
             "guidelines": forms.Textarea(attrs={"rows": 6}),
             "closes_on": forms.DateInput(attrs={"type": "date"}),
         }
+        field_classes: ClassVar = dict.fromkeys(("description", "rules", "guidelines"), LinesField)
 
 
 class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
@@ -162,6 +172,7 @@ class CorpusWords(forms.ModelForm):  # type: ignore[type-arg]
         model = Corpus
         fields = ("description", "licence", "may_be_downloaded")
         widgets = {"description": forms.Textarea(attrs={"rows": 2})}
+        field_classes: ClassVar = {"description": LinesField}
         labels = {
             "description": "Of the texts",
             "may_be_downloaded": "Everybody may download the texts",

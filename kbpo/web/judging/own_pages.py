@@ -25,7 +25,7 @@ from annotation.labels.change import can_change
 from annotation.models import Assignment, Worker
 from annotation.quality.hourly import hourly_rates
 from annotation.workers import consent, leave, payee, payout, speak, teach, volunteer
-from annotation.workers.intake import takes_volunteers
+from annotation.workers.intake import offers_of, takes_volunteers, tracks_for_volunteers
 from annotation.workers.models import Application, Leaving, Payout, WorkMail
 from annotation.workers.worker import worker_of
 from kbpo import clock
@@ -33,6 +33,7 @@ from kbpo.accounts.models import User
 from kbpo.accounts.password_again import why_not
 from kbpo.accounts.sign_up import SignUpForm
 from kbpo.money.spend import ZERO
+from kbpo.tracks.models import Track
 from kbpo.web.address import address_of, network_of
 from kbpo.web.armed import is_armed
 from kbpo.web.judging.views import for_annotators, interface_title
@@ -417,6 +418,7 @@ def join_queue(request: HttpRequest) -> HttpResponse:
         "application": application,
         "why": volunteer.why_not(application) if application is not None else "",
         "mode": takes_volunteers(),
+        "offers": offers_of(Track.objects.filter(pk__in=tracks_for_volunteers())),
         "refusal": refusal,
         "closed": volunteer.CLOSED,
     }

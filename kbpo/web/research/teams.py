@@ -24,6 +24,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 from rest_framework.request import Request
 
+from annotation.workers.intake import offers_of
 from kbpo import clock
 from kbpo.accounts import teams
 from kbpo.accounts.ask import link
@@ -100,9 +101,10 @@ def join(request: HttpRequest, code: str) -> HttpResponse:
         throttle.remember(request, answer, user)
         return answer
     status = 422 if request.method == "POST" else 200
-    return render(
-        request, "people/join.html", {"form": form, "invitation": invitation}, status=status
-    )
+    context: dict[str, Any] = {"form": form, "invitation": invitation}
+    if invitation.role == "annotator":
+        context["offers"] = offers_of(Track.objects.all())
+    return render(request, "people/join.html", context, status=status)
 
 
 @transaction.atomic

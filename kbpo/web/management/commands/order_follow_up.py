@@ -34,8 +34,9 @@ class Command(BaseCommand):
             self.stdout.write(
                 f"In the {len(plan.documents):,} documents that count, systems predict"
                 f" {plan.predictions:,} relations that nobody marked or judged:"
-                f" {len(plan.targets):,} questions to {plan.workers} people each, at most"
-                f" ${plan.at_most}, {plan.work_seconds / 3600:.1f} hours of work in all."
+                f" {len(plan.targets):,} questions to {plan.workers}"
+                f" {'person' if plan.workers == 1 else 'people'} each, at most ${plan.at_most},"
+                f" {plan.work_seconds / 3600:.1f} hours of work in all."
             )
             if options["yes"]:
                 order_follow_up(track, plan.at_most)
