@@ -210,6 +210,7 @@ class Corrected:
         m, n = len(self.data.systems), self.arranged.targets[0].size
         value, variance, influence = np.full(m, np.nan), np.full(m, np.nan), np.zeros((2 * n, m))
         checked, reach = np.zeros(m, dtype=np.int64), np.zeros((n, m))
+        agreed = np.full(m, np.nan)
         crowd, expert = self.crowd(criterion), self.expert[criterion]
         for column in range(m):
             terms = self._terms(column, weight[:, column], criterion)
@@ -232,9 +233,11 @@ class Corrected:
                 repaired.variance,
                 repaired.influence,
             )
-        return Repaired(
-            replace(alone, value=value, variance=variance, influence=influence), checked, reach
+            agreed[column] = repaired.agreed
+        repaired_all = replace(
+            alone, value=value, variance=variance, influence=influence, agreed=agreed
         )
+        return Repaired(repaired_all, checked, reach)
 
     def put_pool_right(
         self, criterion: str, alone: Estimate, weight: Floats

@@ -315,6 +315,19 @@ def test_what_stands_on_the_board_says_what_experts_said(judged: World) -> None:
     assert {row.n_checked > 0 for row in rows} == {True}
 
 
+def test_what_all_people_agree_on_bounds_nothing_that_an_expert_denies(judged: World) -> None:
+    for label in Label.objects.filter(target__in=read(judged.track).pool.target_id):
+        ratings = {name: [1.0] * len(said) for name, said in label.value["ratings"].items()}
+        Label.objects.filter(pk=label.pk).update(value=label.value | {"ratings": ratings})
+    draw(judged, 60)
+    check(judged)
+    evaluate(judged.track)
+    assert {one.high95 for one in estimates(judged, "centred").values()} == {1.0}
+    corrected = estimates(judged, "expert")
+    assert set(corrected) == {"A", "B"}
+    assert all(one.value < one.high95 < 0.99 for one in corrected.values())
+
+
 def rated_by(world: World, people: list[str]) -> str:
     """What stands under the board once all ratings are of these people, in turn."""
     for label in Label.objects.filter(target__in=read(world.track).pool.target_id):
