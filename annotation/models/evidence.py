@@ -92,6 +92,9 @@ class Gold(models.Model):
     expected = models.JSONField(
         help_text="The right answer, parsed: criterion, target and value of each judgment"
     )
+    raw = models.JSONField(
+        null=True, help_text="The same as the form sent it; unknown of what was made early"
+    )
     why = models.TextField(blank=True, help_text="Why it is right")
     made_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     made_at = models.DateTimeField(default=clock.now)

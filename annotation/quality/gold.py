@@ -291,6 +291,7 @@ def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gol
         made_by=who,
         why=why[:2000],
         expected=[_stored(judgment) for judgment in expected],
+        raw=raw,
     )
     note("make gold", f"gold:{gold.pk}", who=who, why=why, track=source.track.slug)
     return gold

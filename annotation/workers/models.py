@@ -153,6 +153,33 @@ class TutorialRun(models.Model):
         return Purpose("tutorial", self.promise_id or 0)
 
 
+class OwnTutorial(models.Model):
+    """What is taught of an interface in the place of what ships, as an admin chose it; the latest
+    version holds. Whoever began an earlier one goes on with that.
+    """
+
+    interface = models.CharField(max_length=32)
+    version = models.PositiveSmallIntegerField()
+    since = models.PositiveSmallIntegerField(
+        help_text="Whoever passed this version or a later one need not learn again"
+    )
+    needed = models.PositiveSmallIntegerField(help_text="Right answers with which it is passed")
+    questions = models.JSONField(help_text="As in tutorial.json; `gold` or `built_in` says which")
+    again = models.JSONField(default=list, help_text="As many, for the second attempt")
+    made_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    made_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        db_table_comment = "Tutorials that admins chose the questions of"
+        constraints = [
+            models.UniqueConstraint(fields=["interface", "version"], name="own_tutorial_once"),
+            models.CheckConstraint(condition=Q(needed__gte=1), name="own_tutorial_needs_some"),
+        ]
+
+    def __str__(self) -> str:
+        return f"tutorial {self.interface} {self.version}"
+
+
 class Application(Waiting):
     """Somebody asks to judge as a volunteer; admitted at once where the policy is open, by an admin
     otherwise.

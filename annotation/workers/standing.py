@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -50,7 +51,10 @@ STANDING = Prepared("""
                   JOIN annotation_question q ON q.id = hq.question_id
                   WHERE hq.hit_id = h.id AND q.interface = w.wants))
             ORDER BY a.status_since DESC LIMIT 5),
-        ARRAY (SELECT ARRAY[f.name, f.text] FROM generation_declaredform f ORDER BY f.id)
+        ARRAY (SELECT ARRAY[f.name, f.text] FROM generation_declaredform f ORDER BY f.id),
+        ARRAY (
+            SELECT DISTINCT ON (o.interface) o.interface || '/' || o.since
+            FROM annotators_owntutorial o ORDER BY o.interface, o.version DESC)
     FROM annotation_worker w LEFT JOIN accounts_user u ON u.id = w.user_id
     WHERE w.id = %(worker)s
 """)
@@ -102,21 +106,29 @@ def standing_of(worker: int) -> WorkerStanding:
     )
     if row is None:
         raise Worker.DoesNotExist(f"There is no worker {worker}.")
-    excluded, consented, leaving, passed, volunteer, teams, stopped, in_hand, begun, forms = row
-    runs = [run.rpartition("/") for run in passed]
-    taught = taught_by(
-        {(interface, int(version)) for interface, _, version in runs}, tutorials_in(forms)
-    )
+    excluded, consented, leaving, passed, volunteer, teams, stopped, in_hand, begun, *learned = row
+    forms, since = learned
+    versions = set(_versions(passed))
+    taught = taught_by(versions, tutorials_in(forms), dict(_versions(since)))
     return WorkerStanding(
         worker=worker,
         excluded=excluded,
         consented=consented,
         leaving=leaving,
         taught=taught,
-        may_have_read=not {*taught, *(interface for interface, *_ in runs)}.isdisjoint(reading()),
+        may_have_read=not {*taught, *(interface for interface, _ in versions)}.isdisjoint(
+            reading()
+        ),
         tracks=tracks_for_volunteers() if volunteer else None,
         teams=teams or None,
         stopped=stopped,
         in_hand=in_hand,
         begun=begun,
     )
+
+
+def _versions(names: list[str]) -> Iterator[tuple[str, int]]:
+    """Yields interface and version of each “interface/version”."""
+    for name in names:
+        interface, _, version = name.rpartition("/")
+        yield interface, int(version)

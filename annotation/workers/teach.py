@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_UP, Decimal
 from functools import cache
 from hashlib import sha256
@@ -29,7 +29,7 @@ from annotation.interfaces.shared.statements import SideBySide, side_by_side
 from annotation.models import UNLISTED, Assignment, Bonus, Payment, Qualification, Question, Worker
 from annotation.platforms.registry import fee_rate_of, local_names
 from annotation.workers.intake import tutorial_rewards
-from annotation.workers.models import TutorialRun
+from annotation.workers.models import OwnTutorial, TutorialRun
 from annotation.workers.worker import counts, has_sent_in
 from kbpo import clock
 from kbpo.money.purpose import Purpose
@@ -72,6 +72,13 @@ class Tutorial:
         """The questions of an attempt: another one has others, so that nobody passes by heart."""
         return self.again if attempt > 1 and self.again else self.questions
 
+    def key(self, number: int, attempt: int = 1) -> str:
+        """What the number-th question of an attempt is called, whatever version it stands in."""
+        asked = self.asked(attempt)[number - 1]
+        if "gold" in asked:
+            return f"{self.interface}/gold/{asked['gold']}"
+        return f"{self.interface}/{attempt}/{asked.get('built_in', number - 1) + 1}"
+
     def question(self, number: int, attempt: int = 1) -> Question:
         """The number-th question (from 1) of an attempt, as an unsaved row that the interface can
         show and parse.
@@ -88,8 +95,74 @@ class Tutorial:
 
 
 def tutorials() -> dict[str, Tutorial]:
-    """The tutorials there are, by interface: those that ship, and those of declared forms."""
+    """The tutorials there are, by interface: those that ship and those of declared forms, as far as
+    no admin chose other questions.
+    """
+    tutorial_of = built_in()
+    for own in own_tutorials():
+        tutorial_of[own.interface] = _as_chosen(own, tutorial_of.get(own.interface))
+    return tutorial_of
+
+
+def built_in() -> dict[str, Tutorial]:
+    """The same, whatever an admin chose."""
     return shipped() | _of_forms(declared.tutorials())
+
+
+def own_tutorials() -> list[OwnTutorial]:
+    """What admins chose, the latest of each interface."""
+    return list(OwnTutorial.objects.order_by("interface", "-version").distinct("interface"))
+
+
+def _as_chosen(own: OwnTutorial, base: Tutorial | None) -> Tutorial:
+    base = base or Tutorial(own.interface, 0, 0, 1, [], {}, [])
+    a_question = base.minutes / len(base.questions) if base.questions else 1
+    return replace(
+        base,
+        version=own.version,
+        needed=own.needed,
+        minutes=max(1, round(a_question * len(own.questions))),
+        questions=own.questions,
+        again=own.again,
+    )
+
+
+def _of_version(interface: str, version: int) -> Tutorial:
+    """The tutorial as it was in that version; the one that holds where nobody knows it any more."""
+    own = OwnTutorial.objects.filter(interface=interface, version=version).first()
+    base = built_in().get(interface)
+    if own is not None:
+        return _as_chosen(own, base)
+    return base if base is not None and base.version == version else tutorials()[interface]
+
+
+def tutorial_of(run: TutorialRun) -> Tutorial:
+    """The tutorial that an attempt is at."""
+    return _of_version(run.interface, run.version)
+
+
+def tutorial_for(worker: Worker, interface: str, assignment: str = "") -> Tutorial | None:
+    """What this worker learns of an interface, or learned: the version that they passed, else one
+    that they began and have an attempt left at, else the one that holds; None if there is none.
+    """
+    latest = tutorials().get(interface)
+    since = _since().get(interface)
+    if latest is None or since is None:
+        return latest
+    runs = TutorialRun.objects.filter(
+        counts(assignment), worker=worker, interface=interface, version__gte=since
+    )
+    of_version: dict[int, list[TutorialRun]] = defaultdict(list)
+    for run in runs.order_by("version"):
+        of_version[run.version].append(run)
+    passed = [version for version, tried in of_version.items() if any(one.passed for one in tried)]
+    begun = [version for version, tried in of_version.items() if attempts_left(tried)]
+    return _of_version(interface, [latest.version, *begun, *passed][-1])
+
+
+def _since() -> dict[str, int]:
+    """Interface -> the first version that need not be passed anew, where admins chose."""
+    return {own.interface: own.since for own in own_tutorials()}
 
 
 def _of_forms(declared: Mapping[str, dict[str, Any] | None]) -> dict[str, Tutorial]:
@@ -120,20 +193,26 @@ def taught(worker: Worker, assignment: str = "") -> list[str]:
     one: without a tutorial, or with one that they passed.
     """
     runs = TutorialRun.objects.filter(counts(assignment), worker=worker, passed=True)
-    return taught_by(set(runs.values_list("interface", "version")), declared.tutorials())
+    passed = set(runs.values_list("interface", "version"))
+    return taught_by(passed, declared.tutorials(), _since())
 
 
 def taught_by(
-    passed: set[tuple[str, int]], of_forms: Mapping[str, dict[str, Any] | None]
+    passed: set[tuple[str, int]],
+    of_forms: Mapping[str, dict[str, Any] | None],
+    since: Mapping[str, int],
 ) -> list[str]:
     """The interfaces that somebody may be asked through who passed these versions of tutorials;
-    `of_forms` has those of the declared forms.
+    `of_forms` has those of the declared forms, `since` from which version on passing counts where
+    admins chose what is taught.
     """
     tutorial_of = shipped() | _of_forms(of_forms)
     return [
         name
         for name in (*INTERFACES, *of_forms)
-        if name not in tutorial_of or (name, tutorial_of[name].version) in passed
+        if any(name == own and version >= since[name] for own, version in passed if name in since)
+        or (name not in since and name not in tutorial_of)
+        or (name not in since and (name, tutorial_of[name].version) in passed)
     ]
 
 
@@ -154,11 +233,31 @@ def learnable(worker: Worker) -> list[str]:
     runs: dict[tuple[str, int], list[TutorialRun]] = defaultdict(list)
     for run in TutorialRun.objects.filter(counts(""), worker=worker):
         runs[run.interface, run.version].append(run)
+    since = _since()
     return [
         name
         for name, tutorial in tutorials().items()
-        if attempts_left(runs[name, tutorial.version])
+        if _can_learn([runs[name, tutorial.version], *_earlier(runs, name, tutorial, since)])
     ]
+
+
+def _earlier(
+    runs: Mapping[tuple[str, int], list[TutorialRun]],
+    name: str,
+    tutorial: Tutorial,
+    since: Mapping[str, int],
+) -> Iterator[list[TutorialRun]]:
+    """Yields the attempts at each earlier version of a tutorial that still counts."""
+    for (interface, version), tried in runs.items():
+        if interface == name and since.get(name, tutorial.version) <= version < tutorial.version:
+            yield tried
+
+
+def _can_learn(tried: Iterable[list[TutorialRun]]) -> bool:
+    """Whether of these versions none is passed, and an attempt is left at one."""
+    attempts = list(tried)
+    is_passed = any(run.passed for runs in attempts for run in runs)
+    return not is_passed and any(attempts_left(runs) for runs in attempts)
 
 
 def attempts_left(runs: list[TutorialRun]) -> int:
@@ -334,7 +433,7 @@ def answer(run: TutorialRun, number: int, raw: dict[str, Any]) -> TutorialRun:
 
     Raises BadAnswer for one that the interface would not accept.
     """
-    tutorial = tutorials()[run.interface]
+    tutorial = tutorial_of(run)
     asked = tutorial.question(number, run.attempt)
     responses = interface_of(run.interface).parse(asked, raw)
     row = TutorialRun.objects.select_for_update(of=("self",)).select_related("track").get(pk=run.pk)
@@ -357,7 +456,7 @@ def right_of(tutorial: Tutorial, number: int, attempt: int = 1) -> list[ParsedRe
 
 def feedback(run: TutorialRun, number: int) -> SideBySide:
     """The answer that was given to the number-th question of an attempt, beside the right one."""
-    tutorial = tutorials()[run.interface]
+    tutorial = tutorial_of(run)
     interface, asked = interface_of(run.interface), tutorial.question(number, run.attempt)
     responses = interface.parse(asked, run.answers[number - 1]["raw"])
     return side_by_side(interface, asked, responses, right_of(tutorial, number, run.attempt))

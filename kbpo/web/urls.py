@@ -23,7 +23,15 @@ from kbpo.web.desk import (
     tracks,
 )
 from kbpo.web.desk.people import accounts, platforms, workers
-from kbpo.web.desk.quality import adjudication, aggregation, checks, experts, measures, pilots
+from kbpo.web.desk.quality import (
+    adjudication,
+    aggregation,
+    checks,
+    experts,
+    measures,
+    pilots,
+    taught,
+)
 from kbpo.web.public import (
     ask,
     board,
@@ -83,6 +91,7 @@ urlpatterns = [
     *accounts.urlpatterns,
     *experts.urlpatterns,
     *measures.urlpatterns,
+    *taught.urlpatterns,
     *aggregation.urlpatterns,
     *pilots.urlpatterns,
     *adjudication.urlpatterns,

@@ -14,7 +14,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from annotation.workers.teach import ATTEMPTS, tutorials
+from annotation.workers.teach import ATTEMPTS
 from formats.annotations import read_gold, read_mentions
 from formats.corpus import read_corpus
 from formats.doors import read_claims
@@ -78,8 +78,7 @@ def test_help_tells_why_recall_is_lower(client: Client) -> None:
 @pytest.mark.django_db
 def test_help_tells_annotators_of_the_terms_and_the_tutorial_before_judging(client: Client) -> None:
     part = text_of(client, "help").partition('id="annotators"')[2].partition("<h2")[0]
-    number = {8: "eight"}[len(tutorials()["relation"].questions)]
-    steps = ["invitation", "Read the terms", f"tutorial: {number} questions", ">Judge</a>"]
+    steps = ["invitation", "Read the terms", "tutorial: a few questions", ">Judge</a>"]
     assert ATTEMPTS == 2 and "two attempts" in part
     assert -1 not in (where := [part.find(step) for step in steps]) and where == sorted(where)
 

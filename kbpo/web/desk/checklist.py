@@ -11,6 +11,7 @@ from decimal import Decimal
 from django.urls import reverse
 
 from annotation.quality.gold import money_left, policy_of, standings
+from annotation.questions.ask import asked_on
 from annotation.questions.order import PER_PAIR, PER_TOKEN, CannotOrder, plan_documents
 from annotation.questions.pilot import (
     DOCUMENTS,
@@ -21,7 +22,6 @@ from annotation.questions.pilot import (
     plan_pilot,
 )
 from annotation.workers.teach import tutorials
-from kbpo.money.models import Price
 from kbpo.releases.models import Release
 from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound
 from kbpo.tracks.models import Track
@@ -154,8 +154,7 @@ def _reading(track: Track) -> Iterator[Step]:
 
 def _tutorials(track: Track) -> Step:
     """People learn each kind of question that the track has a price for before they are paid."""
-    asked = set(Price.objects.filter(track=track).values_list("interface", flat=True))
-    asked |= {question.interface for question in kind_of(track).asking}
+    asked = set(asked_on(track))
     lacking = sorted(asked - set(tutorials()))
     built_in = sorted(name for name in asked if not name.startswith(FORM))
     says = f"None for {', '.join(lacking)}" if lacking else f"For {', '.join(sorted(asked))}"
@@ -165,7 +164,12 @@ def _tutorials(track: Track) -> Step:
             ", below your guidelines" if track.guidelines else ": what you add stands above them"
         )
     return Step(
-        "Tutorials", not lacking, says, reverse("desk-rules"), "What they pay", needed=False
+        "Tutorials",
+        not lacking,
+        says,
+        f"{_at('desk-gold', track)}#tutorials",
+        "Choose questions",
+        needed=False,
     )
 
 

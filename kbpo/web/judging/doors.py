@@ -58,10 +58,11 @@ def terms(request: HttpRequest, number: int | None = None) -> HttpResponse:
     return render(request, "annotators/terms.html", context, status=422 if refusal else 200)
 
 
-def _tutorial(interface: str) -> teach.Tutorial:
-    if interface not in teach.tutorials():
+def _tutorial(worker: Worker, interface: str) -> teach.Tutorial:
+    lesson = teach.tutorial_for(worker, interface)
+    if lesson is None:
         raise Http404
-    return teach.tutorials()[interface]
+    return lesson
 
 
 @for_annotators
@@ -69,7 +70,7 @@ def tutorial(request: HttpRequest, worker: Worker, interface: str) -> HttpRespon
     """What the tutorial is, or how it ended. A POST begins an attempt, or goes on with the one
     under way.
     """
-    lesson = _tutorial(interface)
+    lesson = _tutorial(worker, interface)
     if request.method == "POST":
         run = teach.begin(worker, lesson)
         if run is not None:
@@ -100,7 +101,7 @@ def tutorial_question(
     """A question of the tutorial (GET), its answer (POST), and once it is answered its
     explanation.
     """
-    lesson = _tutorial(interface)
+    lesson = _tutorial(worker, interface)
     runs = teach.runs_of(worker, lesson)
     run = runs[-1] if runs else None
     if run is None or not 1 <= number <= min(len(lesson.questions), len(run.answers) + 1):
@@ -124,7 +125,7 @@ def lesson_context(lesson: teach.Tutorial, run: TutorialRun, number: int) -> dic
     attempt = "Tutorial" if run.attempt == 1 else "Tutorial, second attempt"
     return {
         "trying": attempt,
-        "tutorial_key": f"{lesson.interface}/{run.attempt}/{number}",
+        "tutorial_key": lesson.key(number, run.attempt),
         "number": number,
         "of": len(lesson.questions),
         "elapsed": 0,

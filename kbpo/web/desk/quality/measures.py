@@ -29,6 +29,7 @@ from annotation.quality.gold import (
 )
 from annotation.quality.signals import NAMES
 from annotation.quality.warn import set_exclude_for
+from annotation.questions.ask import asked_on
 from annotation.questions.known import known, unmarked, unmarked_target
 from kbpo.accounts.models import User
 from kbpo.money.spend import OverBudget
@@ -131,6 +132,7 @@ def gold(request: HttpRequest, slug: str) -> HttpResponse:
         "candidates": [(candidate, _named(candidate)) for candidate in candidates(track, 20)],
         "known": [(one.target_id, _named(one)) for one in known(track)],
         "unmarked": unmarked(track),
+        "taught": [(name, interface_of(name).title) for name in asked_on(track)],
         "refusal": refusal,
         "percent": f"{100 * policy.gold_rate:g}",
         "key": secrets.token_hex(8),

@@ -1,0 +1,127 @@
+"""Which questions make the tutorial of an interface: those that are built in, and gold with a
+sentence of feedback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from annotation.interfaces.registry import interface_of
+from annotation.models import Gold
+from annotation.quality.gold import retire
+from annotation.workers import teach
+from annotation.workers.models import OwnTutorial, TutorialRun
+from kbpo import clock
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
+from kbpo.instances.record import make_public
+
+MOST = 20
+"""Questions of a tutorial"""
+SHORTEST, LONGEST = 20, 1000
+"""Characters of what is said after a question"""
+
+
+class CannotTeach(ValueError):
+    """A tutorial that cannot be; the text is a sentence for the admin."""
+
+
+def chosen(interface: str) -> OwnTutorial | None:
+    """What an admin chose last for an interface; None as long as it is as built in."""
+    return OwnTutorial.objects.filter(interface=interface).order_by("-version").first()
+
+
+def teachable(interface: str) -> QuerySet[Gold]:
+    """The gold of all tracks that can be taught: dealt out now, and the answer known as the form
+    sent it.
+    """
+    golds = Gold.objects.filter(retired_at=None, raw__isnull=False, question__status="gold")
+    golds = golds.filter(question__interface=interface)
+    return golds.select_related("question__track").order_by("-pk")
+
+
+@transaction.atomic
+def teach_these(
+    interface: str,
+    built_in: Sequence[int],
+    golds: Mapping[int, str],
+    needed: int,
+    who: User,
+    *,
+    anew: bool,
+) -> OwnTutorial:
+    """The new version of a tutorial: these of its built-in questions, by number from 0, then gold
+    with a sentence each. Such gold is dealt out no more and its judgments are public, for everybody
+    who learns reads them. Whoever passed before need not again unless it is asked for `anew`.
+    Raises CannotTeach.
+    """
+    before, base = chosen(interface), teach.built_in().get(interface)
+    questions = [_built_in(base, place, 1) for place in sorted(set(built_in))]
+    of_gold = [_of_gold(interface, pk, why, before, who) for pk, why in golds.items()]
+    n = len(questions) + len(of_gold)
+    if not 1 <= n <= MOST:
+        raise CannotTeach(f"Choose between 1 and {MOST} questions; these are {n}.")
+    if not 1 <= needed <= n:
+        raise CannotTeach(f"Say how many of the {n} must be right: from 1 to {n}.")
+    last = max(before.version if before else 0, base.version if base else 0)
+    first = before.since if before else (base.version if base else 1)
+    row = OwnTutorial.objects.create(
+        interface=interface,
+        version=last + 1,
+        since=last + 1 if anew else first,
+        needed=needed,
+        questions=[*questions, *of_gold],
+        again=[*(_built_in(base, question["built_in"], 2) for question in questions), *of_gold],
+        made_by=who,
+    )
+    if anew:
+        _end_promises(row)
+    told = f"{len(questions)} built in, {len(of_gold)} of gold, {needed} needed"
+    why = "everybody learns anew" if anew else "who passed before stays so"
+    note("teach", f"tutorial:{interface}", who=who, after=f"version {row.version}: {told}", why=why)
+    return row
+
+
+def _built_in(base: teach.Tutorial | None, place: int, attempt: int) -> dict[str, Any]:
+    if base is None or not 0 <= place < len(base.questions):
+        raise CannotTeach("That question is not built in. Choose again.")
+    question = base.asked(attempt)[place]
+    return question | {"payload": base.payload | question["payload"], "built_in": place}
+
+
+def _of_gold(
+    interface: str, pk: int, why: str, before: OwnTutorial | None, who: User
+) -> dict[str, Any]:
+    """Gold as a question of a tutorial; what was taught before is as it was, but for the
+    sentence.
+    """
+    why = " ".join(why.split())
+    if not SHORTEST <= len(why) <= LONGEST:
+        raise CannotTeach(
+            f"Say of each gold question in {SHORTEST} to {LONGEST:,} characters why its answer is"
+            " right: people read it after theirs."
+        )
+    taught = before.questions if before else []
+    if kept := [question for question in taught if question.get("gold") == pk]:
+        return {**kept[0], "why": why}
+    gold = teachable(interface).filter(pk=pk).first()
+    if gold is None:
+        raise CannotTeach("That gold question cannot be taught any more. Choose again.")
+    question = gold.question
+    retire(gold, who, "It is a question of the tutorial now.")
+    make_public([question.target_id, *interface_of(interface).asks_besides(question)], clock.now())
+    of_gold = {"gold": pk, "target": question.target_id, "payload": question.payload}
+    return {**of_gold, "right": gold.raw, "why": why}
+
+
+def _end_promises(row: OwnTutorial) -> None:
+    """Nothing; what was promised for attempts that count no more goes back to its track."""
+    runs = TutorialRun.objects.select_for_update(of=("self",)).filter(
+        interface=row.interface, version__lt=row.since, promised__gt=0
+    )
+    for run in runs.exclude(passed=True).select_related("track"):
+        teach.take_back(run, "The tutorial was changed, and is asked for anew")

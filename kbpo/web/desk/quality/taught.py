@@ -1,0 +1,109 @@
+"""The admins' page on which the questions of a tutorial are chosen."""
+
+from __future__ import annotations
+
+from textwrap import shorten
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path
+
+from annotation.interfaces.registry import interface_of
+from annotation.quality.describe import title_of
+from annotation.quality.taught import MOST, CannotTeach, chosen, teach_these, teachable
+from annotation.workers import teach
+from kbpo.web.access import admin_of, for_admins
+
+SHOWN = 50
+"""Gold questions that are offered, the newest first"""
+BEGINS = 80
+"""Characters of a text that say which question it is"""
+
+
+@for_admins
+def tutorial(request: HttpRequest, interface: str) -> HttpResponse:
+    """What is taught of an interface, and what could be. A POST makes a new version of it."""
+    try:
+        asked = interface_of(interface)
+    except KeyError:
+        raise Http404 from None
+    refusal = _change(request, interface) if request.method == "POST" else ""
+    if request.method == "POST" and not refusal:
+        messages.success(request, "That is taught from now on.")
+        return redirect("desk-tutorial", interface=interface)
+    own, base = chosen(interface), teach.built_in().get(interface)
+    n, sent = len(base.questions) if base else 0, request.POST if refusal else None
+    taught = [question for question in own.questions if "gold" in question] if own else []
+    golds = [(one["gold"], _words(one), one["why"], True) for one in taught]
+    golds += [
+        (gold.pk, f"{title_of(gold.question)} ({gold.question.track.name})", "", False)
+        for gold in teachable(interface)[:SHOWN]
+    ]
+    ticked = {one["built_in"] for one in own.questions if "built_in" in one} if own else range(n)
+    context: dict[str, Any] = {
+        "interface": interface,
+        "title": asked.title,
+        "own": own,
+        "built_in": [
+            (
+                place,
+                _words(question),
+                question["why"],
+                _is(sent, "built_in", place, place in ticked),
+            )
+            for place, question in enumerate(base.questions if base else ())
+        ],
+        "golds": [
+            (
+                pk,
+                words,
+                sent.get(f"why-{pk}", "") if sent else why,
+                _is(sent, "gold", pk, is_taught),
+            )
+            for pk, words, why, is_taught in golds
+        ],
+        "needed": sent.get("needed", "") if sent else getattr(own or base, "needed", ""),
+        "most": MOST,
+        "refusal": refusal,
+    }
+    return render(request, "desk/tutorial.html", context, status=422 if refusal else 200)
+
+
+def _is(sent: Any, name: str, value: int, otherwise: bool) -> bool:
+    """Whether something is ticked: as it was sent, if it was."""
+    return otherwise if sent is None else str(value) in sent.getlist(name)
+
+
+def _words(question: dict[str, Any]) -> str:
+    """How a question of a tutorial begins."""
+    payload = question["payload"]
+    document = payload.get("document") or {}
+    words = document.get("title") or payload.get("question") or payload.get("text", "")
+    return shorten(str(words), BEGINS, placeholder=" …")
+
+
+def _change(request: HttpRequest, interface: str) -> str:
+    """Why nothing was changed, as a sentence; nothing if it was."""
+    try:
+        built_in = [_number(place) for place in request.POST.getlist("built_in")]
+        golds = {
+            _number(pk): request.POST.get(f"why-{pk}", "").replace("\x00", "")
+            for pk in request.POST.getlist("gold")
+        }
+        needed = _number(request.POST.get("needed", ""))
+        anew = "anew" in request.POST
+        teach_these(interface, built_in, golds, needed, admin_of(request), anew=anew)
+    except CannotTeach as refusal:
+        return str(refusal)
+    return ""
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise CannotTeach("Give a whole number of questions that must be right.")
+    return int(text)
+
+
+urlpatterns = [path("desk/tutorials/<slug:interface>/", tutorial, name="desk-tutorial")]

@@ -1,0 +1,145 @@
+"""An admin chooses what is taught: questions that are built in, and gold with a sentence each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from annotation_world import GOOD, take
+from django.test import Client
+from test_annotators_teaching import TUTORIAL, agree, attempt
+
+from annotation.budget.check_books import check_books
+from annotation.hits.lease import to_learn
+from annotation.models import Gold, Question, Worker
+from annotation.quality.gold import make_gold
+from annotation.quality.taught import teachable
+from annotation.workers import teach
+from annotation.workers.models import OwnTutorial, TutorialRun
+from annotation.workers.standing import standing_of
+from kbpo.accounts.models import Audit, User
+from kbpo.instances.models import Label
+from kbpo.instances.record import NewLabel, record
+from kbpo.money.purpose import Purpose
+from kbpo.money.spend import balance
+from kbpo.submissions.models import Submission
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("untaught")]
+PAGE = "/desk/tutorials/relation/"
+SAYS = "The text says that she founded it, in so many words."
+
+
+@pytest.fixture(autouse=True)
+def _whole_site(settings: Any) -> None:
+    settings.ROOT_URLCONF = "kbpo.urls"
+
+
+@pytest.fixture
+def admin(db: None) -> User:
+    return User.objects.create_user("root", is_staff=True)
+
+
+@pytest.fixture
+def gold(published: Submission, admin: User) -> Gold:
+    source = Question.objects.filter(status="published").order_by("pk")[0]
+    record([NewLabel(source.target_id, {"holds": []}, "crowd", "majority", 3, "one")])
+    return make_gold(source, GOOD, admin, "It stands there.")
+
+
+@pytest.fixture
+def desk(admin: User) -> Client:
+    client = Client()
+    client.force_login(admin)
+    return client
+
+
+def sent(gold_: Gold, **more: Any) -> dict[str, Any]:
+    return {"built_in": [0, 1], "gold": [gold_.pk], f"why-{gold_.pk}": SAYS, "needed": 3} | more
+
+
+def of(name: str) -> Worker:
+    return Worker.objects.get(user__username=name)
+
+
+def may_judge(name: str) -> bool:
+    """Whether nothing is left to learn, by both ways to ask."""
+    by_runs = "relation" in teach.taught(of(name))
+    assert by_runs == ("relation" in standing_of(of(name).pk).taught)
+    assert by_runs == ("relation" not in teach.learnable(of(name)))
+    return by_runs
+
+
+def test_what_is_chosen_is_taught_and_who_passed_or_began_before_keeps_theirs(
+    gold: Gold, clients: list[Client], desk: Client
+) -> None:
+    ada, bo, cy = clients
+    for client in clients:
+        agree(client)
+    assert "You passed" in attempt(ada)
+    bo.post(TUTORIAL)
+    bo.post(f"{TUTORIAL}1/", teach.tutorials()["relation"].questions[0]["right"])
+    assert SAYS not in desk.get(PAGE).content.decode()
+    assert desk.post(PAGE, sent(gold))["Location"] == PAGE
+    lesson = teach.tutorials()["relation"]
+    assert (len(lesson.questions), len(lesson.asked(2)), lesson.needed) == (3, 3, 3)
+    assert desk.get(PAGE).content.decode().count(" checked") == 3
+    assert may_judge("ada") and "You passed" in ada.get(TUTORIAL).content.decode()
+    assert not may_judge("bo") and "of 8" in bo.get(f"{TUTORIAL}2/").content.decode()
+    assert bo.get(f"{TUTORIAL}1/").status_code == 200, "what it explained is explained still"
+    assert "You passed" in attempt(cy) and may_judge("cy")
+    assert SAYS in cy.get(f"{TUTORIAL}3/").content.decode()
+    assert TutorialRun.objects.get(worker=of("cy")).version == 2
+    assert take(cy)
+    gold.refresh_from_db()
+    assert gold.retired_at and not teachable("relation").exists()
+    assert all(label.is_public for label in Label.objects.filter(target=gold.question.target_id))
+    assert Audit.objects.filter(what="teach").count() == 1
+
+
+def test_it_can_be_asked_of_everybody_anew_and_promises_go_back(
+    gold: Gold, clients: list[Client], desk: Client
+) -> None:
+    ada, bo, _ = clients
+    for client in (ada, bo):
+        agree(client)
+    attempt(ada)
+    bo.post(TUTORIAL)
+    assert desk.post(PAGE, sent(gold, anew="1")).status_code == 302
+    assert not may_judge("ada") and not may_judge("bo") and to_learn(of("ada")) == "relation"
+    begun = TutorialRun.objects.get(worker=of("bo"))
+    assert begun.promised == 0 and balance(purpose=Purpose("tutorial", begun.pk)).open == 0
+    assert "You passed" in attempt(bo) and may_judge("bo")
+    assert bo.get(f"{TUTORIAL}3/").status_code == 200
+    again = sent(gold, built_in=[], needed=1) | {f"why-{gold.pk}": f"{SAYS} Read on."}
+    assert desk.post(PAGE, again).status_code == 302, "what is taught stays to be chosen"
+    assert may_judge("bo") and not may_judge("ada")
+    assert check_books() == []
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"built_in": [], "gold": []}, "Choose between 1 and 20 questions; these are 0."),
+        ({"needed": 4}, "Say how many of the 3 must be right: from 1 to 3."),
+        ({"needed": "many"}, "Give a whole number"),
+        ({"built_in": [99]}, "That question is not built in."),
+        ({"gold": ["999"], "why-999": SAYS}, "cannot be taught any more"),
+        ({"gold": ["x"]}, "Give a whole number"),
+    ],
+)
+def test_what_cannot_be_taught_is_refused_with_a_sentence(
+    gold: Gold, desk: Client, more: dict[str, Any], sentence: str
+) -> None:
+    refused = desk.post(PAGE, sent(gold, **more))
+    assert refused.status_code == 422 and sentence in refused.content.decode()
+    assert not OwnTutorial.objects.exists() and teachable("relation").exists()
+
+
+def test_each_gold_question_needs_a_sentence_and_only_admins_choose(
+    gold: Gold, desk: Client, ada: Client
+) -> None:
+    refused = desk.post(PAGE, sent(gold) | {f"why-{gold.pk}": "Because."})
+    assert refused.status_code == 422 and "20 to 1,000 characters" in refused.content.decode()
+    assert 'value="Because."' in refused.content.decode(), "what was sent stands there"
+    assert ada.get(PAGE).status_code in (302, 403)
+    assert desk.get("/desk/tutorials/nothing/").status_code == 404
