@@ -62,14 +62,21 @@ def right_answers() -> dict[str, dict[str, list[str]]]:
     return answers
 
 
+class LoginRefused(Exception):
+    """A worker was not let in: trying again would keep others of the same address out."""
+
+
 @dataclass
 class Work:
-    """What a crowd did: answers sent, how many of them were meant to be wrong, errors, seconds."""
+    """What a crowd did: answers sent, how many of them were meant to be wrong, errors, seconds, and
+    who was not let in.
+    """
 
     answers: int = 0
     wrong: int = 0
     errors: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    refused: list[str] = field(default_factory=list)
 
     @property
     def rate(self) -> float:
@@ -171,6 +178,9 @@ class Crowd:
         while not stop.is_set():
             try:
                 has_answered = worker.answer_next()
+            except LoginRefused as refused:
+                self._end_of(worker, refused)
+                break
             except Exception as error:  # told to whoever runs the crowd; the other workers go on
                 self.note(worker, error)
                 worker.forget()
@@ -193,6 +203,13 @@ class Crowd:
                 self.tell(said)
             self.work_done.errors.append(said)
             del self.work_done.errors[:-MOST_ERRORS]
+
+    def _end_of(self, worker: Worker, refused: LoginRefused) -> None:
+        """Nothing; notes and tells that a worker was not let in."""
+        with self._lock:
+            self.tell(str(refused))
+            self.work_done.errors.append(str(refused))
+            self.work_done.refused.append(worker.login[0])
 
     def count(self, *, wrong: bool) -> None:
         """Notes an answer that was sent."""
@@ -277,14 +294,14 @@ class Worker:
 
     def log_in(self) -> None:
         page = self.browser.get(self.login_path)
+        name, password = self.login
         if page.path.startswith(self.login_path):  # else still logged in, and led past it
-            name, password = self.login
             form = page.form()
             page = self.browser.submit(
                 form, {**form.values(), "username": [name], "password": [password]}
             )
         if page.path.startswith(self.login_path):
-            raise PermissionError("the login was refused")
+            raise LoginRefused(refusal_of(page, name))
         self.known = True
 
     def answer_next(self) -> bool:
@@ -462,6 +479,14 @@ class Worker:
             if name and words.casefold() == name.casefold():
                 return option
         return "other"
+
+
+def refusal_of(page: Page, name: str) -> str:
+    """Why a worker was not let in, in a sentence."""
+    why = "this name and password do not go together"
+    if page.status == 429:
+        why = "too many wrong passwords were tried, so wait a quarter of an hour"
+    return f"{name} was not let in: {why}."
 
 
 def astray(form: Form, rng: random.Random) -> dict[str, list[str]]:

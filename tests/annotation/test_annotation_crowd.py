@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 from annotation_world import PARTS
+from django.core.management import CommandError, call_command
 
 from annotation.labels import settle
 from annotation.models import Assignment, Question
@@ -68,11 +70,28 @@ def test_a_worker_of_no_accuracy_is_always_wrong_and_the_seed_says_how(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_refused_login_is_told(published: Submission, live_server: Any) -> None:
+def test_who_is_not_let_in_says_so_and_does_not_try_again(
+    published: Submission, live_server: Any
+) -> None:
     told: list[str] = []
     crowd = Crowd(live_server.url, [("nobody", "wrong")], knows, tell=told.append)
-    work = crowd.work(at_most=60)
-    assert work.errors == told == ["nobody: PermissionError: the login was refused"]
+    work = crowd.work(lambda: False, poll=0.01, at_most=5)
+    assert work.refused == ["nobody"] and work.seconds < 5
+    assert (
+        work.errors == told == ["nobody was not let in: this name and password do not go together."]
+    )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_simulate_fails_where_somebody_is_not_let_in(
+    published: Submission, live_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    (thinks := tmp_path / "texts.json").write_text('{"ratings": {}, "questions": {}}')
+    with pytest.raises(CommandError, match=r"Not let in: simulated, simulated2\. Say --user"):
+        call_command(
+            "simulate", live_server.url, thinks=thinks, workers=2, password="x", seconds=0.0
+        )
 
 
 @pytest.mark.django_db(transaction=True)

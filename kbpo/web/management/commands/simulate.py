@@ -14,6 +14,7 @@ from django.utils.module_loading import import_string
 
 from rehearsal.annotators import ANY_KIND, Crowd
 from rehearsal.bias import BIASES, NONE
+from rehearsal.demonstrate import CROWD
 from rehearsal.market_workers import MarketCrowd
 from rehearsal.texts.knows import Written
 
@@ -36,8 +37,11 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--user",
-            default="annotator",
-            help="Login of the first (annotator); the others are NAME2, NAME3 …",
+            default=CROWD,
+            help=(
+                f"Login of the first ({CROWD}, as in the demo); the others are NAME2, NAME3 …, and"
+                " who is not let in does not try again"
+            ),
         )
         parser.add_argument(
             "--password", default="", help="Of all of them; on a marketplace nobody logs in"
@@ -150,6 +154,11 @@ class Command(BaseCommand):
         )
         if done.errors:
             self.stderr.write(f"{len(done.errors)} errors, the last: {done.errors[-1]}")
+        if done.refused:
+            raise CommandError(
+                f"Not let in: {', '.join(sorted(done.refused))}. Say --user and --workers: NAME,"
+                " NAME2, NAME3 … have to be annotators there, with one --password."
+            )
 
 
 def _knowledge(dotted: str, *files: str) -> Any:
