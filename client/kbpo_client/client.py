@@ -11,6 +11,8 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, cast
 from urllib.parse import parse_qs, quote, urlsplit
@@ -147,7 +149,8 @@ class Client:
 
     def submissions(self, **switches: Any) -> Table:
         """The runs of your teams, the latest first; `track` and `status` choose."""
-        return self._table(self._pages("submissions/", of="submissions", **switches))
+        every = partial(self._pages, "submissions/", of="submissions")
+        return self._table(every(**switches), every)
 
     def submission(self, number: int) -> Json:
         """One submission: where it is, its plan, its scores so far."""
@@ -165,16 +168,17 @@ class Client:
         wanted = submission["file"]["digest"]
         return self._save(f"submissions/{number}/file/", Path(path), tell, wanted=wanted)
 
-    def teams(self) -> list[Json]:
+    def teams(self) -> Table:
         """Your teams: who belongs to them, and their money on every track."""
-        return list(self._get("teams/")["teams"])
+        return self._table(self._get("teams/")["teams"])
 
     def ledger(self, team: str = "", run: int | None = None) -> Table:
         """What was set aside for the runs of a team of yours (the first, if none is named), spent
         and given back, a row a day, run and direction; of one run alone, if it is named.
         """
         chosen: Json = ({"team": team} if team else {}) | ({"run": run} if run else {})
-        return self._table(self._pages("ledger/", **chosen))
+        every = partial(self._pages, "ledger/")
+        return self._table(every(**chosen), every)
 
     def news(self, team: str = "") -> Json:
         """What happened to the runs of a team of yours (the first, if none is named) since you last
@@ -265,7 +269,7 @@ class Client:
 
     def judgments(self, number: int, *, verdict: str = "judged", **filters: str) -> Table:
         """A submission's judged predictions; `verdict` and the filters of `predictions` choose."""
-        return self._table(self.predictions(number, verdict=verdict, **filters))
+        return self._of_predictions(number, self.predictions(number, verdict=verdict, **filters))
 
     def errors(self, number: int, **filters: str) -> Table:
         """Those of them that people found wrong, in whole or in a part, be the rest undecided;
@@ -281,7 +285,11 @@ class Client:
             value = row["said"].get(label, {}).get("value")
             return float("inf") if value is None else sign * value
 
-        return self._table(judged if "sort" in filters else sorted(judged, key=goodness))
+        in_order = judged if "sort" in filters else sorted(judged, key=goodness)
+        return self._of_predictions(number, in_order)
+
+    def _of_predictions(self, number: int, chosen: Iterable[Json]) -> Table:
+        return self._table(chosen, partial(self.predictions, number, limit="1"))
 
     def _rated(self, number: int) -> Json | None:
         """What people rate a submission's predictions by; None where they say right or wrong, and
@@ -347,7 +355,8 @@ class Client:
 
     def documents(self, slug: str, q: str = "") -> Table:
         """The documents of a track, or those that have some words; how each begins."""
-        return self._table(self._after(f"tracks/{slug}/search/", q=q))
+        every = partial(self._after, f"tracks/{slug}/search/")
+        return self._table(every(q=q), every)
 
     def document(self, slug: str, key: str) -> Json:
         """One document of a track with its mentions, and what is predicted in it and found, as far
@@ -360,8 +369,9 @@ class Client:
         state: what others found, or with `who="nobody"` what no system did. Filters: `relation`,
         `entity`, `q`, `document`, `sort`.
         """
+        every = partial(self._pages, f"submissions/{number}/missed/", who=who)
         chosen = {name: value for name, value in filters.items() if value}
-        return self._table(self._pages(f"submissions/{number}/missed/", who=who, **chosen))
+        return self._table(every(**chosen), every)
 
     def submit(
         self,
@@ -576,10 +586,15 @@ class Client:
         part.replace(path)
         return path
 
-    def _table(self, records: Iterable[Json]) -> Table:
-        """Records as a table: in a frame, what is nested becomes a column a part (`f1_value`)."""
+    def _table(self, records: Iterable[Json], every: Callable[[], Iterable[Json]] = tuple) -> Table:
+        """Records as a table: in a frame, what is nested becomes a column a part (`f1_value`). A
+        frame of none has the columns of `every`, of which they were chosen.
+        """
         listed = list(records)
-        return pandas.json_normalize(listed, sep="_") if self._frames else listed
+        if not self._frames:
+            return listed
+        shown = listed or list(islice(every(), 1))
+        return pandas.json_normalize(shown, sep="_").head(len(listed))
 
     def _get(self, path: str, **parameters: Any) -> Json:
         return cast(Json, self._send("GET", path, params=parameters).json())

@@ -22,17 +22,21 @@ def percent(figure: Json | None) -> str:
         return "–"
     low, high = figure.get("low80"), figure.get("high80")
     decimals = 0 if figure.get("n_labels", FEW) < FEW else 1
-    value = _rounded(figure["value"], decimals)
+    value = in_percent(figure["value"], decimals)
     if figure.get("low95") is not None and figure["low95"] == figure.get("high95"):
         return f"{value} (all judged)"
     if low is None or high is None:
         return value
-    return f"{value} ({_rounded(low, decimals)}–{_rounded(high, decimals)})"
+    return f"{value} ({in_percent(low, decimals)}–{in_percent(high, decimals)})"
 
 
-def _rounded(share: float, decimals: int) -> str:
-    """A share in per cent; halves go up, as on the pages, whichever sum they are of."""
-    return f"{100 * share + 1e-7:.{decimals}f}"
+def in_percent(share: float | str, decimals: int | None = None) -> str:
+    """A share in per cent: of so many decimals, where halves go up, as on the pages, whichever sum
+    they are of; else as somebody chose it, as “4.5”.
+    """
+    if decimals is None:
+        return f"{100 * float(share):.6g}"
+    return f"{100 * float(share) + 1e-7:.{decimals}f}"
 
 
 def how_far(submission: Json) -> str:
@@ -42,7 +46,7 @@ def how_far(submission: Json) -> str:
     if submission["status"] == "received" and reason:
         return f"{status}: {reason}"
     if submission["status"] == "received":
-        return f"{status}, {100 * submission['progress']:.0f} % read"
+        return f"{status}, {in_percent(submission['progress'], 0)} % read"
     if submission["status"] == "judging":
         return f"{status}, {judging['judged']:,} of {judging['sample']:,}"
     return status
@@ -92,7 +96,7 @@ def _told_figures(figures: list[tuple[str, Json | None]], n_labels: int) -> Iter
 def _plan(submission: Json) -> Iterator[str]:
     for width, option in submission["plan"].get("options", {}).items():
         yield (
-            f"  ±{100 * float(width):.1f} %: {option['new']:,} new questions, "
+            f"  ±{in_percent(width)} %: {option['new']:,} new questions, "
             f"at most ${option['at_most']}"
         )
 
@@ -135,7 +139,8 @@ def _next(submission: Json) -> Iterator[str]:
     """What its owner can do now, a command each."""
     number, track, status = submission["id"], submission["track"], submission["status"]
     if not submission.get("own", True):
-        yield f"It is of {submission['team']}. `kbpo scores {track}` is the board."
+        whose = "anonymous" if submission.get("anonymous") else f"of {submission['team']}"
+        yield f"It is {whose}. `kbpo scores {track}` is the board."
     elif status in UNDER_WAY:
         yield f"Next: `kbpo status {number} --watch` waits until it needs you or is scored."
     elif status == "planned" and submission.get("why_not"):
@@ -173,7 +178,7 @@ def _when_scored(submission: Json) -> Iterator[str]:
         width, option = max(options.items(), key=lambda pair: float(pair[0]))
         yield (
             f"`kbpo order {number} --half-width {float(width):g}` brings its interval to"
-            f" ±{100 * float(width):g} points, for at most ${option['at_most']}."
+            f" ±{in_percent(width)} points, for at most ${option['at_most']}."
         )
     yield f"`kbpo status {number} --long` has every figure of it."
 

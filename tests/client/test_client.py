@@ -64,7 +64,10 @@ def file(toy: Toy, tmp_path: Path) -> Path:
 
 
 def test_the_tracks_are_listed_without_a_token(run: Run, toy: Toy) -> None:
-    assert "Toy track" in run("tracks", who="").output
+    toy.track.target_half_width = 0.045
+    toy.track.save()
+    shown = run("tracks", who="").output
+    assert "Toy track" in shown and "±4.5 %" in shown
     assert [track["slug"] for track in told(run("tracks", "--json", who=""))] == ["toy"]
 
 
@@ -243,7 +246,8 @@ def test_errors_are_told_to_their_team_and_to_all_once_the_track_is_closed(
     [wrong] = told(run("errors", submission.pk, "--json"))
     assert wrong["prediction"] == first["prediction"] and wrong["relation_right"] is False
     assert wrong["right"] is None, "nobody was asked of its names"
-    assert "✗ relation" in run("errors", submission.pk).output
+    shown = run("errors", submission.pk).output
+    assert shown.startswith(f"{wrong['prediction']}  d1  ") and "✗ relation" in shown
     stranger = run("errors", submission.pk, who="Tim")
     assert stranger.exit_code == 1 and "once the track is closed" in stranger.output
     Label.objects.update(public_at=now())
@@ -713,6 +717,9 @@ def test_whoever_looks_at_a_run_of_others_is_told_what_its_page_tells(run: Run, 
         assert told.exit_code == 0 and "run 1 (toy): Scored" in told.output
         assert "F1         45.0 (43.0–47.0)" in told.output
         assert "It is of Team 1. `kbpo scores toy` is the board." in told.output
+    Submission.objects.filter(pk=number).update(is_anonymous=True)
+    assert "It is anonymous. `kbpo scores toy`" in run("status", number, who="Tim").output
+    Submission.objects.filter(pk=number).update(is_anonymous=False)
     for words in (("withdraw",), ("fetch",), ("order", "--half-width", "0.02")):
         refused = run(words[0], number, *words[1:], who="Tim")
         assert refused.exit_code == 1
@@ -815,6 +822,11 @@ def test_tables_are_data_frames_where_pandas_is(
         judged = client.judgments(row.pk)
         assert len(judged) == len(OTHERS) and set(judged["document"]) == {"d1", "d2", "d3", "d4"}
         assert len(client.errors(row.pk)) == list(judged["right"]).count(False)
+        nothing = client.judgments(row.pk, q="xyzzy")
+        assert len(nothing) == 0 and set(nothing.columns) >= {"prediction", "claim", "right"}
+        assert list(client.errors(row.pk, q="xyzzy").columns) == list(nothing.columns)
+        assert "name" in client.submissions(status="expired").columns
+        assert list(client.teams()["slug"]) == ["patterns"]
     monkeypatch.setattr(kbpo_client.client, "pandas", None)
     with Client(live_server.url, token) as client:
         lists = client.scores("toy")

@@ -66,7 +66,7 @@ def errors(
 
 
 def in_words(prediction: dict[str, Any]) -> tuple[str, str]:
-    """A prediction in two lines: what it says, and what people said of it."""
+    """A prediction in two lines: its number and what it says, and what people said of it."""
     marks = {True: "✓", False: "✗", None: "?"}
     where = prediction.get("document") or prediction.get("input") or f"line {prediction['line']}"
     words = " ".join(str(prediction.get("claim", prediction.get("text", ""))).split())
@@ -81,7 +81,8 @@ def in_words(prediction: dict[str, Any]) -> tuple[str, str]:
         verdicts.append(
             f"{criterion} {'–' if opinion['value'] is None else format(opinion['value'], '.2f')}"
         )
-    return f"{where}  {words}", f"    {'  '.join([*verdicts, prediction['votes']]).rstrip()}"
+    said = "  ".join([*verdicts, prediction["votes"]]).rstrip()
+    return f"{prediction['prediction']}  {where}  {words}", f"    {said}"
 
 
 def show_missed(facts: list[dict[str, Any]], as_json: bool) -> None:
@@ -104,7 +105,7 @@ def show_missed(facts: list[dict[str, Any]], as_json: bool) -> None:
 def dispute(service: Service, number: int, prediction: int, note: str, as_json: bool) -> None:
     """Say that PREDICTION of submission NUMBER is judged wrong: an expert is asked, blind.
 
-    `kbpo errors NUMBER --json` has the numbers of predictions.
+    `kbpo errors NUMBER` begins each prediction with its number; `--verdict all` has all of them.
     """
     with service.client() as client:
         disputed = client.dispute(number, prediction, note)
@@ -122,7 +123,7 @@ def dispute(service: Service, number: int, prediction: int, note: str, as_json: 
 def line(service: Service, number: int, prediction: int, as_json: bool) -> None:
     """Show the line of the file of submission NUMBER that states PREDICTION, with its own ids.
 
-    `kbpo errors NUMBER --json` has the numbers of predictions.
+    `kbpo errors NUMBER` begins each prediction with its number; `--verdict all` has all of them.
     """
     with service.client() as client:
         stated = client.line(number, prediction)

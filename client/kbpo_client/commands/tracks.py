@@ -13,6 +13,7 @@ import click
 from kbpo_client.commands.printing import SHOWN_CHARACTERS, progress, show_json, show_rows
 from kbpo_client.commands.service import REFUSED, Service, end, json_option, service_of
 from kbpo_client.reading import DOCUMENTS, INPUTS, MENTIONS, SCHEMA
+from kbpo_client.telling import in_percent
 
 
 @click.command()
@@ -30,7 +31,7 @@ def tracks(service: Service, as_json: bool) -> None:
             track["slug"],
             track["name"],
             track["status"],
-            f"±{100 * float(track['target_half_width']):.0f} %",
+            f"±{in_percent(track['target_half_width'])} %",
         ],
     )
 
