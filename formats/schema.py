@@ -3,8 +3,9 @@ mapped or ignored.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,10 +36,13 @@ EXPECTED: Mapping[str, str] = {
 }
 """What each key of a schema holds"""
 
+BESIDES = ("name", "licence")
+"""Keys of a schema of which nothing more is asked"""
 SHOWN = 60
 """Characters of a wrong value in a sentence"""
 Argument = TypeVar("Argument")
 Entry = TypeVar("Entry")
+Named = TypeVar("Named", "EntityType", "Predicate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,13 @@ class Predicate:
         return self.template.replace("{subject}", subject).replace("{object}", object_)
 
 
+KEYS = {
+    "entity_types": frozenset(part.name for part in fields(EntityType)),
+    "predicates": frozenset(part.name for part in fields(Predicate)),
+}
+"""The keys of an entry"""
+
+
 @dataclass(frozen=True)
 class Schema:
     """Which types and predicates there are, by falling frequency, and how other names of predicates
@@ -112,6 +123,8 @@ class Schema:
     """Predicates that are known, but not evaluated."""
     exclusive: tuple[frozenset[str], ...] = ()
     """Groups of predicates of which at most one holds for one ordered pair."""
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    """What stands in its file and is ignored, a sentence each, with its place."""
 
     @cached_property
     def counted_types(self) -> list[EntityType]:
@@ -381,10 +394,8 @@ def _parse_yaml(text: str, name: str) -> Any:
 
 def _build(data: Mapping[str, Any], name: str) -> Schema:
     try:
-        types = {t.name: t for t in _each(data, "entity_types", _entity_type)}
-        predicates = {p.name: p for p in _each(data, "predicates", _predicate)}
-        if len(types) < len(data["entity_types"]) or len(predicates) < len(data["predicates"]):
-            raise FormatError("The schema names an entity type or a predicate twice.")
+        types = _by_name("entity_types", _each(data, "entity_types", _entity_type))
+        predicates = _by_name("predicates", _each(data, "predicates", _predicate))
         schema = Schema(
             name=name,
             entity_types=types,
@@ -393,6 +404,7 @@ def _build(data: Mapping[str, Any], name: str) -> Schema:
             mapped=_names_by_name(data, "mapped"),
             ignored=frozenset(_each(data, "ignored", _text)),
             exclusive=tuple(frozenset(group) for group in _each(data, "exclusive", _texts)),
+            notes=tuple(_notes(data)),
         )
         _check(schema)
         _check_text(schema)
@@ -403,6 +415,39 @@ def _build(data: Mapping[str, Any], name: str) -> Schema:
     except RecursionError as error:
         raise FormatError("The schema is nested too deeply.") from error
     return schema
+
+
+def _by_name(key: str, entries: list[Named]) -> dict[str, Named]:
+    """The entries of a list of the schema by their names. Raises FormatError with the places of a
+    name that stands there twice.
+    """
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, entry in enumerate(entries, 1):
+        places[entry.name].append(place)
+    for name, where in places.items():
+        if len(where) > 1:
+            raise FormatError(
+                f"The schema names {quoted(name)} twice: in the entries {where[0]} and {where[1]}"
+                f" of {key}."
+            )
+    return {entry.name: entry for entry in entries}
+
+
+def _notes(data: Mapping[str, Any]) -> Iterator[str]:
+    """Yields a sentence for each key that no schema has, with the first place where it stands."""
+    for key in data:
+        if key not in EXPECTED and key not in BESIDES:
+            yield f"The key {quoted(str(key))} of the schema is not known. It is ignored."
+    for part, known in KEYS.items():
+        seen = set(known)
+        for place, row in enumerate(data[part], 1):
+            for key in row:
+                if key not in seen:
+                    seen.add(key)
+                    yield (
+                        f"The key {quoted(str(key))} in the entry {place} of {part} in the schema"
+                        f" ({row['name']}) is not known. It is ignored, here and further on."
+                    )
 
 
 def _each(data: Mapping[str, Any], key: str, read: Callable[[Any], Entry]) -> list[Entry]:

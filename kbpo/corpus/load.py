@@ -67,9 +67,19 @@ def find_schema(name: str) -> Schema:
 
 @transaction.atomic
 def load_corpus(
-    name: str, path: Path, schema: Schema, *, mentions: Path | None = None, replace: bool = False
+    name: str,
+    path: Path,
+    schema: Schema,
+    *,
+    mentions: Path | None = None,
+    replace: bool = False,
+    notes: list[str] | None = None,
 ) -> Corpus:
-    """The corpus, loaded whole. Raises CannotLoad, and then nothing has changed."""
+    """The corpus, loaded whole; `notes` takes what is ignored, with its place. Raises CannotLoad,
+    and then nothing has changed.
+    """
+    notes = [] if notes is None else notes
+    notes += schema.notes
     name = name.strip()
     slug = slug_of(name, Corpus.objects.exclude(name=name), "corpus")
     if not slug:
@@ -91,18 +101,19 @@ def load_corpus(
         "corpus_document", DOCUMENT_COLUMNS, documents, chunk=CHUNK_OF_DOCUMENTS
     )
     refuse_errors(report, path)
+    notes += warnings_in(report, path)
     if not corpus.n_documents:
         raise CannotLoad(f"{path.name} holds no document.")
     corpus.save(update_fields=["n_documents"])
     if mentions is not None:
-        load_mentions(corpus, mentions, schema)
+        load_mentions(corpus, mentions, schema, notes)
     return corpus
 
 
 @transaction.atomic
-def load_mentions(corpus: Corpus, path: Path, schema: Schema) -> int:
-    """How many mentions were loaded for a corpus. Raises CannotLoad, and then nothing has
-    changed.
+def load_mentions(corpus: Corpus, path: Path, schema: Schema, notes: list[str]) -> int:
+    """How many mentions were loaded for a corpus; `notes` takes what is ignored. Raises
+    CannotLoad, and then nothing has changed.
     """
     report, lookup = Report(), DatabaseCorpus(corpus)
     records = read_mentions(open_text(path, Limits(), report), lookup, schema, report)
@@ -110,6 +121,7 @@ def load_mentions(corpus: Corpus, path: Path, schema: Schema) -> int:
         "corpus_mention", MENTION_COLUMNS, (_mention(lookup, record) for record in records)
     )
     refuse_errors(report, path)
+    notes += warnings_in(report, path)
     return number
 
 
@@ -117,15 +129,24 @@ def refuse_errors(report: Report, path: Path) -> None:
     """Nothing; raises CannotLoad with the first errors of a file, if it has any."""
     if not report.errors:
         return
-    errors = [message for message in report if message.severity == "error"]
-    lines = [_told(message, path) for message in errors[:SHOWN]]
-    if report.errors > len(lines):
-        lines.append(f"… and {report.errors - len(lines):,} more errors.")
-    raise CannotLoad("\n".join([*lines, NOTHING]))
+    raise CannotLoad("\n".join([*_first(report, path, "error"), NOTHING]))
+
+
+def warnings_in(report: Report, path: Path) -> list[str]:
+    """The first warnings of a file, as whoever loads reads them."""
+    return _first(report, path, "warning")
+
+
+def _first(report: Report, path: Path, severity: str) -> list[str]:
+    messages = [message for message in report if message.severity == severity]
+    lines = [_told(message, path) for message in messages[:SHOWN]]
+    if report.by_severity[severity] > len(lines):
+        lines.append(f"… and {report.by_severity[severity] - len(lines):,} more {severity}s.")
+    return lines
 
 
 def _told(message: Message, path: Path) -> str:
-    """An error as whoever loads reads it: a run does without such a line, a load does not."""
+    """A message as whoever loads reads it: a run does without such a line, a load does not."""
     where = f"{path.name}, line {message.line}" if message.line else path.name
     return f"{where}: {DROPPED.sub('', message.text)}"
 

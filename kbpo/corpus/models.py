@@ -96,6 +96,13 @@ class Upload(Moving):
     class Meta:
         abstract = True
 
+    @cached_property
+    def notes(self) -> list[str]:
+        """What its files have that is ignored, as it is read; where it is tried or loaded `reason`
+        keeps it.
+        """
+        return []
+
     @property
     def file_names(self) -> list[str]:
         """Return what its files are called where they came from."""

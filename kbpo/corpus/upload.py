@@ -50,10 +50,11 @@ def move_on(
                 counts = _told(row, load)
                 raise _TakenBack
         except _TakenBack:
-            row.move("tried", found=counts)
+            row.move("tried", _named(row, "\n".join(row.notes)), found=counts)
 
     def keep(row: Row) -> None:
-        row.move("loaded", found=_told(row, load))
+        counts = _told(row, load)
+        row.move("loaded", _named(row, "\n".join(row.notes)), found=counts)
         transaction.on_commit(lambda: forget(row))
 
     return work(model, "received", attempt, where=where) + work(model, "wanted", keep, where=where)
@@ -67,12 +68,17 @@ def _told(row: Row, load: Callable[[Row], Found]) -> Found:
         return load(row)
     except (CannotLoad, FormatError) as problem:
         sentence = str(problem).replace("or say --replace", "or remove that one on the server")
-        for field, name in row.FILES:
-            if getattr(row, field):
-                sentence = sentence.replace(Path(getattr(row, field).name).name, getattr(row, name))
-        raise OwnersFault(sentence) from None
+        raise OwnersFault(_named(row, sentence)) from None
     except OSError:
         raise OwnersFault("The file is not kept any more: send it again.") from None
+
+
+def _named(row: Upload, sentence: str) -> str:
+    """Return a sentence with the names of files that their owner knows."""
+    for field, name in row.FILES:
+        if getattr(row, field):
+            sentence = sentence.replace(Path(getattr(row, field).name).name, getattr(row, name))
+    return sentence
 
 
 def _load(row: CorpusUpload) -> Found:
@@ -80,7 +86,7 @@ def _load(row: CorpusUpload) -> Found:
         load_schema(row.schema_file.path) if row.schema_file else find_schema(row.schema)
     )
     mentions = Path(row.mentions.path) if row.mentions else None
-    corpus = load_corpus(row.name, Path(row.file.path), schema, mentions=mentions)
+    corpus = load_corpus(row.name, Path(row.file.path), schema, mentions=mentions, notes=row.notes)
     note_corpus(row, corpus)
     counts = {
         "documents": corpus.n_documents,

@@ -51,6 +51,16 @@ def test_a_gzipped_file_gives_the_same(corpus_file: Path, tmp_path: Path) -> Non
     assert load_corpus("Packed", packed, find_schema("tac_kbp")).n_documents == 2
 
 
+def test_what_is_ignored_is_told_with_its_line(corpus_file: Path) -> None:
+    corpus_file.write_text(corpus_file.read_text() + '\n{"id": "c", "text": "x", "sentence": []}')
+    told = StringIO()
+    call_command("load_corpus", "Odd", str(corpus_file), schema="tac_kbp", stderr=told)
+    assert told.getvalue().strip() == (
+        "corpus.jsonl, line 3: The key “sentence” is not known. It is ignored, here and in all"
+        " further lines."
+    )
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [

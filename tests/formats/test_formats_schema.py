@@ -155,7 +155,14 @@ def test_a_number_of_relations_may_stand_behind_a_pair_of_types() -> None:
         ({"predicates": [{"name": "p", "types": ["PER", "GPE"]}]}, "entry 1 of predicates is"),
         ({"turned": ["x"]}, "turned is ..x...  *Expected is an object"),
         ({"exclusive": ["knows"]}, "entry 1 of exclusive is"),
-        ({"predicates": SMALL["predicates"] * 2}, "twice"),
+        (
+            {"predicates": SMALL["predicates"] * 2},
+            r"names “knows” twice: in the entries 1 and \d of predicates",
+        ),
+        (
+            {"entity_types": [{"name": "PER"}, {"name": "DATE"}, {"name": "PER"}]},
+            "names “PER” twice: in the entries 1 and 3 of entity_types",
+        ),
         ({"turned": {"x": "y"}}, "unknown predicate"),
         ({"exclusive": [["x"]]}, "exclusive"),
         ({"entity_types": [{"name": "PER", "value": "colour"}]}, "date, number, string"),
@@ -164,6 +171,17 @@ def test_a_number_of_relations_may_stand_behind_a_pair_of_types() -> None:
 def test_a_bad_schema_is_refused_with_the_reason(change: dict[str, object], words: str) -> None:
     with pytest.raises(FormatError, match=words):
         load_schema(SMALL | change)
+
+
+def test_keys_that_no_schema_has_are_told_once_with_their_first_place() -> None:
+    people = [{"name": "PER", "colour": 1}, {"name": "ORG", "colour": 2}, {"name": "DATE"}]
+    notes = load_schema(SMALL | {"entity_types": people, "predicate": []}).notes
+    assert notes == (
+        "The key “predicate” of the schema is not known. It is ignored.",
+        "The key “colour” in the entry 1 of entity_types in the schema (PER) is not known."
+        " It is ignored, here and further on.",
+    )
+    assert not any(shipped_schema(name).notes for name in ("tac_kbp", "docred"))
 
 
 def test_a_file_that_is_no_schema_is_refused_with_the_reason(tmp_path: Path) -> None:

@@ -133,6 +133,24 @@ def test_mentions_come_with_their_documents_and_can_be_downloaded(
     assert row.status == "failed" and "my names.tsv, line 3" in row.reason
 
 
+def test_a_trial_tells_what_is_ignored_in_which_line_and_entry(toy: Toy, as_user: As) -> None:
+    admin = as_user("Admin")
+    odd = SCHEMA | {"entity_types": [{"name": "PER", "colour": "red"}]}
+    schema = SimpleUploadedFile("own.json", json.dumps(odd).encode())
+    body = packed([*LINES, {"id": "n3", "text": "x", "foo": 1}])
+    assert send(admin, body, schema_file=schema) == 302
+    upload.tick()
+    row = CorpusUpload.objects.get()
+    assert row.status == "tried"
+    assert "my news.gz, line 3: The key “foo” is not known. It is ignored" in row.reason
+    assert "The key “colour” in the entry 1 of entity_types" in row.reason
+    page = admin.get(reverse("desk-corpora")).content.decode()
+    assert 'aria-label="What is ignored"' in page and "The key “foo”" in page
+    send(admin, packed([INPUTS[0] | {"foo": 1}]), "Odd inputs", what="inputs")
+    load_inputs.tick()
+    assert "line 1: The key “foo” is not known" in CorpusUpload.objects.latest("pk").reason
+
+
 INPUTS = [
     {"input_id": "a1", "source": "Nordwerk opened a yard.", "references": ["A yard opened."]},
     {"input_id": "a2", "source": "Mara Lindt lives in Oslo."},

@@ -10,7 +10,7 @@ from formats.inputs import read_inputs
 from formats.limits import Limits
 from formats.messages import Report
 from formats.opening import open_text
-from kbpo.corpus.load import CannotLoad, refuse_errors
+from kbpo.corpus.load import CannotLoad, refuse_errors, warnings_in
 from kbpo.corpus.models import Corpus, CorpusUpload
 from kbpo.corpus.slugs import slug_of
 from kbpo.corpus.upload import Found, move_on, note_corpus
@@ -23,7 +23,7 @@ def tick() -> int:
 
 
 def _load(row: CorpusUpload) -> Found:
-    corpus = load_inputs(row.name, Path(row.file.path))
+    corpus = load_inputs(row.name, Path(row.file.path), row.notes)
     note_corpus(row, corpus)
     inputs = Input.objects.filter(corpus=corpus)
     return {
@@ -32,8 +32,10 @@ def _load(row: CorpusUpload) -> Found:
     }
 
 
-def load_inputs(name: str, path: Path) -> Corpus:
-    """The new corpus. Raises CannotLoad with the lines that are wrong; then nothing is stored."""
+def load_inputs(name: str, path: Path, notes: list[str] | None = None) -> Corpus:
+    """The new corpus; `notes` takes what is ignored, with its line. Raises CannotLoad with the
+    lines that are wrong; then nothing is stored.
+    """
     slug = slug_of(name, Corpus.objects.all(), "corpus")
     if not slug:
         raise CannotLoad("A corpus needs a name with letters or digits.")
@@ -44,6 +46,8 @@ def load_inputs(name: str, path: Path) -> Corpus:
     except OSError as problem:
         raise CannotLoad(f"{path} cannot be read: {problem.strerror}.") from problem
     refuse_errors(report, path)
+    if notes is not None:
+        notes += warnings_in(report, path)
     if not inputs:
         raise CannotLoad(f"Nothing was loaded: {path.name} has no input.")
     try:

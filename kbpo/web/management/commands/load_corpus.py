@@ -30,6 +30,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        notes: list[str] = []
         try:
             corpus = load_corpus(
                 options["name"],
@@ -37,9 +38,12 @@ class Command(BaseCommand):
                 find_schema(options["schema"]),
                 mentions=options["mentions"],
                 replace=options["replace"],
+                notes=notes,
             )
         except (CannotLoad, FormatError) as problem:
             raise CommandError(str(problem)) from problem
+        for note in notes:
+            self.stderr.write(note)
         self.stdout.write(
             f"Loaded {corpus.n_documents:,} documents as {corpus.name} ({corpus.slug})."
         )

@@ -19,10 +19,13 @@ class Command(BaseCommand):
         parser.add_argument("file", type=Path, help="The inputs: JSON Lines, may be gzipped")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        notes: list[str] = []
         try:
-            corpus = load_inputs(options["name"], options["file"])
+            corpus = load_inputs(options["name"], options["file"], notes)
         except CannotLoad as problem:
             raise CommandError(str(problem)) from problem
+        for note in notes:
+            self.stderr.write(note)
         n = corpus.inputs.count()
         self.stdout.write(
             f"Loaded {n:,} inputs as {corpus.name} ({corpus.slug}). Once a track of them is public,"
