@@ -24,17 +24,19 @@ from django.db.models import QuerySet
 from django.test import Client
 from django.urls import reverse
 
+from annotation.desk import adjudicate
 from annotation.workers import speak
 from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.accounts import deliver, notices, webhooks
-from kbpo.accounts.models import Delivery, Token, User, Webhook
-from kbpo.accounts.preferences import ways_of
+from kbpo.accounts.models import EVENTS, Delivery, Token, User, Webhook
+from kbpo.accounts.preferences import choose, ways_of
 from kbpo.evaluation.leaderboard import headlines
 from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.words import figure_text
 from kbpo.sampling.confirm import confirm
 from kbpo.submissions.models import Submission
+from kbpo.web.research.judged import dispute
 from kbpo.web.research.news import news_of
 from tests.conftest import Toy
 from tests.web.test_desk_pages import judged
@@ -94,17 +96,76 @@ def test_each_end_of_a_run_is_told_once_with_a_signature_that_holds(
     row.move("expired", "You did not confirm it within seven days.")
     assert deliver.tick() == 2 and deliver.tick() == 0, "a call and a mail"
     headers, body = Ear.heard[0]
-    parts = dict(part.split("=") for part in headers["X-KBPO-Signature"].split(","))
-    signed = hmac.new(hook.secret.encode(), f"{parts['t']}.".encode() + body, hashlib.sha256)
-    assert hmac.compare_digest(parts["v1"], signed.hexdigest())
-    assert abs(int(parts["t"]) - time.time()) < 60
-    told = json.loads(body)
+    told = signed(hook, headers, body)
     assert told["event"] == headers["X-KBPO-Event"] == "expired"
     assert told["submission"]["id"] == row.pk and "seven days" in told["text"]
     delivery = calls().get()
     assert (delivery.status, delivery.answered, delivery.attempts) == ("sent", 200, 1)
     assert str(delivery.pk) == headers["X-KBPO-Delivery"]
     assert [letter.to for letter in mail.outbox] == [[hook.user.email]]
+
+
+def signed(hook: Webhook, headers: dict[str, str], body: bytes) -> dict[str, Any]:
+    """What a call said, whose signature holds."""
+    parts = dict(part.split("=") for part in headers["X-KBPO-Signature"].split(","))
+    ours = hmac.new(hook.secret.encode(), f"{parts['t']}.".encode() + body, hashlib.sha256)
+    assert hmac.compare_digest(parts["v1"], ours.hexdigest())
+    assert abs(int(parts["t"]) - time.time()) < 60
+    told: dict[str, Any] = json.loads(body)
+    return told
+
+
+def _is_disputed(toy: Toy, row: Submission, n: int) -> None:
+    """The n-th judgment of a run is doubted, and looked at or put aside."""
+    prediction = row.predictions.order_by("pk")[n].pk
+    check = dispute(toy.users["Rosa"], row, prediction, "The text says the opposite.")
+    if n % 2:
+        adjudicate.drop(check, toy.users["Admin"], "It says so twice.")
+    else:
+        adjudicate.answer(check, {"none": ["1"]}, toy.users["Admin"])
+
+
+ENDS: dict[str, tuple[str, Callable[[Toy, Submission, int], object]]] = {
+    "scored": ("Rosa", lambda toy, row, n: row.move("scored")),
+    "refused": ("Rosa", lambda toy, row, n: row.move("refused", "No line can be read.")),
+    "expired": ("Rosa", lambda toy, row, n: row.move("expired", "You did not confirm it.")),
+    "release": ("Rosa", lambda toy, row, n: row.tell_of_release()),
+    "dispute": ("Rosa", _is_disputed),
+    "decision": (
+        "Ada",
+        lambda toy, row, n: speak.tell_decided(worker_of(toy.users["Ada"]), "Refused", "Why."),
+    ),
+}
+"""event -> who is told of it, and how it comes about"""
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_every_event_is_told_by_mail_and_signed_call_as_each_is_chosen(
+    toy: Toy, hook: Webhook, judged: Submission, event: str
+) -> None:
+    who, happens = ENDS[event]
+    hook.user = toy.users[who]
+    hook.save()
+    User.objects.filter(pk=hook.user_id).update(email="who@example.org")
+    Delivery.objects.all().delete()
+    for n, (by_mail, by_call) in enumerate([(True, True), (True, False), (False, True)]):
+        others = [name for name in EVENTS if name != event]  # what is chosen of these is not asked
+        mailed, called = (others[:2], others[2:])
+        choose(
+            hook.user,
+            by_mail=[*mailed, *([event] if by_mail else [])],
+            by_call=[*called, *([event] if by_call else [])],
+        )
+        mail.outbox.clear()
+        Ear.heard.clear()
+        happens(toy, judged, n)
+        deliver.tick()
+        assert [letter.to for letter in mail.outbox] == [["who@example.org"]] * by_mail
+        told = [signed(hook, *heard) for heard in Ear.heard]
+        assert [said["event"] for said in told] == [event] * by_call
+        for said in told:
+            assert said["text"] and said["subject"]
+        judged.move("judging")
 
 
 @pytest.mark.parametrize(
