@@ -406,7 +406,7 @@ def _ranked_by(
         column = ranking_column(kind, track.criterion, [of_columns])
         figure = of_columns.get(column.name)
         if figure is not None and figure.value is not None:
-            headline_of[submission] = kind.quantity(column.quantity), figure
+            headline_of[submission] = kind.printed(column.quantity, track.criterion), figure
     return headline_of
 
 

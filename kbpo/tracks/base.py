@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
@@ -95,10 +95,14 @@ class Quantity:
     """Whether it differs from distribution to distribution; else it is stored under `unweighed`"""
     higher_is_better: bool | None = None
     """None: as its criterion says"""
+    is_judged: bool = False
+    """Whether its label is what is judged (`Track.printed`)"""
 
     @property
     def in_text(self) -> str:
-        """What it is called within a sentence: “precision”, but “F1”."""
+        """What it is called within a sentence: “precision”, but “F1”; what is judged in quotes."""
+        if self.is_judged:
+            return f"“{self.label}”"
         return self.label if self.label.isupper() else self.label.lower()
 
     def of(self, criterion: str) -> bool:
@@ -190,6 +194,8 @@ class Words:
     share: str = "share that is right"
     """What the mean of verdicts about some items is, and what stands after that figure"""
     share_of: str = "right"
+    kind: str = ""
+    """What tracks of this kind are about: “relations in documents”"""
     once: str = ""
     """What is asked about, and counted, once, as a sentence, where it is not a single item"""
     together: str = ""
@@ -516,6 +522,11 @@ class Track(ABC):
         return self.track.corpus
 
     @classmethod
+    def in_words(cls) -> str:
+        """What pages call the kind; its name where it has no words for that."""
+        return cls.words.kind or cls.kind
+
+    @classmethod
     def criterion_names(cls) -> tuple[str, ...]:
         """The names of the criteria, in their order."""
         return tuple(criterion.name for criterion in cls.criteria)
@@ -551,6 +562,22 @@ class Track(ABC):
     def quantity(cls, name: str) -> Quantity:
         """The quantity of that name; KeyError if there is none."""
         return {quantity.name: quantity for quantity in cls.quantities}[name]
+
+    @classmethod
+    def printed(cls, name: str, criterion: str) -> Quantity:
+        """The quantity of that name as pages, mails and files call it under a criterion: the mean
+        by its criterion where a board draws several, and with it where no switch says what is
+        judged.
+        """
+        quantity = cls.quantity(name)
+        if name != cls.mean:
+            return quantity
+        judged = cls.criterion_label(criterion)
+        if cls.criteria_beside(criterion):
+            return replace(quantity, label=judged, is_judged=True)
+        if len(cls.criteria) == 1:
+            return replace(quantity, label=f"{quantity.label}: {judged}", is_judged=True)
+        return quantity
 
     @classmethod
     def column(cls, name: str) -> Column:

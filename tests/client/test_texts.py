@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 from click.testing import Result
+from django.core import mail
 from django.core.management import call_command
 from django.test import Client as Browser
 from kbpo_client import Client
@@ -119,17 +121,26 @@ def test_texts_are_scored_compared_and_told_one_by_one(
     while rate(live_server.url, "eve", "kai"):
         call_command("tick", "--until-idle", verbosity=0)
     board = run("scores", texts.slug, who="").output.splitlines()
-    assert board[0].split() == ["rank", "system", "number", "Mean"]
+    assert board[0].split() == ["rank", "system", "number", "Overall"]
     # Six texts, of which chance chose those that two people rated: often enough to tell them apart.
     rank, told_apart = board[1].split()[0], board[2].split()[0] == "2"
     assert rank == ("1" if told_apart else "1–2"), board
     assert board[1].split()[1:3] == ["Patterns", "Good"] and "100 (" in board[1], board
     compared = run("compare", texts.slug, numbers["Good"], numbers["Half"], who="").output
     assert "Patterns Good is higher" in compared.splitlines()[1] or not told_apart, compared
-    assert "Mean" in run("status", numbers["Half"]).output
+    assert "Overall" in run("status", numbers["Half"]).output
+    called = [row["score"]["label"] for row in told(run("runs", "--json"))]
+    frame = Browser().get(f"/tracks/{texts.slug}/embed/").content.decode()
+    assert called == ["Overall"] * 2 and "Overall, " in frame and "Mean" not in frame
+    letters = [letter.body for letter in mail.outbox if " is scored." in letter.subject]
+    assert len(letters) == 2 and all("\nOverall " in letter for letter in letters)
     every = run("errors", numbers["Half"], "--verdict", "all")
     assert every.exit_code == 0, every.output
-    assert "article 3  article 3 does not\n    Overall 1.00  Fluency 1.00  Edit " in every.output
+    assert re.search(
+        r"^[0-9]+  article 3  article 3 does not\n +Overall 1.00  Fluency 1.00  Edit ",
+        every.output,
+        re.MULTILINE,
+    )
     assert every.output.endswith("6 predictions.\n")
     refused = run("errors", numbers["Half"], "--verdict", "wrong")
     assert refused.exit_code == 1 and "'wrong' is not one of judged" in refused.stderr
@@ -145,9 +156,15 @@ def test_texts_are_scored_compared_and_told_one_by_one(
 
 def test_a_long_text_stands_on_one_line() -> None:
     first, second = in_words(
-        {"line": 3, "text": "word\n" * 400, "votes": "2 people", "said": {"Edit": {"value": None}}}
+        {
+            "prediction": 9,
+            "line": 3,
+            "text": "word\n" * 400,
+            "votes": "2 people",
+            "said": {"Edit": {"value": None}},
+        }
     )
-    assert first.startswith("line 3  word word") and first.endswith("…") and "\n" not in first
+    assert first.startswith("9  line 3  word word") and first.endswith("…") and "\n" not in first
     assert second == "    Edit –  2 people"
 
 

@@ -188,9 +188,11 @@ def test_the_first_sentence_says_how_sure_it_is(
     a, b = (one.pk for one in pair)
     found = told(scored, *pair)
     likely = replace(found, value=0.07, low80=0.01, high80=0.13, low95=-0.02, high95=0.16)
-    kind, up = kind_of(world.track), {found.quantity: True}
+    called = {found.quantity: kind_of(world.track).quantity(found.quantity)}
     for difference, sure in ((likely, False), (replace(likely, low95=0.005), True)):
-        [one] = compare.sentence(kind, [difference], up, "One", "Other")["told"]
+        [one] = compare.sentence(called, [difference], {found.quantity: True}, "One", "Other")[
+            "told"
+        ]
         assert one["sure"] is sure and "7.0 points" in one["points"]
     page = Client().get(f"{URL}?a={a}&b={b}&criterion=relation").content.decode()
     lede = page.split('class="lede"')[1].split("</p>")[0]

@@ -403,7 +403,7 @@ def test_the_board_draws_both_widths_and_what_the_judge_alone_would_say(
         "two rows of three figures, and the legend, three lines each"
     )
     assert "; people alone " in page and "judge alone against people" in page
-    assert re.search(r"Alone judge would put \S+ \S+ first by mean", page)
+    assert re.search(r"Alone judge would put \S+ \S+ first by “Overall”", page)
     assert "above the reference" in page
     row = page[page.index('class="reference"') :]
     assert ">–</td>" in row[: row.index("</tr>")]
@@ -585,7 +585,7 @@ def test_a_run_is_scored_by_prompt_and_split_where_inputs_have_few_of_them(studi
     client.force_login(studied.admin)
     page = client.get(f"/submissions/{studied.runs['A'].pk}/").content.decode()
     assert "It adds what was drawn for others, and" in page, "nobody reads documents here"
-    assert "Mean by prompt" in page and "Be brief." in page
+    assert "Overall by prompt" in page and "Be brief." in page
 
 
 def test_two_other_criteria_stand_beside_the_one_that_a_board_is_of(studied: World) -> None:

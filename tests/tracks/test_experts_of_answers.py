@@ -170,10 +170,11 @@ def test_a_round_goes_from_the_desk_over_the_experts_page_to_the_board(played: P
     [line] = csv.DictReader(io.StringIO(text))
     assert float(line["mean_expert_value"]) == pytest.approx(corrected.value)
     mine = played.as_user("of answerers").get(f"/submissions/{played.run}/").text
-    assert f"An expert checked {n} of these judgments, chosen at random: corrected mean" in mine
+    assert f"An expert checked {n} of these judgments, chosen at random: corrected" in mine
+    assert "corrected “Some passage shows it”" in " ".join(mine.split())
     assert "What readers found" not in mine
     desk = root.get(f"/desk/tracks/{slug}/checks/")
-    assert "Mean as the crowd says it, and corrected" in desk.text
+    assert "Some passage shows it: as the crowd says it, and corrected" in desk.text
     assert "of all you would say just what people said" in desk.text
     assert "There is no judgment that was not checked yet." in _drawn_again(root, desk, played)
 

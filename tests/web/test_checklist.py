@@ -50,6 +50,7 @@ def test_that_instructions_and_tutorials_are_built_in_is_said_where_a_track_is_p
 ) -> None:
     assert "instructions of relation are built in" in by_name(toy.track)["Tutorials"].says
     page = as_user("Admin").get(reverse("desk-track-describe", args=["toy"])).content.decode()
+    assert "the kind of track (relations in documents)," in page
     assert "How to judge is built in" in page and "#tutorials" in page
     gold = as_user("Admin").get(reverse("desk-gold", args=["toy"])).content.decode()
     assert f'href="{reverse("desk-tutorial", args=["relation"])}"' in gold

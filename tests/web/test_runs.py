@@ -300,7 +300,7 @@ def test_a_file_that_came_to_nothing_is_news_in_words(
 ) -> None:
     row, rosa = draft(), as_user("Rosa")
     row.move(status, "Nobody wanted it.")
-    assert f"{row.file_name} was {became}" in page_of(rosa)
+    assert f"{row.name} on {row.track.name} was {became}" in page_of(rosa), "as mails name it"
 
 
 def test_a_name_is_one_runs_in_a_team(toy: Toy, as_user: As, draft: Draft) -> None:

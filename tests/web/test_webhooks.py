@@ -146,7 +146,8 @@ def test_every_event_is_told_by_mail_and_signed_call_as_each_is_chosen(
     who, happens = ENDS[event]
     hook.user = toy.users[who]
     hook.save()
-    User.objects.filter(pk=hook.user_id).update(email="who@example.org")
+    hook.user.email = "who@example.org"
+    hook.user.save()
     Delivery.objects.all().delete()
     for n, (by_mail, by_call) in enumerate([(True, True), (True, False), (False, True)]):
         others = [name for name in EVENTS if name != event]  # what is chosen of these is not asked

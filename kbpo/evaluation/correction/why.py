@@ -52,7 +52,7 @@ def _why(track: Track, corrected: Corrected, made: Corrections, column: int) -> 
         f"The expert checks so far leave its corrected {name} anywhere within more than"
         f" {WIDEST * 100:.0f} points: they are too few to print it."
         for quantity, name in (
-            (kind.mean, kind.quantity(kind.mean).label.lower()),
+            (kind.mean, kind.printed(kind.mean, track.criterion).in_text),
             ("recall", "recall"),
             ("f1", "F1"),
         )

@@ -34,6 +34,7 @@ class AnswersTrack(GenerationTrack):
     words: ClassVar = Words(
         item="answer",
         items="answers",
+        kind="answers that people check",
         system="a file of answers",
         file="File of answers",
         input="question",

@@ -222,6 +222,10 @@ class DeclaredTrack(GenerationTrack):
     form: ClassVar[Form]
     priors: ClassVar = {}
 
+    @classmethod
+    def in_words(cls) -> str:
+        return f"texts that people judge by the form “{cls.form.name}”"
+
     def guide(self) -> Mapping[str, Any]:
         return {"guide": list(self.form.guide)}
 

@@ -102,6 +102,7 @@ class GenerationTrack(ContentTrack):
     words: ClassVar = Words(
         item="output",
         items="outputs",
+        kind="texts that people rate",
         system="a file of outputs",
         file="File of outputs",
         input="input",

@@ -12,6 +12,7 @@ from kbpo.tracks.base import Facet, Group, Pages, Words
 WORDS = Words(
     item="relation",
     items="relations",
+    kind="relations in documents",
     system="a knowledge base",
     file="Knowledge base file",
     packed="Either may be packed with gzip; its first bytes tell, whatever its ending.",

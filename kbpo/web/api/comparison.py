@@ -78,7 +78,7 @@ class Comparison(APIView):
                     criterion=criterion,
                 ),
                 "differences": [
-                    _told(difference, kind_of(track).quantity(difference.quantity).label)
+                    _told(difference, kind_of(track).printed(difference.quantity, criterion).label)
                     for difference in differences(
                         evaluation,
                         first.pk,

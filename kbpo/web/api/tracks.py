@@ -165,7 +165,7 @@ def as_json(shown: Board) -> dict[str, Any]:
         "criterion": shown.criterion,
         "level": shown.level,
         "columns": [
-            {"name": column.name, "label": kind.quantity(column.quantity).label}
+            {"name": column.name, "label": kind.printed(column.quantity, shown.criterion).label}
             for column in kind.columns
             if column.place in ("first", "second")
             and kind.quantity(column.quantity).of(shown.criterion)

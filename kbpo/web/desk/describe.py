@@ -333,12 +333,13 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
             messages.warning(request, past)
         return redirect("track", slug=slug)
     status = 422 if request.method == "POST" else 200
-    has_schema = bool(class_of(track.kind).words.schema)
+    of_kind = class_of(track.kind)
     context = {
         "track": track,
         "forms": forms_,
         "status": status,
-        "has_schema": has_schema,
+        "kind": of_kind.in_words(),
+        "has_schema": bool(of_kind.words.schema),
         "declared": track.kind.startswith(FORM),
     }
     return render(request, "desk/describe.html", context, status=status)

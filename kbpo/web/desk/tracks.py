@@ -280,7 +280,8 @@ def new(request: HttpRequest) -> HttpResponse:
         or Corpus.objects.order_by("name").first()
     )
     status = 422 if request.method == "POST" else 200
-    context: dict[str, Any] = {"form": form, "corpus": chosen, "kind": kind, "kinds": choices}
+    context: dict[str, Any] = {"form": form, "corpus": chosen, "kind": kind}
+    context["kinds"] = {name: class_of(name).in_words() for name in choices}
     context |= {"forms": [form], "status": status}
     if chosen is not None:
         of_kind = class_of(kind)

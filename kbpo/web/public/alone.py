@@ -64,7 +64,8 @@ def _drawn(shown: Board, scorer: dict[str, Any], rows: Sequence[Row]) -> Alone:
     alone = {row.submission.pk: scorer["alone"][str(row.submission.pk)] for row in rows}
     by_metric = sorted(rows, key=lambda row: -sign * alone[row.submission.pk])
     by_people = sorted(rows, key=lambda row: -sign * _value(row))
-    finding = _finding(scorer["label"], kind.quantity(kind.mean).in_text, by_people, by_metric)
+    called = kind.printed(kind.mean, shown.criterion).in_text
+    finding = _finding(scorer["label"], called, by_people, by_metric)
     address = reverse("metrics-csv", args=[shown.track.slug, "bias"])
     return Alone(
         scorer["label"],

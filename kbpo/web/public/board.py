@@ -489,7 +489,7 @@ def _head(
     kind: Kind, column: Column, view: View, address: str, rows: Sequence[Row]
 ) -> dict[str, Any]:
     """The head of a drawn column; `has` says whether the criterion has such a number at all."""
-    quantity = kind.quantity(column.quantity)
+    quantity = kind.printed(column.quantity, view.criterion)
     ticks = 5 if column.place == "first" else 3
     return {
         "name": column.name,
@@ -506,15 +506,10 @@ def _head(
 
 def _heads(kind: Kind, view: View, address: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
     """The heads of all that is drawn: the columns, then other criteria, each of which leads to the
-    board that is of it. Where there are such, the first column is called by its criterion.
+    board that is of it.
     """
     heads = [_head(kind, column, view, address, rows) for column in _drawn(kind)]
-    beside = kind.criteria_beside(view.criterion)
-    if beside:
-        heads[0]["label"] = kind.criterion_label(view.criterion)
-    elif len(kind.criteria) == 1:  # no switch says what is judged
-        heads[0]["label"] += f": {kind.criterion_label(view.criterion)}"
-    for criterion in beside:
+    for criterion in kind.criteria_beside(view.criterion):
         column = kind.column_of(kind.headline(criterion.name))
         rows_beside = [row.beside.get(criterion.name) for row in rows]
         drawn = [interval(row.figure(column.name)) for row in rows_beside if row is not None]

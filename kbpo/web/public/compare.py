@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC
 from typing import Any
@@ -20,7 +21,7 @@ from kbpo.evaluation.leaderboard import NoBoard, compared_at
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.words import FEW
 from kbpo.submissions.models import Prediction, Submission
-from kbpo.tracks.base import Track as Kind
+from kbpo.tracks.base import Quantity
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
@@ -84,7 +85,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "view": view,
         "kind": kind_of(track),
         "words": kind_of(track).words,
-        "mean": kind_of(track).quantity(kind_of(track).mean).label,
+        "mean": kind_of(track).printed(kind_of(track).mean, track.criterion).label,
         "weighted": kind_of(track).distribution_label(view.distribution).lower(),
         "switches": _switches(track, view, chosen),
         "past": view.on or view.number is not None,
@@ -232,7 +233,11 @@ def compared(
         quantity.name: kind.higher_is_better(quantity.name, view.criterion)
         for quantity in kind.compared()
     }
-    rows = [_row(kind, difference, a, b, up=better[difference.quantity]) for difference in measured]
+    called = {name: kind.printed(name, view.criterion) for name in better}
+    rows = [
+        _row(called[difference.quantity], difference, a, b, up=better[difference.quantity])
+        for difference in measured
+    ]
     stored = next(
         (
             v
@@ -247,12 +252,12 @@ def compared(
         "sides": _sides(a, b, up=better[kind.mean]),
         "sides_by_relation": _sides(a, b, up=kind.higher_is_better(kind.mean, a.track.criterion)),
         "axis": drawing.axis_over([row["difference"] for row in rows], bounds=(-1, 1), zero=True),
-        "sentence": sentence(kind, measured, better, a.full_name, b.full_name),
+        "sentence": sentence(called, measured, better, a.full_name, b.full_name),
         "level": f"{stored['level']:.0%}".replace("%", " %") if stored else "",
         "n_systems": len(stored["systems"]) if stored else 0,
         "apart": next(
             (
-                (kind.quantity(difference.quantity).in_text, difference.told_apart)
+                (called[difference.quantity].in_text, difference.told_apart)
                 for difference in measured
                 if difference.told_apart is not None
             ),
@@ -272,10 +277,14 @@ def _sides(a: Submission, b: Submission, *, up: bool) -> tuple[str, str]:
 
 
 def sentence(
-    kind: Kind, differences: list[Difference], up: dict[str, bool], first: str, second: str
+    called: Mapping[str, Quantity],
+    differences: list[Difference],
+    up: dict[str, bool],
+    first: str,
+    second: str,
 ) -> dict[str, Any]:
-    """The answer: what is different, and what cannot be told apart; `up` says of which quantities
-    more is better.
+    """The answer: what is different, and what cannot be told apart; `called` has the quantities as
+    pages call them, `up` of which of them more is better.
     """
     parts = []
     for difference in differences:
@@ -284,7 +293,7 @@ def sentence(
                 (first, "a") if (difference.value > 0) == up[difference.quantity] else (second, "b")
             )
             low, high = sorted((abs(difference.low80), abs(difference.high80)))
-            better = kind.quantity(difference.quantity).better
+            better = called[difference.quantity].better
             parts.append(
                 {
                     "who": ahead,
@@ -295,9 +304,7 @@ def sentence(
                 }
             )
     tied = [
-        kind.quantity(difference.quantity).in_text
-        for difference in differences
-        if not difference.shown
+        called[difference.quantity].in_text for difference in differences if not difference.shown
     ]
     return {"told": parts, "tied": tied}
 
@@ -308,7 +315,7 @@ def _is_sure(difference: Difference) -> bool:
 
 
 def _row(
-    kind: Kind, difference: Difference, a: Submission, b: Submission, *, up: bool
+    quantity: Quantity, difference: Difference, a: Submission, b: Submission, *, up: bool
 ) -> dict[str, Any]:
     both = [interval(difference.first), interval(difference.second)]
     bar = drawing.Interval(
@@ -318,10 +325,10 @@ def _row(
         words, ahead, tone = "No difference shown", "", ""
     else:
         ahead, tone = (a.full_name, "a") if (difference.value > 0) == up else (b.full_name, "b")
-        better = kind.quantity(difference.quantity).better
+        better = quantity.better
         words = f"is {better}" if _is_sure(difference) else "is likely ahead; not at 95 %"
     return {
-        "name": kind.quantity(difference.quantity).label,
+        "name": quantity.label,
         "first": both[0],
         "second": both[1],
         "kinds": ["final" if system.status == "scored" else "moment" for system in (a, b)],

@@ -14,7 +14,7 @@ from django.shortcuts import render
 from django.urls import path, reverse
 from rest_framework.renderers import JSONRenderer
 
-from annotation.quality.pace import FEWEST, LATEST, pace
+from annotation.quality.pace import pace
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import User
 from kbpo.corpus.export import about_bytes, gzipped, mention_lines
@@ -65,15 +65,16 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     shown = board(track, distribution=track.distribution, criterion=track.criterion)
     kind = kind_of(track)
     catalogue = kind.catalogue()
-    headline = shown.headline.name
-    best = [_standing(row, headline, place) for place, row in enumerate(shown.rows[:BEST], 1)]
+    column = shown.headline.name
+    headline = kind.printed(shown.headline.quantity, track.criterion)
+    best = [_standing(row, column, place) for place, row in enumerate(shown.rows[:BEST], 1)]
     baseline = next((row for row in shown.rows if row.submission.role == "baseline"), None)
-    below = [_standing(row, headline, DASH) for row in shown.rows[BEST:] if row is baseline]
+    below = [_standing(row, column, DASH) for row in shown.rows[BEST:] if row is baseline]
     downloads = _downloads(track)
     if baseline is not None:
         for file in downloads:
             if file["name"] == "Its output":
-                file["score"] = interval(baseline.figure(headline))
+                file["score"] = interval(baseline.figure(column))
     context: dict[str, Any] = {
         "track": track,
         "corpus": track.corpus,
@@ -85,8 +86,6 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "asked": kind.asked(),
         "example": list(islice(kind.example(), EXAMPLE_LINES)),
         "took": pace(track),
-        "least": FEWEST,
-        "latest": LATEST,
         "limit": limits_in_words(track),
         "rules": track.rules.splitlines(),
         "catalogue": catalogue if everything else catalogue[:SHOWN],
@@ -101,8 +100,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "release": next((file for file in downloads if file["name"].startswith("Release ")), None),
         "best": best,
         "below": below,
-        "of_baseline": kind.quantity(shown.headline.quantity).in_text,
-        "headline": kind.quantity(shown.headline.quantity).label,
+        "of_baseline": headline.in_text,
+        "headline": headline.label,
         "board_made_at": shown.evaluation and shown.evaluation.made_at,
         "has_few": any(
             one["kind"] == "few" and one["figure"].estimate is not None for one in [*best, *below]

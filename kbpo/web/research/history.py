@@ -73,7 +73,9 @@ def history_of(latest: Latest) -> History | None:
     submission, newest = latest.submission, latest.evaluation
     track, kind = submission.track, kind_of(submission.track)
     headline = headlines(newest, [submission.pk]).get(submission.pk) if newest else None
-    quantity = headline[0] if headline else kind.quantity(kind.headline(track.criterion))
+    quantity = (
+        headline[0] if headline else kind.printed(kind.headline(track.criterion), track.criterion)
+    )
     estimates = Estimate.objects.filter(
         submission=submission,
         slice="",

@@ -116,7 +116,7 @@ def _moved(row: Submission, since: datetime, now: Now) -> Piece:
     own_page, called = reverse("submission", args=[row.pk]), f"{row.name} on {row.track.name}"
     if row.status in ("refused", "expired"):
         page = reverse("upload-check", args=[row.pk])
-        title = f"{row.file_name} {'was refused' if row.status == 'refused' else 'was put away'}"
+        title = f"{called} {'was refused' if row.status == 'refused' else 'was put away'}"
         link = "See the report" if row.status == "refused" else "See it"
         return Piece("✗", "bad", title, row.reason, row.status_since, page, link)
     if row.status == "failed":

@@ -244,7 +244,9 @@ def _score(
         return drawn, quantity.label, figure.n_labels, "few" if figure.few else kind
     if row.status in UNDER_WAY and shown is not None:
         kind_of_track = kind_of(row.track)
-        label = f"{kind_of_track.quantity(kind_of_track.mean).label}, provisional"
+        label = (
+            f"{kind_of_track.printed(kind_of_track.mean, row.track.criterion).label}, provisional"
+        )
         drawn = drawing.Interval(shown.value, shown.low80, shown.high80, shown.low95, shown.high95)
         return drawn, label, shown.n, "live"
     return NOTHING, "", 0, "final"

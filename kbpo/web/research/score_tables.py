@@ -164,9 +164,10 @@ def _lines(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
     of_track = kind_of(track)
     for quantity in of_track.quantities:
         if quantity.name == of_track.mean:
+            label = of_track.printed(quantity.name, criterion).label
             for kind in kinds:
                 weighed = of_track.distribution_label(kind).lower()
-                yield (quantity.name, criterion, kind), f"{quantity.label}, {weighed}"
+                yield (quantity.name, criterion, kind), f"{label}, {weighed}"
         elif quantity.weighed:
             weighed = of_track.distribution_label(track.distribution).lower()
             name = f"{quantity.label} of recall and precision, {weighed}"

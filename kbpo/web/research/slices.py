@@ -80,7 +80,7 @@ def by_slice(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[st
     return {
         "rows": rows,
         "name": names.get(group, "").lower(),
-        "quantity": kind.quantity(kind.mean).label,
+        "quantity": kind.printed(kind.mean, submission.track.criterion).label,
         "distribution": kind.distribution_label(submission.track.distribution),
         "criterion": kind.criterion_label(submission.track.criterion),
         "criteria": [kind.criterion_label(name) for name in beside],
@@ -169,7 +169,7 @@ def watched(submission: Submission) -> dict[str, Any] | None:
         return None
     now = intervals[-1]
     kind = kind_of(submission.track)
-    quantity = kind.quantity(kind.mean)
+    quantity = kind.printed(kind.mean, submission.track.criterion)
     return {
         "quantity": quantity.label,
         "axis": f"{quantity.label}, %",

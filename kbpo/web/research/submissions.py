@@ -439,7 +439,7 @@ def _judges(latest: Latest) -> list[str]:
 def mean_words(submission: Submission) -> str:
     """What the guaranteed number is called within a sentence."""
     kind = kind_of(submission.track)
-    return kind.quantity(kind.mean).in_text
+    return kind.printed(kind.mean, submission.track.criterion).in_text
 
 
 def _ordered(submission: Submission, n: int) -> tuple[int, float] | None:

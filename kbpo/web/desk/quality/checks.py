@@ -70,7 +70,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "weighted": kind.distribution_label(track.distribution).lower(),
         "criterion": kind.criterion_label(track.criterion).lower(),
         "words": kind.words,
-        "quantity": kind.quantity(kind.mean).label,
+        "quantity": kind.printed(kind.mean, track.criterion).label,
         "has_recall": recall_of(track) is not None,
         "seconds": kind.asking[0].seconds,
     }
