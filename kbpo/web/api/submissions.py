@@ -602,6 +602,8 @@ class Retry(APIView):
         try:
             if not put_back(row, cast(User, request.user)):
                 raise Refused(f"{row.name} was not given up.", "cannot_retry")
+        except CannotChange as refusal:
+            raise Refused(str(refusal), "cannot_retry") from refusal
         except OverBudget as refusal:
             raise Refused(str(refusal), "over_budget", 402, left=str(refusal.left)) from refusal
         return Response(shown(row))

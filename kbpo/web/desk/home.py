@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.contrib import messages
+from django.db import transaction
 from django.db.models import Count, Sum
 from django.db.models.functions import Lower, TruncDate
 from django.http import HttpRequest, HttpResponse
@@ -42,6 +43,7 @@ from kbpo.releases.write import CannotRelease
 from kbpo.sampling.leaks import decide, explained_otherwise, in_words
 from kbpo.sampling.models import LeakTest
 from kbpo.submissions.models import Submission
+from kbpo.submissions.withdraw import CannotChange
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.access import admin_of, for_admins
@@ -265,6 +267,16 @@ def _cap(row: Budget) -> dict[str, Any]:
     }
 
 
+@transaction.atomic
+def _at_once(submission: Submission) -> bool:
+    """Whether a submission of which a step failed is still where it was: it is tried at once."""
+    locked = Submission.objects.select_for_update(of=("self",), no_key=True)
+    row = locked.filter(pk=submission.pk, status=submission.status).first()
+    if row is not None:
+        row.retry()
+    return row is not None
+
+
 @for_admins
 @require_POST
 def retry(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
@@ -273,10 +285,12 @@ def retry(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
         row = get_object_or_404(Submission, pk=pk)
         user, before, reason = admin_of(request), row.status, row.reason
         try:
-            if not put_back(row, user):
-                row.retry()
-        except OverBudget as refusal:
+            again = put_back(row, user) if before == "failed" else _at_once(row)
+        except (CannotChange, OverBudget) as refusal:
             messages.error(request, f"{refusal} Nothing was tried again.")
+            return redirect("desk")
+        if not again:
+            messages.error(request, f"{row.name} has moved since you looked: nothing was changed.")
             return redirect("desk")
         why = command.why_again(why_of(request), reason)
         note(

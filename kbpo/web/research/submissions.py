@@ -681,7 +681,7 @@ def retry(request: HttpRequest, pk: int) -> HttpResponse:
     """Put a submission that was given up back where it was."""
     try:
         put_back(find_to_act(request, pk), cast(User, request.user))
-    except OverBudget as refusal:
+    except (CannotChange, OverBudget) as refusal:
         messages.error(request, f"{refusal} Nothing was tried again.")
     return redirect("submission", pk=pk)
 
@@ -689,21 +689,25 @@ def retry(request: HttpRequest, pk: int) -> HttpResponse:
 @transaction.atomic
 def put_back(submission: Submission, who: User) -> bool:
     """Whether a submission was given up: it stands again where it was, with the money that was
-    given back since, and is tried at once. Raises OverBudget, and then it stays given up.
+    given back since, and is tried at once. Raises OverBudget, or CannotChange once the track is
+    closed, and then it stays given up.
     """
     locked = Submission.objects.select_for_update(of=("self",), no_key=True)
     row = locked.filter(pk=submission.pk, status="failed").first()
     if row is None:
         return False
+    if row.track.status == "closed":
+        raise CannotChange(f"The track {row.track.name} is closed: nothing more is judged for it.")
     wanted = given_back_since(row.purpose, row.status_since)
     if wanted > ZERO:
         key = f"again:{row.pk}:{balance(purpose=row.purpose).released}"
         why = "What was given back when it was given up"
         reserve(row.track, row.team, row.purpose, wanted, key=key, who=who, why=why)
-    submission.move(
+    row.move(
         ["received", "read", "planned", "confirmed", "judging"][min(4, reached(row))],
         who=who,
     )
+    submission.refresh_from_db()
     for step in ("ingest", "plan", "draw", "estimate"):
         nudge(step)
     return True
