@@ -197,61 +197,6 @@ def with_rating_noise(
     )
 
 
-def with_common_part(own: Estimate, common: Estimate, design: Design) -> tuple[Estimate, Design]:
-    """Return the estimate of a system whose team had seen ratings, with covariances as if it had
-    not, and the design of its influence.
-
-    What a team had seen does not change what its estimate has in common with those of others: the
-    covariance is that of the estimate that the system would have without it. What it varies by
-    beyond that is its own. So the influence is that of ``common``, and t rows of its own behind it
-    for what ``own`` has more of the variance. (With the terms of ``own`` themselves a seen output
-    has none that goes with others' samples, and two runs of one team with the same outputs looked
-    1.2 to 1.5 times as far from certain to differ as they are.)
-
-    Parameters
-    ----------
-    own, common : Estimate
-        From :func:`with_rating_noise`, with and without what was seen; of one system.
-    design : Design
-        From :func:`rating_design`, 2t rows, without clusters.
-
-    Returns
-    -------
-    Estimate
-        ``own``, with 3t rows of influence.
-    Design
-        3t rows; the influences of others have 0 in the last t.
-
-    Raises
-    ------
-    ValueError
-        If an influence has not the rows of the design.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> whole = Estimate(0.5, 1.0, 1, np.array([0.0, np.sqrt(2)]))
-    >>> alone = Estimate(0.5, 4.0, 1, np.array([np.sqrt(8), 0.0]))
-    >>> found, three = with_common_part(alone, whole, Design(np.array([0.5, 0.5])))
-    >>> print(round(three.variance(found.influence), 9))
-    4.0
-    """
-    if not np.shape(own.influence) == np.shape(common.influence) == design.pi.shape:
-        raise ValueError(
-            f"both influences must have the {design.pi.size} rows of the design; got"
-            f" {np.shape(own.influence)} and {np.shape(common.influence)}"
-        )
-    half = design.pi.size // 2
-    more = (1 - design.pi) * (own.influence**2 - common.influence**2)
-    of_targets = more[:half] + more[half:]
-    gained, left = np.maximum(of_targets, 0), max(float(of_targets.sum()), 0.0)
-    scale = left / float(gained.sum()) / (1 - HALF) if left else 0.0
-    rest = np.where(own.influence[half:] < 0, -1.0, 1.0) * np.sqrt(gained * scale)
-    influence = np.concatenate([common.influence, rest])
-    wider = Design(np.concatenate([design.pi, np.full(half, HALF)]))
-    return replace(own, influence=influence), wider
-
-
 def judgment_variance(rating: ArrayLike, item: ArrayLike) -> float:
     """Return σ_a², what people differ by about one output,
     such that few second opinions cannot hide it.

@@ -14,14 +14,7 @@ import numpy as np
 
 from estimators.design import Design
 from estimators.estimate import Estimate, with_columns
-from estimators.horvitz_thompson import centred
-from estimators.ratings import (
-    judge_effect,
-    rating_design,
-    with_common_part,
-    with_judges,
-    with_rating_noise,
-)
+from estimators.ratings import judge_effect, rating_design, with_judges, with_rating_noise
 from scoring.data import Data
 from scoring.default import Centred
 
@@ -52,30 +45,14 @@ def with_noise(
             alone, weight, pi, count, variance, sign=sign, target=target, design=design
         )
 
-    counted = p * under.counts[:, None]
-    of_all, of_own = widened(estimate, counted, under.row_pi, sign), {}
-    wide = rating_design(under.row_pi, target=target, design=design)
-    if not arranged.data.disclosed:
-        return of_all, wide
-    g = arranged.data.g[criterion]
-    as_if = centred(
-        counted,
-        under.row_pi,
-        under.verdicts,
-        g[under.row],
-        np.asarray(g @ arranged.data.pool.p[kind]).ravel(),
-        target=target,
-        n_targets=under.targets[0].size,
-        design=design,
-    )
-    unseen, wider = widened(as_if, counted, under.row_pi, sign), wide
+    of_all = widened(estimate, p * under.counts[:, None], under.row_pi, sign)
+    of_own = {}
     for column in arranged.data.disclosed:  # their probabilities are their own
         used, pi = under.own(column)
-        own = widened(_column(estimate, column), p[:, column] * used, pi, sign[:, column])
-        of_own[column], wider = with_common_part(own, _column(unseen, column), wide)
-    nothing = np.zeros((wide.pi.size // 2, p.shape[1]))
-    padded = replace(of_all, influence=np.concatenate([of_all.influence, nothing]))
-    return with_columns(padded, of_own), wider
+        of_own[column] = widened(
+            _column(estimate, column), p[:, column] * used, pi, sign[:, column]
+        )
+    return with_columns(of_all, of_own), rating_design(under.row_pi, target=target, design=design)
 
 
 def with_judges_of(

@@ -1,7 +1,6 @@
 """The noise of those who rate, and judges who rate many outputs: exact over all that may happen."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,11 +17,9 @@ from estimators.ratings import (
     rating_design,
     rating_error,
     variances_of_rows,
-    with_common_part,
     with_judges,
     with_rating_noise,
 )
-from estimators.seen import on_common_design
 
 # Three outputs, two systems; what two people say of each, a model's guess, chances to be asked.
 RATINGS = np.array([[0.0, 0.5], [0.25, 1.0], [0.75, 1.0]])
@@ -482,80 +479,3 @@ def test_a_rating_by_somebody_unknown_has_its_share_of_the_weight_of_an_output()
     assert crossed.estimate.variance == pytest.approx(0.01 + 0.04 * (0.5**2 - 2 * 0.25**2))
     with pytest.raises(ValueError, match="count"):
         with_judges(alone, half, sure, [0, 0], [0, 1], effect, count=[1, 0])
-
-
-OLD, NEW = 0.3, 0.51
-"""Thresholds when a team looked, and now"""
-
-
-def seen_by_a_team(u, said, p, g):
-    """The estimates of two systems with the same outputs, the second of a team that had seen the
-    ratings of those with u < OLD, on one design; and without that.
-    """
-    asked = np.flatnonzero(u < NEW)
-    seen, n = u[asked] < OLD, u.size
-    pi = np.full(asked.size, NEW)
-    own = np.where(seen, 1.0, (NEW - OLD) / (1 - OLD))
-    spread, ones = SPREAD_OF_TWO, np.ones(asked.size)
-
-    def of(chance, certainty):
-        rest = p[asked], chance
-        alone = difference(
-            *rest, said[asked], g[asked], p @ g, target=asked, n_targets=n, certainty=certainty
-        )
-        by_target = np.ones(n)
-        by_target[asked] = chance
-        influence = on_common_design(alone.influence, by_target, rating_design(chances).pi[:n])
-        alone = replace(alone, influence=influence)
-        return with_rating_noise(
-            alone, *rest, ones, spread, target=asked, certainty=certainty, design=Design(chances)
-        )
-
-    chances = np.ones(n)
-    chances[asked] = pi
-    common = of(pi, None)
-    design = rating_design(chances)
-    return common, *with_common_part(of(own, seen), common, design)
-
-
-SPREAD_OF_TWO = 0.09
-"""Of a rating that is 0.3 above or below what people think on average"""
-
-
-def test_what_a_team_had_seen_changes_nothing_of_what_it_has_in_common_with_others():
-    """Exact over all that may happen to two outputs; it was too low by a tenth."""
-    p, g, f = np.array([0.5, 0.5]), np.array([0.5, 0.4]), np.array([0.4, 0.6])
-    states = [(0.1, OLD), (0.4, NEW - OLD), (0.9, 1 - NEW)]
-    mean, product, told = np.zeros(2), 0.0, 0.0
-    for both in itertools.product(states, repeat=2):
-        for ups in itertools.product([-0.3, 0.3], repeat=2):
-            chance = float(np.prod([share for _, share in both])) / 4
-            u, said = np.array([at for at, _ in both]), f + np.array(ups)
-            if (u >= NEW).all():
-                common, own, covariance = p @ g, p @ g, 0.0
-            else:
-                first, second, design = seen_by_a_team(u, said, p, g)
-                padded = np.concatenate([first.influence, np.zeros(2)])
-                common, own = first.value, second.value
-                covariance = design.covariance(padded, second.influence)
-            mean += chance * np.array([common, own])
-            product += chance * common * own
-            told += chance * covariance
-    np.testing.assert_allclose(mean, f.mean())
-    assert told == pytest.approx(product - mean[0] * mean[1], abs=1e-12)
-
-
-def test_two_runs_of_one_team_differ_by_as_much_as_is_told():
-    """With the terms of its own alone the standard error of the difference was 1.2 times that."""
-    rng, n = np.random.default_rng(2), 60
-    p, g, f = np.full(n, 1 / n), np.full(n, 0.5), np.where(np.arange(n) % 2, 0.65, 0.35)
-    off, told, own = [], [], []
-    for _ in range(300):
-        said = f + rng.choice([-0.3, 0.3], n)
-        first, second, design = seen_by_a_team(rng.random(n), said, p, g)
-        padded = replace(first, influence=np.concatenate([first.influence, np.zeros(n)]))
-        off.append(second.value - first.value)
-        told.append(contrast(second, padded, design).variance)
-        own.append(design.variance(second.influence) / second.variance)
-    assert 0.9 < np.sqrt(np.mean(told)) / np.std(off) < 1.12
-    assert np.mean(own) == pytest.approx(1, abs=0.02)

@@ -19,7 +19,7 @@ from estimators.ratings import (
 )
 from kbpo.sampling.guess import guess_of, one_verdict
 
-PAIRS, CHANCE, REPEATS = 400, 0.25, 150
+PAIRS, CHANCE, REPEATS = 400, 0.25, 300
 OF_THREE = (0.15, 0.6, 0.25)
 """How often the second text is better, neither, and the first"""
 KIND: Any = SimpleNamespace(opposes=True)
