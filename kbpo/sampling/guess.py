@@ -42,9 +42,7 @@ def guess_of(
     are.
     """
     if kind.opposes:
-        squares = (label[~np.isnan(label)] - 0.5) ** 2
-        error = (float(squares.sum()) + LENT * MOST_ERROR) / (squares.size + LENT)
-        return Guess(np.full(label.size, 0.5), 0.0, 0, np.full(label.size, error))
+        return Guess(np.full(label.size, 0.5), 0.0, 0, _error_of_half(label, lesson.pool.member))
     if kind.criterion(criterion).single == "mean":
         return guess_ratings(
             lesson.pool, label, key=lesson.key, disclosed=lesson.disclosed, aided=aided
@@ -224,6 +222,19 @@ def _unseen(pool: Pool, entries: Matrix, disclosed: Mapping[int, Disclosed]) -> 
 def _codes(values: NDArray[np.generic]) -> Ids:
     codes: Ids = np.unique(values, return_inverse=True)[1].astype(np.int64)
     return codes
+
+
+def _error_of_half(label: Floats, member: sparse.csr_array) -> Floats:
+    """(u,) the squared error that is expected of ½, as the judgments show of what the same systems
+    (u, m) predict; few of them are drawn to the most that it can be.
+    """
+    who = np.unique(member.toarray() > 0, axis=0, return_inverse=True)[1].ravel()
+    known = np.flatnonzero(~np.isnan(label))
+    squares = (label[known] - 0.5) ** 2
+    n = int(who.max(initial=-1)) + 1
+    of_these = np.bincount(who[known], weights=squares, minlength=n)
+    count = np.bincount(who[known], minlength=n)
+    return np.asarray(((of_these + LENT * MOST_ERROR) / (count + LENT))[who])
 
 
 def one_verdict(kind: type[Kind], verdicts: Floats, member: sparse.csr_array) -> Floats:

@@ -23,14 +23,14 @@ PAIRS, CHANCE, REPEATS = 400, 0.25, 300
 OF_THREE = (0.15, 0.6, 0.25)
 """How often the second text is better, neither, and the first"""
 KIND: Any = SimpleNamespace(opposes=True)
-LESSON: Any = None
 
 
 def error_of(first_wins: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The squared error that is expected of ½, of judgments of pairs of two systems."""
     both = np.stack([first_wins, 1 - first_wins], axis=1)
-    label = one_verdict(KIND, both, sparse.csr_array(np.ones(both.shape)))
-    guess = guess_of(KIND, "better", LESSON, label)
+    member = sparse.csr_array(np.ones(both.shape))
+    lesson: Any = SimpleNamespace(pool=SimpleNamespace(member=member))
+    guess = guess_of(KIND, "better", lesson, one_verdict(KIND, both, member))
     assert guess.error is not None and set(guess.g) == {0.5}
     return guess.error
 
@@ -43,6 +43,16 @@ def test_the_error_of_a_half_is_what_judgments_show() -> None:
     assert np.ptp(halves) == 0 and 0.125 < halves[0] < 0.13
     two = error_of(np.where(np.arange(40) < 2, 0.5, nothing))[0]
     assert 0.17 < two < 0.25, "two ties say little"
+
+
+def test_ties_of_some_systems_say_nothing_of_those_that_win() -> None:
+    """With one error for all, of a system that wins or loses beside twins too little was asked."""
+    of_twins = np.arange(80) < 60
+    member = sparse.csr_array(np.stack([~of_twins, of_twins, np.ones(80)], axis=1))
+    lesson: Any = SimpleNamespace(pool=SimpleNamespace(member=member))
+    guess = guess_of(KIND, "better", lesson, np.where(of_twins, 0.5, 1.0))
+    assert guess.error is not None
+    assert guess.error[of_twins].max() < 0.03 and guess.error[~of_twins].min() > 0.2
 
 
 def test_intervals_of_pairs_with_ties_hold_as_often_as_they_say() -> None:
