@@ -179,6 +179,11 @@ def in_words(row: LeakTest) -> str:
 
 def explained_otherwise(row: LeakTest) -> str:
     """What else would show the same, in a sentence; empty where nothing honest does but chance."""
+    if row.channel == LeakTest.Channel.READ:
+        return (
+            "The same shows where people who judge single answers miss more of what is right than"
+            f" {100 * (1 - ALIKE):.0f} in a hundred, or leave many questions unanswered."
+        )
     if row.channel != LeakTest.Channel.RIGHT:
         return ""
     return (
