@@ -5,9 +5,9 @@ sentence of feedback.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from annotation.interfaces.registry import interface_of
@@ -22,8 +22,14 @@ from kbpo.instances.record import make_public
 
 MOST = 20
 """Questions of a tutorial"""
+APART = 4
+"""From so many gold questions on each attempt has its own half of them"""
 SHORTEST, LONGEST = 20, 1000
 """Characters of what is said after a question"""
+
+
+Asked: TypeAlias = dict[str, Any]
+"""A question as in tutorial.json"""
 
 
 class CannotTeach(ValueError):
@@ -59,23 +65,27 @@ def teach_these(
     who learns reads them. Whoever passed before need not again unless it is asked for `anew`.
     Raises CannotTeach.
     """
+    _one_at_a_time(interface)
     before, base = chosen(interface), teach.built_in().get(interface)
     questions = [_built_in(base, place, 1) for place in sorted(set(built_in))]
     of_gold = [_of_gold(interface, pk, why, before, who) for pk, why in golds.items()]
-    n = len(questions) + len(of_gold)
-    if not 1 <= n <= MOST:
-        raise CannotTeach(f"Choose between 1 and {MOST} questions; these are {n}.")
+    total = len(questions) + len(of_gold)
+    if not 1 <= total <= MOST:
+        raise CannotTeach(f"Choose between 1 and {MOST} questions; these are {total}.")
+    first_time, second_time = halves(of_gold)
+    n = len(questions) + len(first_time)
     if not 1 <= needed <= n:
-        raise CannotTeach(f"Say how many of the {n} must be right: from 1 to {n}.")
+        asked = "" if n == total else " that are asked at a time"
+        raise CannotTeach(f"Say how many of the {n}{asked} must be right: from 1 to {n}.")
     last = max(before.version if before else 0, base.version if base else 0)
-    first = before.since if before else (base.version if base else 1)
+    since = before.since if before else (base.version if base else 1)
     row = OwnTutorial.objects.create(
         interface=interface,
         version=last + 1,
-        since=last + 1 if anew else first,
+        since=last + 1 if anew else since,
         needed=needed,
-        questions=[*questions, *of_gold],
-        again=[*(_built_in(base, question["built_in"], 2) for question in questions), *of_gold],
+        questions=[*questions, *first_time],
+        again=[*(_built_in(base, one["built_in"], 2) for one in questions), *second_time],
         made_by=who,
     )
     if anew:
@@ -86,16 +96,42 @@ def teach_these(
     return row
 
 
-def _built_in(base: teach.Tutorial | None, place: int, attempt: int) -> dict[str, Any]:
+def _one_at_a_time(interface: str) -> None:
+    """Nothing; whoever else changes this tutorial waits until the transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(hashtext('annotation.quality.taught'), hashtext(%s))",
+            [interface],
+        )
+
+
+def halves(of_gold: Sequence[Asked]) -> tuple[list[Asked], list[Asked]]:
+    """The gold of the first attempt and that of the second: other questions, as many, but for an
+    odd one, which is in both; fewer than four are all in both.
+    """
+    if len(of_gold) < APART:
+        return list(of_gold), list(of_gold)
+    half = len(of_gold) // 2
+    odd = of_gold[2 * half :]
+    return [*of_gold[:half], *odd], [*of_gold[half : 2 * half], *odd]
+
+
+def gold_of(own: OwnTutorial | None) -> list[Asked]:
+    """The gold that a tutorial asks in either attempt, each once, in the order of choice but for
+    an odd one.
+    """
+    asked = [*own.questions, *own.again] if own else []
+    return list({one["gold"]: one for one in asked if "gold" in one}.values())
+
+
+def _built_in(base: teach.Tutorial | None, place: int, attempt: int) -> Asked:
     if base is None or not 0 <= place < len(base.questions):
         raise CannotTeach("That question is not built in. Choose again.")
     question = base.asked(attempt)[place]
     return question | {"payload": base.payload | question["payload"], "built_in": place}
 
 
-def _of_gold(
-    interface: str, pk: int, why: str, before: OwnTutorial | None, who: User
-) -> dict[str, Any]:
+def _of_gold(interface: str, pk: int, why: str, before: OwnTutorial | None, who: User) -> Asked:
     """Gold as a question of a tutorial; what was taught before is as it was, but for the
     sentence.
     """
@@ -105,8 +141,7 @@ def _of_gold(
             f"Say of each gold question in {SHORTEST} to {LONGEST:,} characters why its answer is"
             " right: people read it after theirs."
         )
-    taught = before.questions if before else []
-    if kept := [question for question in taught if question.get("gold") == pk]:
+    if kept := [question for question in gold_of(before) if question["gold"] == pk]:
         return {**kept[0], "why": why}
     gold = teachable(interface).filter(pk=pk).first()
     if gold is None:

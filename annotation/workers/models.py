@@ -155,7 +155,7 @@ class TutorialRun(models.Model):
 
 class OwnTutorial(models.Model):
     """What is taught of an interface in the place of what ships, as an admin chose it; the latest
-    version holds. Whoever began an earlier one goes on with that.
+    version holds. Whoever began an earlier one goes on with that, unless it is before `since`.
     """
 
     interface = models.CharField(max_length=32)

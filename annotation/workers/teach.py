@@ -59,7 +59,7 @@ class Tutorial:
     criteria: dict[str, str]
     questions: list[dict[str, Any]]
     again: list[dict[str, Any]] = field(default_factory=list)
-    """Other questions, as many, for the second attempt; empty if it has the same"""
+    """As many for the second attempt, others as far as there are others; empty: the same"""
     payload: dict[str, Any] = field(default_factory=dict)
     """What the payloads of all questions have in common"""
 
@@ -68,8 +68,15 @@ class Tutorial:
         """About how long it takes."""
         return 60 * self.minutes
 
+    @property
+    def has_others(self) -> bool:
+        """Whether nothing that the first attempt asks is asked in the second."""
+        return bool(self.again) and not any(one in self.questions for one in self.again)
+
     def asked(self, attempt: int = 1) -> list[dict[str, Any]]:
-        """The questions of an attempt: another one has others, so that nobody passes by heart."""
+        """The questions of an attempt: a second one has others, so that nobody passes by heart, but
+        for gold where an admin chose too little for both (`taught.halves`), and what has no others.
+        """
         return self.again if attempt > 1 and self.again else self.questions
 
     def key(self, number: int, attempt: int = 1) -> str:

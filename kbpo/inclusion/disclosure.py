@@ -32,24 +32,24 @@ looked at; what is left to others' judgments is only what the team could know no
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cache, cached_property, partial
 
 import numpy as np
 from django.db.models import Q, QuerySet
 
 from kbpo import clock
-from kbpo.corpus.fetch import fetch
+from kbpo.corpus.fetch import fetch, fetch_arrays
 from kbpo.inclusion.asked import asked_about
 from kbpo.inclusion.documents import Documents, annotated_by, inside
 from kbpo.inclusion.draws import Draws
 from kbpo.inclusion.moment import moment_of, with_label
 from kbpo.inclusion.route import Private
-from kbpo.inclusion.thresholds import Thresholds
+from kbpo.inclusion.thresholds import Thresholds, spread
 from kbpo.instances.models import Target
 from kbpo.prepared import Prepared
-from kbpo.sampling.models import LeakTest, Sample, Threshold
+from kbpo.sampling.models import LeakTest, Sample
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -57,6 +57,8 @@ from scoring.arrays import Bools, Floats, Ids
 from scoring.documents import predicted_by
 from scoring.inclusion import Disclosed, History
 from scoring.pool import Pool
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def decided(submission: Submission) -> datetime:
@@ -193,25 +195,22 @@ class Decision:
         of_corpus = Submission.objects.filter(track__corpus=self.submission.track.corpus_id)
         return of_corpus.exclude(pk=self.submission.pk)
 
-    def shown(self, pool: Pool) -> Bools:
-        """See `shown_to`."""
+    def shown(self, pool: Pool, first_drawn: Callable[[], Floats]) -> Bools:
+        """See `shown_to`; `first_drawn` reads what the function of that name does."""
         known = np.concatenate([_targets(self.earlier()), self.asked_about])
         shown = np.isin(pool.target_id, known) | _public(pool, self.when)
         if not shown.any() or not kind_of(self.submission.track).opposes:
             return shown
-        return shown & self._were_there(pool)
+        return shown & self._were_there(pool, first_drawn())
 
-    def _were_there(self, pool: Pool) -> Bools:
+    def _were_there(self, pool: Pool, first_drawn: Floats) -> Bools:
         """(t,) the targets that could have been asked by then, or were. Pairs that earlier runs
         have with a text of its own came with it: nobody can have learnt anything of these, and they
         are no one's alone.
         """
-        first, last = pool.ends
-        had_chance = Threshold.objects.filter(
-            target__gte=first, target__lte=last, batch__drawn_at__lte=self.when
-        )
-        known = np.union1d(list(had_chance.values_list("target", flat=True)), self.asked_about)
-        return np.isin(pool.target_id, known) | with_label(pool, "created_at <= %s", self.when)
+        had_chance = first_drawn <= _microseconds(self.when)
+        asked = np.isin(pool.target_id, self.asked_about)
+        return had_chance | asked | with_label(pool, "created_at <= %s", self.when)
 
     def could_know(self, documents: Sequence[int], targets_seen: Bools) -> list[int]:
         """Those of the documents that were annotated when the team decided, if anything tells it of
@@ -243,9 +242,10 @@ def disclosed(pool: Pool, documents: Sequence[int] = ()) -> dict[int, Disclosed]
     shown: dict[int, Bools] = {}
     predicted_seen: dict[int, Bools] = {}
     read: dict[int, list[int]] = {}
+    drawn = cache(partial(first_drawn, pool))
     for column, pk in enumerate(pool.systems):
         of_team = Decision(submission_of[pk])
-        could_see = of_team.shown(pool)
+        could_see = of_team.shown(pool, drawn)
         targets = could_see & _predicted(pool, submission_of[pk])
         could_know = of_team.could_know(documents, targets)
         if targets.any() or could_know or of_team.is_leaked:
@@ -262,7 +262,24 @@ def disclosed(pool: Pool, documents: Sequence[int] = ()) -> dict[int, Disclosed]
 
 def shown_to(pool: Pool, submission: Submission) -> Bools:
     """(t,) the targets whose state its team could see when it decided on a submission."""
-    return Decision(submission).shown(pool)
+    return Decision(submission).shown(pool, partial(first_drawn, pool))
+
+
+def first_drawn(pool: Pool) -> Floats:
+    """(t,) When each target first had a chance to be asked, in microseconds since 1970; ∞: never"""
+    first = fetch_arrays(
+        {"target": "h.target_id", "at": "extract(epoch FROM min(b.drawn_at)) * 1000000"},
+        "FROM sampling_threshold h JOIN sampling_samplebatch b ON b.id = h.batch_id"
+        " WHERE h.target_id BETWEEN %s AND %s GROUP BY h.target_id",
+        pool.ends,
+        reals=("at",),
+    )
+    at = spread(first["target"], first["at"], pool.target_id)
+    return np.where(at > 0, at, np.inf)
+
+
+def _microseconds(when: datetime) -> int:
+    return (when - EPOCH) // timedelta(microseconds=1)
 
 
 def _has_document(targets: Ids) -> bool:

@@ -29,10 +29,14 @@ def refusal_of(submission: Submission, *, lock: bool = False) -> str:
         )
     if submission.track.refusal:
         return submission.track.refusal
-    if sentence := no_run_left(submission.track, submission.team, lock=lock):
-        until = submission.status_since + submission.DEADLINES["planned"][0]
-        return f"{sentence} The draft is kept until {until.day} {until:%B %Y, %H:%M} UTC."
-    return ""
+    return and_kept(submission, no_run_left(submission.track, submission.team, lock=lock))
+
+
+def and_kept(draft: Submission, sentence: str) -> str:
+    """Why a draft has no run left, and until when it is kept; empty if it has one."""
+    until = draft.status_since + draft.DEADLINES["planned"][0]
+    kept = f"The draft is kept until {until.day} {until:%B %Y, %H:%M} UTC."
+    return f"{sentence} {kept}" if sentence else ""
 
 
 def why_not(submission: Submission) -> str:

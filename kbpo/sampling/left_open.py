@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.dispatch import receiver
 
@@ -21,9 +22,10 @@ def keep_answered(track: Track) -> None:
 
 
 @receiver(comes_or_goes)
+@transaction.atomic
 def keep_answered_of(run: Submission, **_: object) -> None:
     """Nothing; the same of one run, as it goes or comes back: what is answered from then on says
-    nothing of it.
+    nothing of it. If this fails the run goes all the same: `keep_answered` catches up.
     """
     _keep(SampleBatch.objects.filter(submission=run))
 

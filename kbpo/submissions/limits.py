@@ -10,6 +10,8 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
 WEEK = timedelta(days=7)
+UP = timedelta(minutes=1, microseconds=-1)
+"""Added to a time so that its minute is not before it"""
 
 
 def runs_left(track: Track, team: Team, *, lock: bool = False) -> int | None:
@@ -55,7 +57,10 @@ def no_run_left(track: Track, team: Team, *, lock: bool = False) -> str:
         f" {limits_in_words(track)}."
     )
     since = next_run_from(track, team)
-    return f"{sentence} It may from {since.day} {since:%B %Y, %H:%M} UTC on." if since else sentence
+    if since is None:
+        return sentence
+    since += UP
+    return f"{sentence} It may from {since.day} {since:%B %Y, %H:%M} UTC on."
 
 
 def limits_in_words(track: Track) -> str:

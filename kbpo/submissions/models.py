@@ -334,7 +334,7 @@ class Submission(Moving):
                 track=self.track.slug,
             )
             if (before in GONE) != (status in GONE):
-                comes_or_goes.send(type(self), run=self)
+                comes_or_goes.send_robust(type(self), run=self)
             if tells and status in TOLD and not (status == "withdrawn" and self._is_own_act(who)):
                 self.tell_team()
 

@@ -7,17 +7,20 @@ from typing import Any
 import pytest
 from annotation_world import GOOD, take
 from django.test import Client
+from django.urls import reverse
 from test_annotators_teaching import TUTORIAL, agree, attempt
 
 from annotation.budget.check_books import check_books
 from annotation.hits.lease import to_learn
 from annotation.models import Gold, Question, Worker
 from annotation.quality.gold import make_gold
-from annotation.quality.taught import teachable
+from annotation.quality.taught import gold_of, halves, teach_these, teachable
 from annotation.workers import teach
 from annotation.workers.models import OwnTutorial, TutorialRun
 from annotation.workers.standing import standing_of
+from kbpo import clock
 from kbpo.accounts.models import Audit, User
+from kbpo.corpus.fetch import fetch
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.money.purpose import Purpose
@@ -82,6 +85,7 @@ def test_what_is_chosen_is_taught_and_who_passed_or_began_before_keeps_theirs(
     assert desk.post(PAGE, sent(gold))["Location"] == PAGE
     lesson = teach.tutorials()["relation"]
     assert (len(lesson.questions), len(lesson.asked(2)), lesson.needed) == (3, 3, 3)
+    assert not lesson.has_others and teach.shipped()["relation"].has_others
     assert desk.get(PAGE).content.decode().count(" checked") == 3
     assert may_judge("ada") and "You passed" in ada.get(TUTORIAL).content.decode()
     assert not may_judge("bo") and "of 8" in bo.get(f"{TUTORIAL}2/").content.decode()
@@ -114,6 +118,52 @@ def test_it_can_be_asked_of_everybody_anew_and_promises_go_back(
     assert desk.post(PAGE, again).status_code == 302, "what is taught stays to be chosen"
     assert may_judge("bo") and not may_judge("ada")
     assert check_books() == []
+
+
+def test_a_second_attempt_has_its_own_half_of_the_gold() -> None:
+    few, even, odd = ([{"gold": pk} for pk in range(n)] for n in (3, 4, 7))
+    assert halves(few) == (few, few)
+    assert halves(even) == (even[:2], even[2:])
+    first, second = halves(odd)
+    assert len(first) == len(second) == 4 and [one for one in first if one in second] == odd[6:]
+    own = OwnTutorial(questions=[{"built_in": 0}, *first], again=[{"built_in": 0}, *second])
+    assert sorted(one["gold"] for one in gold_of(own)) == list(range(7))
+
+
+def test_two_admins_wait_for_each_other(gold: Gold, admin: User) -> None:
+    held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
+    before = fetch(held, [])[0][0]
+    teach_these("relation", [0], {}, 1, admin, anew=False)
+    assert fetch(held, []) == [(before + 1,)]
+
+
+def test_what_was_failed_before_a_change_can_be_tried_again(
+    gold: Gold, clients: list[Client], desk: Client
+) -> None:
+    agree(clients[0])
+    for n in (1, 2):
+        TutorialRun.objects.create(
+            worker=of("ada"),
+            interface="relation",
+            version=teach.tutorials()["relation"].version,
+            attempt=n,
+            passed=False,
+            ended_at=clock.now(),
+        )
+    assert desk.post(PAGE, sent(gold)).status_code == 302
+    address = reverse("desk-another-attempt", args=[of("ada").handle, "relation"])
+    assert address in desk.get(reverse("desk-requests")).content.decode()
+    told = desk.post(address, {"why": "They asked."}, follow=True).content.decode()
+    assert "They may try it again" in told and address not in told
+
+
+@pytest.mark.parametrize("has_one", [True, False])
+def test_the_first_tutorial_of_a_kind_says_that_everybody_has_to_pass_it(
+    desk: Client, monkeypatch: pytest.MonkeyPatch, has_one: bool
+) -> None:
+    if not has_one:
+        monkeypatch.setattr(teach, "built_in", dict)
+    assert ("so everybody may judge" in desk.get(PAGE).content.decode()) is not has_one
 
 
 @pytest.mark.parametrize(

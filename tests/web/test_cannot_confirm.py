@@ -5,18 +5,21 @@ and over the API, in the same sentence.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from unittest import mock
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from kbpo import clock
 from kbpo.accounts.models import Token
 from kbpo.money.models import Budget
 from kbpo.sampling.confirm import confirm
-from kbpo.submissions.limits import next_run_from
+from kbpo.submissions.limits import next_run_from, no_run_left
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.web.conftest import GOOD
@@ -83,6 +86,7 @@ def test_a_limit_stands_on_every_page_of_the_draft_and_the_button_is_off(
     Submission.objects.filter(pk=before.pk).update(confirmed_at=clock.now() - timedelta(days=2))
     until = next_run_from(toy.track, toy.teams["Patterns"])
     assert until is not None and timedelta(days=4) < until - clock.now() <= timedelta(days=5)
+    until += timedelta(minutes=1, microseconds=-1)  # at the minute that is told one may
     for address in [*addresses, reverse("submit"), reverse("runs")]:
         page = rosa.get(address).content.decode()
         assert "Patterns has no run left on" in page and "1 run a week" in page, address
@@ -93,6 +97,29 @@ def test_a_limit_stands_on_every_page_of_the_draft_and_the_button_is_off(
     pressed = rosa.post(addresses[-1])
     assert pressed.status_code == 409
     assert pressed.content.decode().count("has no run left on") == 1
+
+
+def test_a_limit_is_asked_for_once_however_many_drafts_wait(
+    toy: Toy, as_user: As, draft: Draft
+) -> None:
+    _no_run_left(toy, draft)
+    counts = []
+    for n in (1, 2, 3):
+        draft(name=f"waits {n}")
+        with CaptureQueriesContext(connection) as asked:
+            assert as_user("Rosa").get(reverse("runs")).content.count(b"has no run left") == n
+        counts.append(sum('"confirmed_at" > ' in one["sql"] for one in asked))
+    assert len(set(counts)) == 1, counts
+
+
+def test_the_minute_that_is_told_is_not_too_early(toy: Toy, draft: Draft) -> None:
+    _no_run_left(toy, draft)
+    at = datetime(2026, 3, 2, 23, 59, 0, 1, tzinfo=UTC)
+    before = Submission.objects.filter(name="before")
+    for confirmed, told in ((at, "10 March 2026, 00:00"), (at.replace(microsecond=0), "23:59")):
+        before.update(confirmed_at=confirmed)
+        with mock.patch.object(clock, "now", return_value=at + timedelta(days=1)):
+            assert f"{told} UTC on." in no_run_left(toy.track, toy.teams["Patterns"])
 
 
 def test_no_day_is_told_where_none_brings_a_run(toy: Toy, draft: Draft) -> None:

@@ -391,16 +391,14 @@ class PreferenceTrack(DeclaredTrack):
         """Others -> how many pairs are theirs, too, in which it takes the place of a text that one
         of them wrote, or people did. A pair with a draft's text is no such one.
         """
-        own = dict(Written.objects.filter(submission=submission_id).values_list("key", "text"))
-        theirs = set(
-            Written.objects.filter(submission__in=others, key__in=own).values_list("key", "text")
+        own = Written.objects.filter(submission=submission_id)
+        theirs = Written.objects.filter(
+            submission__in=others, key=OuterRef("key"), text=OuterRef("text")
         )
+        repeats = set(own.filter(Exists(theirs)).values_list("key", flat=True))
         references = self._references(submission_id)
-        repeats = [
-            key
-            for key, text in own.items()
-            if (key, text) in theirs or text in references.get(key, ())
-        ]
+        answered = own.filter(key__in=references).values_list("key", "text")
+        repeats |= {key for key, text in answered if text in references[key]}
         return dict(
             fetch(
                 "SELECT q.submission_id, count(*) FROM submissions_prediction p"
@@ -410,7 +408,7 @@ class PreferenceTrack(DeclaredTrack):
                 " WHERE p.submission_id = %s AND q.submission_id = ANY(%s)"
                 " AND t.content->>'input' = ANY(%s)"
                 " GROUP BY q.submission_id ORDER BY q.submission_id",
-                [submission_id, list(others), repeats],
+                [submission_id, list(others), sorted(repeats)],
             )
         )
 

@@ -4,8 +4,10 @@ money. A researcher's home after login.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any, cast
 from urllib.parse import urlencode
 
@@ -26,9 +28,9 @@ from kbpo.evaluation.extent import Extent, extent_of
 from kbpo.evaluation.leaderboard import headlines, ranks
 from kbpo.evaluation.models import InterimInterval
 from kbpo.money.spend import Balance, balances
-from kbpo.sampling.confirm import refusal_of
+from kbpo.sampling.confirm import and_kept
 from kbpo.submissions.discard import delete
-from kbpo.submissions.limits import runs_left
+from kbpo.submissions.limits import no_run_left, runs_left
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -117,7 +119,7 @@ def show(request: HttpRequest) -> HttpResponse:
         ],
         "now": now,
         "since": since,
-        "waiting": [_draft(row) for row in drafts(team)],
+        "waiting": _waiting(team),
         "news": news_of(team, since),
         "states": [
             {"url": _url(team, state=name), "text": f"{text} {n}", "current": name == state}
@@ -164,8 +166,19 @@ def _of_state(team: Team, state: str) -> tuple[QuerySet[Submission], list[int]]:
     ]
 
 
-def _draft(row: Submission) -> dict[str, Any]:
+def _waiting(team: Team) -> list[dict[str, Any]]:
+    """The uploads that wait; what limits them is asked once a track."""
+
+    @cache
+    def limited(track: Track) -> str:
+        return no_run_left(track, team)
+
+    return [_draft(row, limited) for row in drafts(team)]
+
+
+def _draft(row: Submission, limited: Callable[[Track], str]) -> dict[str, Any]:
     """An upload that waits: for us while it is read, else for its team."""
+    is_planned = row.status == "planned" and not row.track.refusal
     limit = Submission.DEADLINES["planned"][0]
     parts = [f"{count_text(row.n_items or 0)} {kind_of(row.track).words.items}"]
     for word in ("error", "warning"):
@@ -174,8 +187,8 @@ def _draft(row: Submission) -> dict[str, Any]:
     return {
         "submission": row,
         "said": ", ".join(parts),
-        "quote": quote(row, None) if row.status == "planned" and not row.track.refusal else None,
-        "refused": refusal_of(row) if row.status == "planned" and not row.track.refusal else "",
+        "quote": quote(row, None) if is_planned else None,
+        "refused": and_kept(row, limited(row.track)) if is_planned else "",
         "until": row.status_since + limit if row.status == "planned" else None,
     }
 

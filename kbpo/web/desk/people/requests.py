@@ -10,7 +10,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
@@ -69,14 +69,16 @@ def overview(request: HttpRequest) -> HttpResponse:
             for row in Feedback.objects.select_related("worker").order_by("-at")[:50]
         ],
         "annotators": _annotators(),
-        "failed": (
-            TutorialRun.objects.filter(passed=False, attempt=teach.ATTEMPTS).select_related(
-                "worker__user"
-            )[:50]
-        ),
+        "failed": _failed().select_related("worker__user")[:50],
         "mode": takes_volunteers(),
     }
     return render(request, "annotators/desk/overview.html", context)
+
+
+def _failed() -> QuerySet[TutorialRun]:
+    """The last attempt at each tutorial of everybody who has none left, of the latest version."""
+    runs = TutorialRun.objects.filter(passed=False, attempt=teach.ATTEMPTS)
+    return runs.order_by("worker", "interface", "-version").distinct("worker", "interface")
 
 
 def _annotators() -> list[dict[str, Any]]:
@@ -163,19 +165,19 @@ def admit(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def another_attempt(request: HttpRequest, handle: str, interface: str) -> HttpResponse:
     """Lets somebody who failed a tutorial twice try it again."""
-    lesson = teach.tutorials().get(interface)
     worker = get_object_or_404(Worker, handle=handle)
+    run = _failed().filter(worker=worker, interface=interface).first()
     if not (why := _why(request)):
         messages.error(
             request, "They may not try it again yet: say why you let them. It stands in the log."
         )
-    elif lesson is not None and teach.forget(worker, lesson):
+    elif run is not None and teach.forget(worker, teach.tutorial_of(run)):
         note(
             "tutorial",
             f"worker:{worker.handle}",
             who=admin_of(request),
             why=why,
-            after=f"another attempt: {interface}, version {lesson.version}",
+            after=f"another attempt: {interface}, version {run.version}",
         )
         messages.success(request, "They may try it again, from the first question.")
     else:

@@ -12,7 +12,15 @@ from django.urls import path
 
 from annotation.interfaces.registry import interface_of
 from annotation.quality.describe import title_of
-from annotation.quality.taught import MOST, CannotTeach, chosen, teach_these, teachable
+from annotation.quality.taught import (
+    APART,
+    MOST,
+    CannotTeach,
+    chosen,
+    gold_of,
+    teach_these,
+    teachable,
+)
 from annotation.workers import teach
 from kbpo.web.access import admin_of, for_admins
 
@@ -35,8 +43,7 @@ def tutorial(request: HttpRequest, interface: str) -> HttpResponse:
         return redirect("desk-tutorial", interface=interface)
     own, base = chosen(interface), teach.built_in().get(interface)
     n, sent = len(base.questions) if base else 0, request.POST if refusal else None
-    taught = [question for question in own.questions if "gold" in question] if own else []
-    golds = [(one["gold"], _words(one), one["why"], True) for one in taught]
+    golds = [(one["gold"], _words(one), one["why"], True) for one in gold_of(own)]
     golds += [
         (gold.pk, f"{title_of(gold.question)} ({gold.question.track.name})", "", False)
         for gold in teachable(interface)[:SHOWN]
@@ -66,6 +73,8 @@ def tutorial(request: HttpRequest, interface: str) -> HttpResponse:
         ],
         "needed": sent.get("needed", "") if sent else getattr(own or base, "needed", ""),
         "most": MOST,
+        "apart": APART,
+        "first": own is None and base is None,
         "refusal": refusal,
     }
     return render(request, "desk/tutorial.html", context, status=422 if refusal else 200)
