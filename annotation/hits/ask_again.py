@@ -15,7 +15,7 @@ from django.db.models import F, QuerySet
 from annotation.budget.promises import committed
 from annotation.models import ANSWERED, HIT, Assignment, Question, Response
 from annotation.platforms.registry import local_names
-from annotation.questions.limits import MOST_ANSWERS, MOST_IF_UNSURE, promised
+from annotation.questions.limits import MOST_IF_UNSURE, most_given, promised
 from kbpo import clock
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import balance
@@ -110,7 +110,7 @@ def _promised(question: Question, left: int, n_answers: int, *, least: int = 0) 
     ):
         return 0
     lacks = max(least, promised(question) - left)
-    return max(0, min(lacks, MOST_ANSWERS - n_answers))
+    return max(0, min(lacks, most_given(question) - n_answers))
 
 
 def _offer(offered: Mapping[Question, int], answers_of: Mapping[int, int]) -> None:

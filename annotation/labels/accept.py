@@ -25,7 +25,8 @@ DONE = ("accepted", "approved", "paid")
 Parsed = list[tuple[Question, ParsedResponse]]
 """What one answer says, question by question"""
 Meeting = tuple[int, int, str, int]
-"""Worker, target, interface, round: who answers that twice counts once"""
+"""Worker, target of a question, interface, round: who answers that twice counts once. What an
+answer says besides, of the mentions of a pair, is no meeting with a question about these alone."""
 
 
 def accept(assignments: Sequence[Assignment]) -> None:
@@ -143,7 +144,7 @@ def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
         for question, each in answers:
             met_before = _meeting(assignment.worker_id, question.target_id, question) in before
             why = MET_BEFORE if met_before else reasons.get(assignment.worker_id, "")
-            met.add(_meeting(assignment.worker_id, each.target_id, question))
+            met.add(_meeting(assignment.worker_id, question.target_id, question))
             responses.append(
                 Response(
                     assignment=assignment,
@@ -160,18 +161,19 @@ def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
 
 
 def _met(parsed: dict[Assignment, Parsed]) -> set[Meeting]:
-    """What the workers of these answers have judged in others."""
+    """Which questions the workers of these answers have met in others."""
     targets = set()
     for answers in parsed.values():
         for question, _ in answers:
             targets.add(question.target_id)
     responses = Response.objects.filter(
-        assignment__worker__in={answer.worker_id for answer in parsed}, target__in=targets
+        assignment__worker__in={answer.worker_id for answer in parsed},
+        question__target__in=targets,
     )
     responses = responses.exclude(assignment__in=[answer.pk for answer in parsed])
     return set(
         responses.values_list(
-            "assignment__worker", "target", "question__interface", "question__round"
+            "assignment__worker", "question__target", "question__interface", "question__round"
         )
     )
 

@@ -31,7 +31,13 @@ from annotation.labels.revise import MODEL, LockHeld, ask_one_more
 from annotation.labels.revise import tick as revise
 from annotation.models import HIT, Assignment, Policy, Question
 from annotation.quality.signals import compare_with_majority
-from annotation.questions.limits import MOST_ANSWERS
+from annotation.questions.limits import (
+    MOST_ANSWERS,
+    NOBODY_BESIDE,
+    joins_readers,
+    most_given,
+    somebody_else,
+)
 from kbpo import clock
 from kbpo.clock.served import beat, late_since
 from kbpo.instances.models import Label
@@ -131,8 +137,8 @@ def _settled_before(questions: Iterable[Question]) -> list[Question]:
 
 def _ask_anew(questions: Sequence[Question]) -> None:
     """Nothing; questions none of whose answers count wait for as many as they were to have at
-    first, however many more had been asked for since; one that has been answered as often as any
-    may be is given up.
+    first, however many more had been asked for since; one that has been answered as often as it may
+    be is given up, and one that joins readers also where nobody else is there.
     """
     places, given = first_places(questions), answers_to(questions)
     anew = []
@@ -140,14 +146,16 @@ def _ask_anew(questions: Sequence[Question]) -> None:
         wanted = min(
             question.answers_wanted,
             places.get(question.pk, MOST_ANSWERS),
-            MOST_ANSWERS - given[question.pk],
+            most_given(question) - given[question.pk],
         )
         if wanted <= 0:
             question.move(
                 "unanswered",
-                f"{MOST_ANSWERS} people answered it, and none of their answers counts.",
+                f"{given[question.pk]} people answered it, and none of their answers counts.",
                 ended_by="",
             )
+        elif joins_readers(question) and not somebody_else(question):
+            question.move("unanswered", NOBODY_BESIDE, ended_by="")
         else:
             question.answers_wanted = wanted
             anew.append(question)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from annotation.interfaces.registry import interface_of
 from annotation.models import Assignment, Question, Worker
@@ -18,6 +18,7 @@ MOST_IF_UNSURE = 5
 """To one question, however divided people are."""
 MOST_BESIDE_READERS = 2
 """To one about what readers of a document were divided about: people beside them."""
+NOBODY_BESIDE = "Nobody else is there who may answer it and has not read its document."
 LATELY = timedelta(days=1)
 """Who was seen within this time may answer one more question."""
 
@@ -25,6 +26,11 @@ LATELY = timedelta(days=1)
 def most_asked(question: Question) -> int:
     """How many people are asked a question at most, however divided they are."""
     return MOST_BESIDE_READERS if joins_readers(question) else MOST_IF_UNSURE
+
+
+def most_given(question: Question) -> int:
+    """How many answers a question is given at most, whether or not they count."""
+    return MOST_BESIDE_READERS if joins_readers(question) else MOST_ANSWERS
 
 
 def promised(question: Question) -> int:
@@ -55,11 +61,16 @@ def readings_of(document: int) -> QuerySet[Question]:
 
 
 def somebody_beside(asked: QuerySet[Question], track: Track) -> bool:
-    """Whether anybody is there who has met none of these questions. On other platforms somebody
-    always is; of our own annotators those who were seen lately count.
+    """Whether anybody is there who has met none of these questions, or may take one up again. On
+    other platforms somebody always is; of our own annotators those who were seen lately count.
     """
     if track.platform not in local_names():
         return True
-    met = Assignment.objects.filter(hit__questions__in=asked).values("worker")
+    given_back = Q(returned_by=Assignment.ReturnedBy.WORKER)
+    met = Assignment.objects.filter(~Q(status="returned") | given_back, hit__questions__in=asked)
     here = Worker.objects.filter(platform__in=local_names(), excluded_at=None)
-    return here.filter(last_seen_at__gt=clock.now() - LATELY).exclude(pk__in=met).exists()
+    return (
+        here.filter(last_seen_at__gt=clock.now() - LATELY)
+        .exclude(pk__in=met.values("worker"))
+        .exists()
+    )

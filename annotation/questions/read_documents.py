@@ -17,9 +17,14 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from annotation.budget.promises import committed, one_publisher
 from annotation.interfaces.registry import interface_of, reading
-from annotation.models import UNSETTLED, DocumentOrder, OrderedDocument, Question
+from annotation.models import ANSWERABLE, UNSETTLED, DocumentOrder, OrderedDocument, Question
 from annotation.questions.ask import new_questions
-from annotation.questions.limits import readings_of, somebody_beside
+from annotation.questions.limits import (
+    NOBODY_BESIDE,
+    readings_of,
+    somebody_beside,
+    somebody_else,
+)
 from annotation.questions.order import price_of, reward_of
 from kbpo import clock
 from kbpo.instances.models import Label
@@ -215,6 +220,8 @@ def _close(order: DocumentOrder) -> int:
     )
     if order.closed_at is not None or any(not _has_ended(row.sample) for row in waiting):
         return 0
+    if given_up := _give_up_beside(order):
+        return given_up
     unsettled = Question.objects.filter(status__in=UNSETTLED, **order.purpose.at("payer"))
     if committed(order.purpose) or unsettled.exists() or _ask_divided(order):
         return 0
@@ -222,6 +229,25 @@ def _close(order: DocumentOrder) -> int:
     release(order.track, order.purpose, key=f"release:{order.purpose}", why=why)
     DocumentOrder.objects.filter(pk=order.pk).update(closed_at=clock.now())
     return 1
+
+
+def _give_up_beside(order: DocumentOrder) -> int:
+    """How many questions of one person more were given up, since nobody has them in hand and nobody
+    else is there: they are settled with the answers that they have.
+    """
+    asked = Question.objects.filter(status__in=ANSWERABLE, **order.purpose.at("payer"))
+    free = asked.exclude(interface__in=reading()).exclude(
+        hits__assignments__status__in=["leased", "submitted"]
+    )
+    locked = free.select_for_update(of=("self",), skip_locked=True).select_related(
+        "track", "target"
+    )
+    alone = [question for question in locked.order_by("pk") if not somebody_else(question)]
+    for question in alone:
+        question.move("unanswered", NOBODY_BESIDE)
+    if alone:
+        nudge("settle")
+    return len(alone)
 
 
 def _has_ended(sample: DocumentSample) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -16,7 +17,7 @@ from annotation.hits import publish
 from annotation.hits.lease import open_to
 from annotation.interfaces.registry import reading
 from annotation.labels import settle
-from annotation.models import Assignment, DocumentOrder, Question, Worker
+from annotation.models import HIT, Assignment, DocumentOrder, Question, Response, Worker
 from annotation.questions import read_documents
 from annotation.questions.follow_documents import document_orders
 from annotation.questions.order import add_money, missing
@@ -168,6 +169,136 @@ def test_at_most_two_more_are_asked(
     assert (asked.status, asked.answers_wanted) == ("settled", 2)
     assert value(toy)["undecided"], "missing, and neither right nor wrong"
     assert document_orders(toy.track)[0].closed_at
+
+
+def judged_within_a_pair(toy: Toy, name: str) -> None:
+    """Nothing; somebody said of a pair what its mention refers to that the readers are divided
+    about.
+    """
+    mention = Target.objects.get(kind="mention", a_begin=lindt(toy)[0], a_end=lindt(toy)[1])
+    alone = Question.objects.get(interface="relation", target=mention)
+    pair = Target.objects.filter(kind="pair", document=mention.document).first()
+    assert pair is not None
+    question = Question.objects.create(
+        status="settled",
+        track=toy.track,
+        target=pair,
+        interface="relation",
+        payload=alone.payload | {"b": alone.payload["a"]},
+        payer_kind="submission",
+        payer_number=1,
+        order=0,
+        price=alone.price,
+        reward=alone.reward,
+    )
+    hit = HIT.objects.create(
+        status="closed",
+        track=toy.track,
+        platform=toy.track.platform,
+        order=0,
+        max_assignments=1,
+        reward=alone.reward,
+    )
+    hit.questions.add(question)
+    said = Assignment.objects.create(
+        hit=hit,
+        worker=worker_of(toy.users[name]),
+        token=f"pair {name}",
+        status="paid",
+        leased_until=timezone.now(),
+        raw={},
+        submitted_at=timezone.now(),
+    )
+    Response.objects.create(
+        assignment=said,
+        question=question,
+        target=mention,
+        criterion="linking",
+        value={"choice": "0-10"},
+    )
+
+
+def gone(toy: Toy, name: str) -> None:
+    """Nothing; somebody was not seen for more than a day."""
+    Worker.objects.filter(pk=worker_of(toy.users[name]).pk).update(
+        last_seen_at=timezone.now() - timedelta(hours=25)
+    )
+
+
+def ended(order: DocumentOrder) -> Question:
+    """The question of one person more, once its order has closed and its money is back."""
+    for _ in range(2):
+        tick()
+    order.refresh_from_db()
+    assert order.closed_at and balance(purpose=order.purpose).open == 0
+    return Question.objects.get(interface="relation", payer_kind="documents")
+
+
+def test_who_had_judged_it_within_a_pair_is_heard(toy: Toy, read: DocumentOrder) -> None:
+    judged_within_a_pair(toy, "Dee")
+    assert answer_open(toy, "Dee", divided(toy)) == 1
+    asked = ended(read)
+    assert asked.status == "settled" and asked.responses.get().counts
+    assert value(toy)["canonical"] == [0, 10]
+
+
+@pytest.mark.soak
+def test_it_ends_with_the_tie_where_nobody_else_is_there(toy: Toy, read: DocumentOrder) -> None:
+    assert answer_open(toy, "Dee", lambda *_: {"a": "other"}) == 1
+    asked = ended(read)
+    assert (asked.status, asked.answers_wanted) == ("settled", 1)
+    assert value(toy)["undecided"]
+
+
+def test_it_waits_for_who_was_seen_lately_and_no_longer(
+    toy: Toy, read: DocumentOrder, annotator: Callable[[str], User]
+) -> None:
+    look_in(toy, annotator, "Eve")
+    assert answer_open(toy, "Dee", lambda *_: {"a": "other"}) == 1
+    tick()
+    tick()
+    assert Question.objects.get(interface="relation").status == "published"
+    gone(toy, "Eve")
+    asked = ended(read)
+    assert (asked.status, asked.answers_wanted) == ("settled", 2)
+    assert value(toy)["undecided"]
+
+
+@pytest.mark.soak
+def test_it_waits_for_who_has_it_in_hand(toy: Toy, read: DocumentOrder) -> None:
+    client = Client()
+    client.force_login(toy.users["Dee"])
+    address = client.get("/annotate/next/")["Location"]
+    gone(toy, "Dee")
+    tick()
+    assert Question.objects.get(interface="relation").status == "published"
+    Assignment.objects.filter(token=address.split("/")[2]).update(
+        status="returned", returned_by=Assignment.ReturnedBy.LEASE
+    )
+    look_in(toy, lambda name: toy.users[name], "Dee")
+    tick()
+    assert Question.objects.get(interface="relation").status == "published", "they may go on"
+    gone(toy, "Dee")
+    assert ended(read).status == "unanswered"
+    assert value(toy)["undecided"]
+
+
+@pytest.mark.parametrize("names", [["Dee"], pytest.param(["Dee", "Eve"], marks=pytest.mark.soak)])
+def test_it_ends_where_no_answer_counts(
+    toy: Toy, read: DocumentOrder, annotator: Callable[[str], User], names: list[str]
+) -> None:
+    look_in(toy, annotator, *names[1:])
+    for name in names:
+        assert answer_open(toy, name, divided(toy)) == 1
+        Worker.objects.filter(pk=worker_of(toy.users[name]).pk).update(
+            excluded_at=timezone.now(), excluded_reason="They guess"
+        )
+        tick()
+    look_in(toy, annotator, *(["Fay"] if len(names) > 1 else []))
+    asked = ended(read)
+    assert asked.status == "unanswered"
+    assert value(toy)["undecided"]
+    assert balance(purpose=read.purpose).spent > 0
 
 
 def test_the_page_asks_about_the_mention_alone(toy: Toy, read: DocumentOrder) -> None:
