@@ -14,12 +14,14 @@ from zlib import crc32
 import numpy as np
 import pytest
 from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from kbpo.accounts.models import Team, User
 from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.run import evaluate, finished
-from kbpo.inclusion.disclosure import earlier
+from kbpo.inclusion.disclosure import Decision, disclosed, earlier
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling import draw
@@ -153,7 +155,9 @@ def test_who_takes_the_text_that_was_preferred_is_printed_near_the_truth(
     assert is_same == (words == "theirs"), "which of them it takes no draw tells, how many does"
 
 
-def test_what_is_asked_of_a_text_of_its_own_counts_for_whom_it_meets(track: Track) -> None:
+def test_what_is_asked_of_a_text_of_its_own_counts_for_whom_it_meets(
+    track: Track, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two inputs alone have a text that an earlier run wrote."""
     first, second = upload(track, "one", ONE), upload(track, "two", OTHER)
     on_board(first, second)
@@ -164,6 +168,10 @@ def test_what_is_asked_of_a_text_of_its_own_counts_for_whom_it_meets(track: Trac
     data = read(track)
     saw = data.disclosed[data.systems.index(row.pk)]
     assert saw.known.sum() == 2, "two pairs that were there"
+    monkeypatch.setattr(Decision, "earlier", lambda _: data.systems)
+    with CaptureQueriesContext(connection) as asked:
+        disclosed(data.pool)
+    assert sum("min(b.drawn_at)" in one["sql"] for one in asked) == 1, "once for all runs"
     for other, truth in ((row, wins(text_of, ONE, OTHER)), (first, wins(ONE, OTHER, text_of))):
         found = printed(other)
         assert found.low95 <= truth <= found.high95
