@@ -73,7 +73,7 @@ class World:
 
 @pytest.fixture
 def world(db: None) -> World:
-    corpus = Corpus.objects.create(name="Answers", slug="answers", schema={}, hash_key="studied")
+    corpus = Corpus.objects.create(name="Answers", slug="answers", schema={}, hash_key="answers")
     for at in range(N):
         Input.objects.create(
             corpus=corpus,
