@@ -22,7 +22,7 @@ INTERFACES = {
 
 def names() -> list[str]:
     """The names of all interfaces, those of declared forms last."""
-    return [*INTERFACES, *(FORM + name for name in declared.names())]
+    return [*INTERFACES, *declared.classes()]
 
 
 def reading(*what: str) -> list[str]:

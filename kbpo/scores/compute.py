@@ -20,7 +20,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Metric
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import class_of, kind_of, kinds
+from kbpo.tracks.registry import kind_of, kinds
 
 AT_ONCE = 200
 """Predictions whose metrics are computed in one transaction: what a killed worker does again"""
@@ -42,8 +42,8 @@ MISSING = (
 
 def tick() -> int:
     """How many portions of predictions were scored."""
-    for name in kinds():
-        versions = [[metric.name, metric.version] for metric in class_of(name).metrics]
+    for name, of_kind in kinds().items():
+        versions = [[metric.name, metric.version] for metric in of_kind.metrics]
         if not versions:
             continue
         submissions = Submission.objects.filter(track__kind=name, status__in=STORED)
@@ -51,8 +51,8 @@ def tick() -> int:
             Computing(submission=row, status="wanted") for row in submissions.filter(computing=None)
         ]
         Computing.objects.bulk_create(fresh, ignore_conflicts=True)
-        of_kind = Computing.objects.filter(submission__in=submissions)
-        of_kind.filter(status="made").exclude(versions=versions).move("wanted")
+        made = Computing.objects.filter(submission__in=submissions, status="made")
+        made.exclude(versions=versions).move("wanted")
     done, until = 0, time.monotonic() + LONGEST
     while time.monotonic() < until and (moved := work(Computing, "wanted", _some)):
         done += moved

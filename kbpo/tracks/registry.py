@@ -23,10 +23,10 @@ FORM = "form-"
 """What begins the kind of a track that asks by a declared form; its name follows."""
 
 
-def kinds() -> list[str]:
-    """The kinds that a track can be of, those of declared forms last."""
-    declared: list[str] = import_string("kbpo.tracks.generation.declared.names")()
-    return [*KINDS, *(FORM + name for name in declared)]
+def kinds() -> dict[str, type[Track]]:
+    """The kinds that a track can be of, each with its class, those of declared forms last."""
+    declared: dict[str, type[Track]] = import_string("kbpo.tracks.generation.declared.classes")()
+    return {name: class_of(name) for name in KINDS} | declared
 
 
 def class_of(kind: str) -> type[Track]:

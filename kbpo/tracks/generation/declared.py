@@ -71,9 +71,10 @@ def declare(text: str) -> DeclaredForm:
     return DeclaredForm.objects.create(name=form.name, title=form.title, text=text)
 
 
-def names() -> list[str]:
-    """The names of the declared forms, the oldest first."""
-    return list(DeclaredForm.objects.order_by("pk").values_list("name", flat=True))
+def classes() -> dict[str, type[GenerationTrack]]:
+    """The kinds of track that ask by declared forms, the oldest form's first."""
+    forms = DeclaredForm.objects.order_by("pk").values_list("name", "text")
+    return {FORM + name: _class(text) for name, text in forms}
 
 
 def tutorials() -> dict[str, dict[str, Any] | None]:

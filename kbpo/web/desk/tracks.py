@@ -281,7 +281,7 @@ def new(request: HttpRequest) -> HttpResponse:
     )
     status = 422 if request.method == "POST" else 200
     context: dict[str, Any] = {"form": form, "corpus": chosen, "kind": kind}
-    context["kinds"] = {name: class_of(name).in_words() for name in choices}
+    context["kinds"] = {name: of_kind.in_words() for name, of_kind in choices.items()}
     context |= {"forms": [form], "status": status}
     if chosen is not None:
         of_kind = class_of(kind)
