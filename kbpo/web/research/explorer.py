@@ -45,7 +45,7 @@ Counts = Mapping[str, Mapping[Any, int | None]]
 counted"""
 
 PAGE = 50
-MOST_DOCUMENTS, MOST_OF_ENTITY = 500, 400
+MOST_DOCUMENTS, MOST_OF_ENTITY = 500, 250
 """Texts that a search looks into; and that are looked through for a name, mention by mention"""
 LOOKED_THROUGH = 5_000
 """Predictions that a page looks through for those that no other system predicts"""
