@@ -1,5 +1,5 @@
 """Erases annotators who ask for it, once nothing is owed; takes back what was promised for
-tutorials nobody finished.
+tutorials that nobody finished or tried again.
 
 Answers stay, and belong to nobody: the worker's row loses its account, its id on the platform and
 its hash.
@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 
 from annotation.budget.late import give_up_late
 from annotation.models import (
@@ -39,7 +39,7 @@ from kbpo.instances.record import rename_person
 from kbpo.money.spend import release, unspend
 
 PATIENCE = timedelta(days=14)
-"""How long a promise for a tutorial waits for somebody who has begun it."""
+"""How long a promise for a tutorial waits for somebody who has begun it, or failed it once."""
 UNPAID = ("owed", "sent", "unknown", "stopped")
 """Statuses of bonuses for which a marketplace must know its worker"""
 STAYS = {
@@ -230,13 +230,21 @@ def _close(user: User) -> None:
 
 
 def _stale_promises() -> int:
+    """How many promises went back of attempts that nobody finished, or tried again once they had
+    failed.
+    """
     late = clock.now() - PATIENCE
+    stale = TutorialRun.objects.filter(
+        Q(passed=None, started_at__lt=late) | Q(passed=False, ended_at__lt=late), promised__gt=0
+    )
     taken = 0
-    for run in TutorialRun.objects.filter(passed=None, promised__gt=0, started_at__lt=late)[:500]:
+    for pk in list(stale.values_list("pk", flat=True)[:500]):
         with transaction.atomic():
-            row = TutorialRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
-            if row.passed is None:
-                take_back(row, "The tutorial was not finished within a fortnight")
+            row = stale.select_for_update(of=("self",)).filter(pk=pk).first()
+            if row is not None:
+                begun = row.passed is None
+                what = "The tutorial was not finished" if begun else "It was not tried again"
+                take_back(row, f"{what} within a fortnight")
                 taken += 1
     return taken + _never_claimed(late)
 

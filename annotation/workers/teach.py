@@ -298,17 +298,22 @@ def begin(worker: Worker, tutorial: Tutorial, assignment: str = "") -> TutorialR
         attempt=len(runs) + 1,
         assignment=assignment,
     )
-    if runs:  # the second attempt takes over what the first was promised
-        _take_over(runs[-1], run)
-    else:
+    if not runs or not _take_over(runs[-1], run):
         _promise(run)
     return run
 
 
-def _take_over(before: TutorialRun, run: TutorialRun) -> None:
+def _take_over(first: TutorialRun, run: TutorialRun) -> bool:
+    """Whether a second attempt has now what the first was promised: nothing is left of what went
+    back to its track meanwhile.
+    """
+    before = TutorialRun.objects.select_for_update(of=("self",)).get(pk=first.pk)
+    if before.promised <= 0:
+        return False
     run.promised, run.track, run.promise = before.promised, before.track, before.promise
     run.save(update_fields=["promised", "track", "promise"])
     TutorialRun.objects.filter(pk=before.pk).update(promised=ZERO)
+    return True
 
 
 def payment_key(worker: int, interface: str) -> str:
@@ -345,6 +350,16 @@ def offered_reward(worker: Worker, tutorial: Tutorial) -> Decimal:
     track can pay.
     """
     return offered_rewards(worker, [tutorial.interface])[tutorial.interface]
+
+
+def reward_after(worker: Worker, tutorial: Tutorial, runs: Sequence[TutorialRun]) -> Decimal:
+    """What passing is paid after these attempts: what the last one was promised; where another one
+    has to begin, and that is nothing, what would be offered now.
+    """
+    last = runs[-1] if runs else None
+    if last is None or (last.passed is False and last.promised <= 0):
+        return offered_reward(worker, tutorial)
+    return last.promised
 
 
 def offered_rewards(worker: Worker, interfaces: Sequence[str]) -> dict[str, Decimal]:

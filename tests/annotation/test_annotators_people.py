@@ -15,7 +15,9 @@ from django.core import mail
 from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
+from test_annotators_teaching import TUTORIAL, mistaken
 
+from annotation.budget.check_books import check_books
 from annotation.desk import command
 from annotation.labels import settle
 from annotation.models import Assignment, Payment, Response, Worker, WorkerIdentity
@@ -32,6 +34,7 @@ from annotation.workers.models import (
 )
 from kbpo.accounts import deliver
 from kbpo.accounts.models import Audit, Delivery, User, Webhook
+from kbpo.money.models import Budget
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 
@@ -384,6 +387,69 @@ def test_a_promise_that_nobody_comes_for_goes_back(published: Submission, ada: C
     for number, question in enumerate(lesson.questions, start=1):
         run = teach.answer(run, number, question["right"])
     assert run.passed and not Payment.objects.exists()
+
+
+def fail(run: TutorialRun) -> TutorialRun:
+    """The attempt after wrong answers to all its questions."""
+    lesson = teach.tutorials()["relation"]
+    for number, question in enumerate(lesson.asked(run.attempt), start=1):
+        run = teach.answer(run, number, mistaken(question))
+    assert run.passed is False
+    return run
+
+
+def test_a_promise_to_who_failed_once_and_never_came_back_goes_back_and_is_made_anew(
+    published: Submission, ada: Client
+) -> None:
+    TutorialRun.objects.all().delete()
+    lesson = teach.tutorials()["relation"]
+    begun = teach.begin(worker(), lesson)
+    assert begun is not None
+    failed = fail(begun)
+    TutorialRun.objects.update(started_at=timezone.now() - timedelta(days=15))
+    assert leave.tick() == 0, "it is a fortnight since it began, not since they came last"
+    TutorialRun.objects.update(ended_at=timezone.now() - timedelta(days=15))
+    assert leave.tick() == 1 and leave.tick() == 0
+    assert balance(purpose=failed.purpose).open == 0
+    assert "You are paid <b>$0.75</b>" in ada.get(TUTORIAL).content.decode()
+    second = teach.begin(worker(), lesson)
+    assert second is not None and second.attempt == 2 and second.promised == Decimal("0.75")
+    assert second.purpose != failed.purpose
+    assert balance(purpose=second.purpose).open == Decimal("0.75")
+    for number, question in enumerate(lesson.asked(2), start=1):
+        second = teach.answer(second, number, question["right"])
+    assert second.passed and Payment.objects.get().amount == Decimal("0.75")
+    assert balance(purpose=second.purpose).spent == Decimal("0.75")
+    assert leave.tick() == 0 and check_books() == []
+
+
+def test_a_second_attempt_that_began_in_time_keeps_the_promise(
+    published: Submission, ada: Client
+) -> None:
+    TutorialRun.objects.all().delete()
+    lesson = teach.tutorials()["relation"]
+    begun = teach.begin(worker(), lesson)
+    assert begun is not None
+    fail(begun)
+    second = teach.begin(worker(), lesson)
+    TutorialRun.objects.filter(attempt=1).update(ended_at=timezone.now() - timedelta(days=15))
+    assert leave.tick() == 0 and second is not None
+    assert second.promised == Decimal("0.75") and second.purpose == begun.purpose
+
+
+def test_without_money_the_second_attempt_says_that_it_pays_nothing(
+    published: Submission, ada: Client
+) -> None:
+    TutorialRun.objects.all().delete()
+    begun = teach.begin(worker(), teach.tutorials()["relation"])
+    assert begun is not None
+    fail(begun)
+    TutorialRun.objects.update(ended_at=timezone.now() - timedelta(days=15))
+    assert leave.tick() == 1
+    Budget.objects.create(track=published.track, scope="track", cap=Decimal("100.50"))
+    assert "The tutorial pays nothing now" in ada.get(TUTORIAL).content.decode()
+    second = teach.begin(worker(), teach.tutorials()["relation"])
+    assert second is not None and second.promised == 0 and second.passed is None
 
 
 # -- Rules and terms

@@ -89,7 +89,7 @@ def tutorial(request: HttpRequest, worker: Worker, interface: str) -> HttpRespon
         "under_way": last is not None and last.passed is None,
         "right": sum(answer["right"] for answer in last.answers) if last else 0,
         "attempts_left": teach.attempts_left(runs),
-        "reward": last.promised if last else teach.offered_reward(worker, lesson),
+        "reward": teach.reward_after(worker, lesson, runs),
     }
     return render(request, "annotators/tutorial.html", context)
 

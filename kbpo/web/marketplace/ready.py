@@ -114,7 +114,7 @@ def what_stands_before(request: HttpRequest, door: Door) -> HttpResponse:
         "last": last,
         "carried": door.carried,
         "right": sum(answer["right"] for answer in last.answers) if last else 0,
-        "reward": last.promised if last else teach.offered_reward(door.worker, lesson),
+        "reward": teach.reward_after(door.worker, lesson, runs),
     }
     return render(request, "annotation/task_tutorial.html", context)
 
