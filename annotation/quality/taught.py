@@ -36,6 +36,10 @@ class CannotTeach(ValueError):
     """A tutorial that cannot be; the text is a sentence for the admin."""
 
 
+class ChangedMeanwhile(CannotTeach):
+    """Somebody else made another version than the one that the admin saw."""
+
+
 def chosen(interface: str) -> OwnTutorial | None:
     """What an admin chose last for an interface; None as long as it is as built in."""
     return OwnTutorial.objects.filter(interface=interface).order_by("-version").first()
@@ -59,16 +63,26 @@ def teach_these(
     who: User,
     *,
     anew: bool,
+    seen: int,
 ) -> OwnTutorial:
-    """The new version of a tutorial: these of its built-in questions, by number from 0, then gold
-    with a sentence each. Such gold is dealt out no more and its judgments are public, for everybody
-    who learns reads them. Whoever passed before need not again unless it is asked for `anew`.
-    Raises CannotTeach.
+    """The new version of a tutorial, in the place of the one that the admin has `seen` (0: as built
+    in): these of its built-in questions, by number from 0, then gold with a sentence each. Such
+    gold is dealt out no more and its judgments are public, for everybody who learns reads them.
+    Whoever passed before need not again unless it is asked for `anew`. Raises CannotTeach;
+    ChangedMeanwhile where another version holds than the one that was seen.
     """
     _one_at_a_time(interface)
     before, base = chosen(interface), teach.built_in().get(interface)
+    if seen != (before.version if before else 0):
+        made = f"version {before.version} of this tutorial" if before else "another version"
+        raise ChangedMeanwhile(
+            f"Somebody made {made} after you opened this page, so nothing was changed. What you"
+            " chose stands here: teach it in the place of theirs, or look at theirs first, in"
+            " another window."
+        )
+    taught = taught_so_far(interface)
     questions = [_built_in(base, place, 1) for place in sorted(set(built_in))]
-    of_gold = [_of_gold(interface, pk, why, before, who) for pk, why in golds.items()]
+    of_gold = [_of_gold(interface, pk, why, taught.get(pk), who) for pk, why in golds.items()]
     total = len(questions) + len(of_gold)
     if not 1 <= total <= MOST:
         raise CannotTeach(f"Choose between 1 and {MOST} questions; these are {total}.")
@@ -124,6 +138,14 @@ def gold_of(own: OwnTutorial | None) -> list[Asked]:
     return list({one["gold"]: one for one in asked if "gold" in one}.values())
 
 
+def taught_so_far(interface: str) -> dict[int, Asked]:
+    """The gold that any version of a tutorial asked, by its number, as it was last: it is public,
+    and may be taught again.
+    """
+    owns = OwnTutorial.objects.filter(interface=interface).order_by("version")
+    return {asked["gold"]: asked for own in owns for asked in gold_of(own)}
+
+
 def _built_in(base: teach.Tutorial | None, place: int, attempt: int) -> Asked:
     if base is None or not 0 <= place < len(base.questions):
         raise CannotTeach("That question is not built in. Choose again.")
@@ -131,7 +153,7 @@ def _built_in(base: teach.Tutorial | None, place: int, attempt: int) -> Asked:
     return question | {"payload": base.payload | question["payload"], "built_in": place}
 
 
-def _of_gold(interface: str, pk: int, why: str, before: OwnTutorial | None, who: User) -> Asked:
+def _of_gold(interface: str, pk: int, why: str, taught: Asked | None, who: User) -> Asked:
     """Gold as a question of a tutorial; what was taught before is as it was, but for the
     sentence.
     """
@@ -141,8 +163,8 @@ def _of_gold(interface: str, pk: int, why: str, before: OwnTutorial | None, who:
             f"Say of each gold question in {SHORTEST} to {LONGEST:,} characters why its answer is"
             " right: people read it after theirs."
         )
-    if kept := [question for question in gold_of(before) if question["gold"] == pk]:
-        return {**kept[0], "why": why}
+    if taught is not None:
+        return {**taught, "why": why}
     gold = teachable(interface).filter(pk=pk).first()
     if gold is None:
         raise CannotTeach("That gold question cannot be taught any more. Choose again.")

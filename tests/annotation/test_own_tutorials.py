@@ -57,7 +57,10 @@ def desk(admin: User) -> Client:
 
 
 def sent(gold_: Gold, **more: Any) -> dict[str, Any]:
-    return {"built_in": [0, 1], "gold": [gold_.pk], f"why-{gold_.pk}": SAYS, "needed": 3} | more
+    """What the form sends; of the version that holds, if no other is said."""
+    last = OwnTutorial.objects.order_by("version").last()
+    says = {f"why-{gold_.pk}": SAYS, "version": last.version if last else 0}
+    return {"built_in": [0, 1], "gold": [gold_.pk], "needed": 3} | says | more
 
 
 def of(name: str) -> Worker:
@@ -130,10 +133,50 @@ def test_a_second_attempt_has_its_own_half_of_the_gold() -> None:
     assert sorted(one["gold"] for one in gold_of(own)) == list(range(7))
 
 
+def test_what_was_changed_meanwhile_is_not_overwritten_and_what_was_typed_stays(
+    gold: Gold, desk: Client, admin: User
+) -> None:
+    seen = desk.get(PAGE).content.decode()
+    assert 'name="version" value="0"' in seen
+    assert desk.post(PAGE, sent(gold)).status_code == 302
+    late = {"version": 0, "built_in": [3], f"why-{gold.pk}": f"{SAYS} Mine.", "needed": 1}
+    refused = desk.post(PAGE, sent(gold) | late)
+    page = refused.content.decode()
+    assert refused.status_code == 409 and "Somebody made version 2 of this tutorial" in page
+    assert f"{SAYS} Mine." in page and page.count(" checked") == 2, "what was typed stands there"
+    assert 'name="version" value="2"' in page and OwnTutorial.objects.count() == 1
+    assert desk.post(PAGE, sent(gold) | late | {"version": 2}).status_code == 302
+    assert OwnTutorial.objects.latest("version").needed == 1
+
+
+def test_gold_that_was_left_out_meanwhile_is_not_lost_with_its_sentence(
+    gold: Gold, desk: Client
+) -> None:
+    assert desk.post(PAGE, sent(gold)).status_code == 302
+    without = {"version": 2, "built_in": [0], "needed": 1}
+    assert desk.post(PAGE, without).status_code == 302
+    mine = {f"why-{gold.pk}": f"{SAYS} Mine.", "anew": "1"}
+    refused = desk.post(PAGE, sent(gold, version=2) | mine)
+    page = refused.content.decode()
+    assert refused.status_code == 409 and f"{SAYS} Mine." in page
+    assert page.count(" checked") == 4, "two built in, gold, and that it is asked anew"
+    assert desk.post(PAGE, sent(gold, version=3) | mine).status_code == 302
+    [asked] = gold_of(OwnTutorial.objects.latest("version"))
+    assert asked["gold"] == gold.pk and asked["why"].endswith("Mine.")
+
+
+@pytest.mark.parametrize("version", ["", "x", "1" * 30])
+def test_a_form_that_says_no_version_is_an_older_one(
+    gold: Gold, desk: Client, version: str
+) -> None:
+    assert desk.post(PAGE, sent(gold) | {"version": version}).status_code == 409
+    assert not OwnTutorial.objects.exists()
+
+
 def test_two_admins_wait_for_each_other(gold: Gold, admin: User) -> None:
     held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
     before = fetch(held, [])[0][0]
-    teach_these("relation", [0], {}, 1, admin, anew=False)
+    teach_these("relation", [0], {}, 1, admin, anew=False, seen=0)
     assert fetch(held, []) == [(before + 1,)]
 
 

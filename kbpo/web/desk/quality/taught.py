@@ -16,8 +16,10 @@ from annotation.quality.taught import (
     APART,
     MOST,
     CannotTeach,
+    ChangedMeanwhile,
     chosen,
     gold_of,
+    taught_so_far,
     teach_these,
     teachable,
 )
@@ -37,13 +39,16 @@ def tutorial(request: HttpRequest, interface: str) -> HttpResponse:
         asked = interface_of(interface)
     except KeyError:
         raise Http404 from None
-    refusal = _change(request, interface) if request.method == "POST" else ""
+    refusal, status = _change(request, interface) if request.method == "POST" else ("", 200)
     if request.method == "POST" and not refusal:
         messages.success(request, "That is taught from now on.")
         return redirect("desk-tutorial", interface=interface)
     own, base = chosen(interface), teach.built_in().get(interface)
     n, sent = len(base.questions) if base else 0, request.POST if refusal else None
-    golds = [(one["gold"], _words(one), one["why"], True) for one in gold_of(own)]
+    now = {one["gold"] for one in gold_of(own)}
+    golds = [
+        (pk, _words(one), one["why"], pk in now) for pk, one in taught_so_far(interface).items()
+    ]
     golds += [
         (gold.pk, f"{title_of(gold.question)} ({gold.question.track.name})", "", False)
         for gold in teachable(interface)[:SHOWN]
@@ -75,9 +80,10 @@ def tutorial(request: HttpRequest, interface: str) -> HttpResponse:
         "most": MOST,
         "apart": APART,
         "first": own is None and base is None,
+        "anew": sent is not None and "anew" in sent,
         "refusal": refusal,
     }
-    return render(request, "desk/tutorial.html", context, status=422 if refusal else 200)
+    return render(request, "desk/tutorial.html", context, status=status)
 
 
 def _is(sent: Any, name: str, value: int, otherwise: bool) -> bool:
@@ -93,8 +99,8 @@ def _words(question: dict[str, Any]) -> str:
     return shorten(str(words), BEGINS, placeholder=" …")
 
 
-def _change(request: HttpRequest, interface: str) -> str:
-    """Why nothing was changed, as a sentence; nothing if it was."""
+def _change(request: HttpRequest, interface: str) -> tuple[str, int]:
+    """Why nothing was changed, as a sentence, and the status that says so; none if it was."""
     try:
         built_in = [_number(place) for place in request.POST.getlist("built_in")]
         golds = {
@@ -102,11 +108,19 @@ def _change(request: HttpRequest, interface: str) -> str:
             for pk in request.POST.getlist("gold")
         }
         needed = _number(request.POST.get("needed", ""))
-        anew = "anew" in request.POST
-        teach_these(interface, built_in, golds, needed, admin_of(request), anew=anew)
+        who, anew, seen = admin_of(request), "anew" in request.POST, _seen(request)
+        teach_these(interface, built_in, golds, needed, who, anew=anew, seen=seen)
+    except ChangedMeanwhile as refusal:
+        return str(refusal), 409
     except CannotTeach as refusal:
-        return str(refusal)
-    return ""
+        return str(refusal), 422
+    return "", 200
+
+
+def _seen(request: HttpRequest) -> int:
+    """The version that the page showed; one that there never was where the form does not say it."""
+    said = request.POST.get("version", "")
+    return int(said) if said.isascii() and said.isdecimal() and len(said) < 10 else -1
 
 
 def _number(text: str) -> int:
