@@ -223,11 +223,49 @@ def test_a_page_that_waits_for_too_long_is_a_503_with_a_sentence(
     assert answer.status_code == 503 and answer["Retry-After"] == "10"
     assert "This is taking too long" in answer.content.decode()
     assert "Traceback" not in caplog.text
+    assert [record.levelname for record in caplog.records] == ["WARNING"], "it is one line"
     assert "503 GET /: canceling statement due to lock timeout" in caplog.text
     script = client.get("/", headers={"Accept": "application/json"})
     assert script.status_code == 503 and "Try again" in script.json()["error"]
     other.rollback()
     assert client.get("/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("table", "address"),
+    [
+        ("money_ledger", "/desk/money/ledger.csv"),
+        ("accounts_audit", "/desk/log.csv"),
+        ("annotation_assignment", "/desk/tracks/toy/answers.csv"),
+        ("annotation_assignment", "/desk/tracks/toy/answers.jsonl"),
+        ("submissions_problem", "/submissions/1/problems.tsv"),
+        ("corpus_document", "/api/tracks/toy/documents/"),
+    ],
+)
+def test_a_file_that_waits_for_too_long_is_a_503_as_well(
+    impatient: None, client: Client, toy: Any, other: Any, caplog: Any, table: str, address: str
+) -> None:
+    """It has not begun by then: else half of it would be sent, as if it were all."""
+    run = Submission.objects.create(
+        track=toy.track,
+        team=toy.teams["Patterns"],
+        user=toy.users["Rosa"],
+        name="Waits",
+        file="uploads/waits",
+        file_name="waits",
+        file_size=1,
+        file_digest="",
+    )
+    address = address.replace("toy", toy.track.slug).replace("/1/", f"/{run.pk}/")
+    client.force_login(toy.users["Rosa" if "submissions" in address else "Admin"])
+    client.raise_request_exception = False
+    lock(other, table)
+    answer = client.get(address)
+    assert (answer.status_code, answer.headers.get("Retry-After")) == (503, "10")
+    assert [record.name for record in caplog.records] == ["kbpo.web.errors"], "one line"
+    assert "canceling statement due to lock timeout" in caplog.text
+    other.rollback()
+    assert client.get(address).status_code == 200
 
 
 def limit() -> str:
@@ -302,7 +340,7 @@ def test_two_that_send_wait_long_others_and_readers_soon_give_up_and_sooner_once
 
 
 def test_slow_readers_and_senders_leave_half_of_a_process_s_threads(
-    settings: Any, monkeypatch: pytest.MonkeyPatch
+    db: None, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.ANSWERS_REQUESTS = True
     monkeypatch.setattr("kbpo.web.places.WAIT", 0)

@@ -8,12 +8,14 @@ import csv
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from itertools import chain
-from typing import Any
+from itertools import chain, islice
+from typing import Any, TypeVar
 
 from django.http import HttpResponse, StreamingHttpResponse
 
 from formats.tables import inert
+
+T = TypeVar("T")
 
 
 class Echo:
@@ -43,6 +45,7 @@ def csv_stream(
     """The same for files that may be long: each row is sent when it is read. With `tabs` instead of
     commas.
     """
+    rows = begun(rows)
     kind = "tab-separated-values" if tabs else "csv"
     response = StreamingHttpResponse(
         lines(header, rows, dialect="excel-tab" if tabs else "excel"),
@@ -57,7 +60,7 @@ def json_stream(
 ) -> StreamingHttpResponse:
     """The rows as JSON Lines, each sent when it is read."""
     response = StreamingHttpResponse(
-        json_lines(header, rows), content_type="application/x-ndjson; charset=utf-8"
+        json_lines(header, begun(rows)), content_type="application/x-ndjson; charset=utf-8"
     )
     response["Content-Disposition"] = f'attachment; filename="{filename}"'
     return response
@@ -68,6 +71,19 @@ def json_lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator
     for row in rows:
         record = dict(zip(header, row, strict=True))
         yield json.dumps(record, ensure_ascii=False, default=_plain) + "\n"
+
+
+def begun(parts: Iterable[T]) -> Iterator[T]:
+    """Return an iterator over all parts, the first of which is there by now: what waits too long
+    for the database is refused while nothing is sent yet.
+    """
+    rest = iter(parts)
+    return _after(list(islice(rest, 1)), rest)
+
+
+def _after(first: list[T], rest: Iterator[T]) -> Iterator[T]:
+    yield from first
+    yield from rest
 
 
 def _plain(value: Any) -> str:

@@ -14,7 +14,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
-from psycopg2.errors import LockNotAvailable
+from psycopg2.errors import InvalidCursorName, LockNotAvailable
 
 log = logging.getLogger(__name__)
 
@@ -126,18 +126,27 @@ def is_no_text(error: BaseException) -> bool:
 
 
 def _answer_to(request: HttpRequest, error: BaseException) -> HttpResponse | None:
-    """Return the answer to an error that is no bug of ours; None for one that may be."""
+    """Return the answer to an error that is no bug of ours; None for one that may be. The log has a
+    line of it: Django, which would add its own and now and then a traceback, is told so.
+    """
     if is_busy(error):
-        return busy(request, error)
-    if isinstance(error, OSError) and error.errno in NO_ROOM:
-        log.error("503 %s %s: %s", request.method, request.path, error)
+        answer = busy(request, error)
+    elif isinstance(error, OSError) and error.errno in NO_ROOM:
+        _log(logging.ERROR, 503, request, error)
         answer = page(request, 503, DISK_FULL)
         answer["Retry-After"] = str(RETRY_AFTER)
-        return answer
-    if is_no_text(error):
-        log.warning("400 %s %r: %s", request.method, request.path, error)
-        return page(request, 400, NO_TEXT)
-    return None
+    elif is_no_text(error):
+        _log(logging.WARNING, 400, request, error)
+        answer = page(request, 400, NO_TEXT)
+    else:
+        return None
+    answer._has_been_logged = True  # type: ignore[attr-defined]
+    return answer
+
+
+def _log(level: int, status: int, request: HttpRequest, error: BaseException) -> None:
+    path = request.path.encode("unicode_escape").decode()  # on one line, whatever it holds
+    log.log(level, "%s %s %s: %s", status, request.method, path, str(error).partition("\n")[0])
 
 
 class Crowded(Exception):
@@ -149,12 +158,21 @@ def is_busy(error: BaseException) -> bool:
     that took too long, a deadlock, a full disk, a connection that was refused or lost; or what
     takes long is done for others.
     """
-    return isinstance(error, OperationalError | InterfaceError | Crowded)
+    return isinstance(_uncovered(error), OperationalError | InterfaceError | Crowded)
+
+
+def _uncovered(error: BaseException) -> BaseException:
+    """Return what was raised first: where a cursor of the database's could not be opened, Django
+    closes it all the same, and what that raises hides why.
+    """
+    hidden = error.__context__ if isinstance(error, InvalidCursorName) else None
+    return error if hidden is None else hidden
 
 
 def busy(request: HttpRequest, error: BaseException) -> HttpResponse:
     """The 503 that says so. It asks the database nothing, not even who is logged in."""
-    log.warning("503 %s %s: %s", request.method, request.path, str(error).partition("\n")[0])
+    error = _uncovered(error)
+    _log(logging.WARNING, 503, request, error)
     title, advice = SENTENCES[503]
     response: HttpResponse
     if request.path.startswith("/api/"):

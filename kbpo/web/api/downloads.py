@@ -21,6 +21,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.tracks import as_track, public_track
 from kbpo.web.api.view import APIView
+from kbpo.web.csv import begun
 
 MENTIONS = "mentions.jsonl.gz"
 ASK = "Its documents are not to be downloaded here: ask whoever runs the track for them."
@@ -168,7 +169,7 @@ def as_file(
     if request.headers.get("If-None-Match") == tag:
         return HttpResponseNotModified(headers={"ETag": tag})
     return StreamingHttpResponse(
-        gzipped(lines),
+        begun(gzipped(lines)),
         content_type="application/gzip",
         headers={
             "Content-Disposition": f'attachment; filename="{name}"',

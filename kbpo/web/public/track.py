@@ -29,6 +29,7 @@ from kbpo.web.api.downloads import MENTIONS, texts_name
 from kbpo.web.api.tracks import public_track
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import DASH
+from kbpo.web.csv import begun
 from kbpo.web.moment import at_one_moment
 from kbpo.web.public.board import interval, kind_of_bars, rank_text
 from kbpo.web.public.client import install_command
@@ -311,7 +312,7 @@ def baseline_output(request: HttpRequest, slug: str) -> StreamingHttpResponse | 
     if not is_kept(KEPT, _state(track)) and not OUTPUTS.count(address_of(request)):
         return made_too_often(request)
     return StreamingHttpResponse(
-        output_of_baseline(track),
+        begun(output_of_baseline(track)),
         content_type="application/gzip",
         headers={"Content-Disposition": 'attachment; filename="baseline.jsonl.gz"'},
     )
