@@ -29,8 +29,10 @@ verdicts    what was judged of the new run before it came against what was judge
 
 read        (with `documents`) what is right in documents that were read, and as much elsewhere, of
             which a share is right: by its own answers, asked to ±5, in these documents against
-            those in others; honest runs, with readers who miss nothing and people elsewhere who are
-            right so often
+            those in others; honest runs, asked to ±5 and ±2 (560 questions), with readers who miss
+            nothing and people elsewhere who are right so often, or who miss so many of what is
+            right, or leave questions unanswered; the real ones, and plain ones: few right claims,
+            many that are as precise, and such ones whose documents hold one or thirty
 
 sure        a copy that is least sure of what was judged wrong, and surest of some at random; the
             numbers of `channels` are those of a run's other channels (`scoring.channels`: how sure
@@ -52,6 +54,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import beta
@@ -68,13 +71,15 @@ ALPHA, EARLIER, FOLDS = 0.001, 27, 5
 N_DOCUMENTS = 500
 REDRAWN = 100
 ANEW = 10
+PLAIN = 8
+PERSONS = 10
 DOUBTFUL, CHECK_AGAIN, LOOKS = 0.05, 24.0, 6
 HALF_WIDTHS = (0.10, 0.05, 0.03)
 UNTIL = "anticipated"
 USED = (1.0, 0.5, 0.25, 0.1, 0.05)
 HONEST = ("copy", "ensemble")
 ELSEWHERE = (0.1, 0.4, 0.6)
-PEOPLE = (1.0, 0.95, 0.85)
+PRECISIONS = (0.9, 0.95, 1.0)
 AMOUNTS = {False: "how much it says", True: "how much more it says that is new"}
 """Whether a team could see judgments -> what the service tests of its runs, by documents"""
 
@@ -450,44 +455,100 @@ def power_by_amount(
     return table
 
 
+class People(NamedTuple):
+    """How people judge single questions."""
+
+    finds: float
+    """The share that they find right of what is right"""
+    denies: float
+    """The share that they find wrong of what is wrong"""
+    differ: float = 0.0
+    """How far at most each of `PERSONS` is off from that share of what is right, either way"""
+    unanswered: tuple[float, float] = (0.0, 0.0)
+    """Shares that they leave unanswered of what is wrong, and of what is right"""
+
+
+PEOPLE = {
+    "are always right": People(1.0, 1.0),
+    "are right 95 %": People(0.95, 0.95),
+    "are right 85 %": People(0.85, 0.85),
+    "are right 80 %": People(0.8, 0.8),
+    "miss 15 %": People(0.85, 1.0),
+    "miss 25 %": People(0.75, 1.0),
+    "miss 10 to 40 % each": People(0.75, 1.0, differ=0.15),
+    "miss 25 %, leave more": People(0.75, 1.0, unanswered=(0.05, 0.15)),
+}
+
+
 def right_where_read(
     world: World,
     run: np.ndarray,
+    pi: np.ndarray,
     document: np.ndarray,
     chosen: np.ndarray,
-    people: float,
+    people: People,
     rng: np.random.Generator,
 ) -> float:
-    """Return the p-value of how often a run that is asked to ±5 is right in documents that were
-    read, where readers miss nothing, and other people are right so often.
+    """Return the p-value of how often a run that is asked by thresholds, (t,), is right in
+    documents that were read, where readers miss nothing, and other people judge as they do.
     """
-    pi, u = thresholds(world, run, 0.05), rng.random(world.n_targets)
+    u = rng.random(world.n_targets)
     own = np.flatnonzero(run & (u < pi)[world.target])
     at, first = np.unique(world.target[own], return_index=True)
     of = document[own[first]]
     true = np.bincount(world.target[own], weights=world.true[own], minlength=u.size)[at] > 0
     read = np.isin(of, chosen)
-    verdict = np.where(read | (rng.random(at.size) < people), true, ~true)
-    return leaks.verdict_test(of, read, verdict, u[at] / pi[at]).p_value
+    off = rng.uniform(-people.differ, people.differ, PERSONS)[rng.integers(PERSONS, size=at.size)]
+    chance = np.where(true, people.finds + off, people.denies)
+    is_alike = read | (rng.random(at.size) < chance)
+    verdict = np.where(is_alike, true, ~true)
+    known = read | (rng.random(at.size) >= np.array(people.unanswered)[true.astype(int)])
+    return leaks.verdict_test(
+        of[known], read[known], verdict[known], (u[at] / pi[at])[known]
+    ).p_value
+
+
+def plain_runs(
+    world: World, document: np.ndarray, rng: np.random.Generator
+) -> Iterator[np.ndarray]:
+    """Yield runs, (n,), that were made without looking, and are right in almost all that they say:
+    of few claims, of many, and of such in documents of very unequal sizes.
+    """
+    right = np.bincount(world.target, weights=world.true, minlength=world.n_targets) > 0
+    of, shuffled = documents_of(world, document), rng.permutation(world.n_targets)
+    long = rng.random(N_DOCUMENTS) < 0.1
+    one_each = np.zeros(of.size, dtype=bool)
+    one_each[shuffled[np.unique(of[shuffled], return_index=True)[1]]] = True
+    everywhere = np.ones(of.size, dtype=bool)
+    for among, size in ((everywhere, 80), (everywhere, 3000), (long[of] | one_each, 3000)):
+        true, false = (shuffled[(among & some)[shuffled]] for some in (right, ~right))
+        said = true[:size]
+        wrong = round(said.size * (1 / rng.choice(PRECISIONS) - 1))
+        yield np.isin(world.target, [*said, *false[:wrong]])
 
 
 def false_alarms_where_read(
     world: World, document: np.ndarray, repeats: int, rng: np.random.Generator
 ) -> list[list[object]]:
     """Return how often an honest run seems to be right the oftener where documents were read, by
-    how many are read and how often other people are right.
+    how other people judge.
     """
     found: dict[str, list[float]] = {}
     for _ in range(repeats):
         i = int(rng.integers(world.member.shape[1]))
-        for _, run in honest_runs(world, i, rng):
+        made = [("real", run) for _, run in honest_runs(world, i, rng)]
+        for _ in range(PLAIN):
+            made += [("plain", run) for run in plain_runs(world, document, rng)]
+        for kind, run in made:
             if not run.any():
                 continue
-            for size in (20, 100):
-                chosen = rng.choice(N_DOCUMENTS, size, replace=False)
-                for people in PEOPLE:
-                    p = 2 * right_where_read(world, run, document, chosen, people, rng)
-                    found.setdefault(f"{size} read, people right {people:.0%}", []).append(p)
+            for half_width in (0.05, 0.02):
+                pi = thresholds(world, run, half_width)
+                for size in (20, 100):
+                    chosen = rng.choice(N_DOCUMENTS, size, replace=False)
+                    for name, people in PEOPLE.items():
+                        p = right_where_read(world, run, pi, document, chosen, people, rng)
+                        found.setdefault(f"{kind} runs, people {name}", []).append(p)
     return by_making(found)
 
 
@@ -505,7 +566,10 @@ def power_where_read(
             chosen = rng.choice(N_DOCUMENTS, size, replace=False)
             for share in ELSEWHERE:
                 run = right_there(world, like, document, chosen, share, rng)
-                p = right_where_read(world, run, document, chosen, 0.95, rng)
+                pi = thresholds(world, run, 0.05)
+                p = right_where_read(
+                    world, run, pi, document, chosen, PEOPLE["are right 95 %"], rng
+                )
                 hits[share].append(2 * EARLIER * p <= ALPHA)
         table.append([size, *(float(np.mean(hits[share])) for share in ELSEWHERE)])
     return table
@@ -940,7 +1004,7 @@ def main(repeats: int, parts: set[str]) -> None:
         print("\nHonest runs, right in documents that were read against right in others")
         rng = np.random.default_rng([12, 13])
         table = false_alarms_where_read(world, document, 2 * repeats, rng)
-        tables.show("leaked_answers_honest_read", ["readers and people", "pairs", *many], table)
+        tables.show("leaked_answers_honest_read", ["made of", "pairs", *many], table)
         print("\nFlagged, right where documents were read, by how much is right in others")
         rng = np.random.default_rng([12, 14])
         table = power_where_read(world, document, 4 * repeats, rng)

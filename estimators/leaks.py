@@ -29,7 +29,7 @@ CLEAREST = 3
 """How many splits `clearest_splits` returns: the first look is rough"""
 GRADES = 8
 """Into how many grades `amount_test` puts documents by how much is said in them"""
-ALIKE = 0.85
+ALIKE = 0.7
 """How often people find right, at least, what readers of whole documents find right"""
 NOTHING = 1e-20
 """What is rarer adds nothing to a p-value that anybody asks for."""
@@ -371,8 +371,8 @@ def verdict_test(
     >>> import numpy as np
     >>> read = np.arange(40) < 10
     >>> found = verdict_test(np.arange(40), read, read, np.arange(40) % 10 / 10)
-    >>> found.size, found.predicted, found.expected, found.p_value < 1e-6
-    (10, 9, 2.25, True)
+    >>> found.size, found.predicted, found.expected, found.p_value < 1e-4
+    (10, 7, 1.75, True)
     >>> verdict_test(np.arange(40), read, ~read, np.arange(40) % 10 / 10).p_value
     1.0
     """

@@ -167,7 +167,7 @@ def in_words(row: LeakTest) -> str:
             f" right, where {row.expected:.0f} were to be expected by how right it is in all"
             f" documents, had it been made without knowing which they are: {odds(row.adjusted)}."
             f" Only {100 * ALIKE:.0f} in a hundred of what is right there count: people who judge"
-            " single answers may miss that many more than readers do."
+            f" single answers may miss the other {100 * (1 - ALIKE):.0f}, which readers find."
         )
     which = " to what few other runs predict" if row.of_unlikely else ""
     return (

@@ -6,6 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from estimators.leaks import (
     ALIKE,
@@ -233,7 +234,7 @@ def test_who_is_right_where_documents_were_read_alone_is_found_and_who_is_elsewh
     document, uniform = rng.integers(0, 300, 400), rng.random(400)
     read = np.isin(document, rng.choice(300, 60, replace=False))
     honest = rng.random(400) < 0.9
-    crowd = np.where(read, honest, honest & (rng.random(400) < 0.86))
+    crowd = np.where(read, honest, honest & (rng.random(400) < 0.75))
     assert verdict_test(document, read, crowd, uniform).p_value > 0.01, "readers miss nothing"
     assert verdict_test(document, read, ~read, uniform).p_value == 1
     found = verdict_test(document, read, read | (rng.random(400) < 0.3), uniform)
@@ -248,6 +249,20 @@ def test_who_is_right_where_documents_were_read_alone_is_found_and_who_is_elsewh
         verdict_test([0, 0], [True, False], [True, True], [0.5, 0.5])
     with pytest.raises(ValueError, match="as many entries"):
         verdict_test([0, 0], [True, True], [True, True], [0.5])
+
+
+def test_where_people_miss_a_quarter_of_what_readers_find_no_honest_run_is_flagged() -> None:
+    """It is right in 90 %, in documents of very unequal sizes; 450 questions are answered."""
+    rng, n, runs = np.random.default_rng(11), 450, 150
+    size = rng.pareto(1.5, 500)
+    p_values = []
+    for _ in range(runs):
+        document, uniform = rng.choice(500, n, p=size / size.sum()), rng.random(n)
+        read = np.isin(document, rng.choice(500, 100, replace=False))
+        right = (rng.random(n) < 0.9) & (read | (rng.random(n) < 0.75))
+        p_values.append(verdict_test(document, read, right, uniform).p_value)
+    flagged = int((np.array(p_values) <= 0.001).sum())
+    assert flagged <= binom.ppf(0.99, runs, 0.001)
 
 
 @pytest.mark.parametrize(

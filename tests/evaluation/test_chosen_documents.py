@@ -202,11 +202,11 @@ def test_who_says_as_much_elsewhere_and_wrong_is_found_by_what_is_judged(
 
 @pytest.mark.parametrize("read_better", [False, True])
 def test_who_is_as_right_elsewhere_is_believed(toy: Toy, *, read_better: bool) -> None:
-    """Also where one answer in seven to what is right in other documents is no."""
+    """Also where one answer in four to what is right in other documents is no."""
     board = Board(toy)
     if read_better:
         rng = np.random.default_rng(5)
-        missed = {pk for pk in board.true if rng.random() < 1 / 7}
+        missed = {pk for pk in board.true if rng.random() < 1 / 4}
         inside = {one.pk for one in board.world.instances if one.document_id in board.read}
         board.world.truth = {
             pk: true and (pk in inside or pk not in missed) for pk, true in board.true.items()
