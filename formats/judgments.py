@@ -4,6 +4,7 @@ or one to score again.
 
 import csv
 import io
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ from formats.tables import (
 
 COLUMNS = ("input_id", "system", "worker", "prompt", "value", "seconds")
 REQUIRED = COLUMNS[:5]
+_BREAK = re.compile(r"[\t\r\n]+")
 LONGEST = 24 * 3600.0  # seconds; a longer time was not spent on one judgment
 
 
@@ -153,7 +155,8 @@ def _seconds(row: Row, report: Report) -> float | None:
 
 def write_judgments(records: Iterable[JudgmentRecord]) -> Iterator[str]:
     """The lines of a file that `read_judgments` reads, with the header; each ends in a line break.
-    No name in it begins a formula where a spreadsheet opens it.
+    No name in it begins a formula where a spreadsheet opens it, and what breaks a line in one is a
+    blank.
     """
     buffer = io.StringIO()
     writer = csv.writer(
@@ -164,7 +167,8 @@ def write_judgments(records: Iterable[JudgmentRecord]) -> Iterator[str]:
         yield _taken(buffer)
         seconds = "" if record.seconds is None else repr(record.seconds)
         names = (record.input_id, record.system, record.worker, record.prompt)
-        writer.writerow([*map(inert, names), repr(record.value), seconds])
+        cells = [inert(_BREAK.sub(" ", name)) for name in names]
+        writer.writerow([*cells, repr(record.value), seconds])
     yield _taken(buffer)
 
 

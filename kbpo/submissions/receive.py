@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime, timedelta
 from pathlib import PurePath
 
@@ -21,6 +20,8 @@ from kbpo.submissions.withdraw import (
     CannotChange,
     check_link,
     describe,
+    one_line,
+    plain,
     set_role,
     withdraw,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "CannotChange",
     "CannotReceive",
     "describe",
+    "one_line",
     "receive",
     "same_file",
     "set_role",
@@ -40,7 +42,6 @@ __all__ = [
 DRAFTS = ("received", "read", "planned")
 NOT_TAKEN = ("refused", "expired", "withdrawn", "failed")
 """Statuses of uploads that are not in the race, or no more: their file may come again"""
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 class CannotReceive(Exception):
@@ -83,7 +84,7 @@ def receive(
     if track.refusal:
         raise CannotReceive(track.refusal, "track_not_open")
     _check_quota(team, getattr(file, "size", None) or 0)
-    title = plain(name)[:80]
+    title = one_line(name)[:80].strip()
     if not title:
         raise CannotReceive("Give the submission a name.", "no_name")
     try:
@@ -174,11 +175,6 @@ def same_file(team: Team, track: Track, digest: str) -> Submission | None:
         status__in=NOT_TAKEN
     )
     return submissions.order_by("-pk").first()
-
-
-def plain(text: str) -> str:
-    """The text without characters that no text has, and without blanks around it."""
-    return _CONTROL.sub("", text).strip()
 
 
 def _create(

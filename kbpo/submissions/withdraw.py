@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from django.core.exceptions import ValidationError
 from django.core.validators import URLValidator
 from django.db import IntegrityError, OperationalError, transaction
@@ -22,8 +24,21 @@ DRAFT_HAS_IT = (
 )
 
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+
+
 class CannotChange(Exception):
     """A change that cannot be made now; the text is a sentence for the team."""
+
+
+def plain(text: str) -> str:
+    """The text without characters that no text has, and without blanks around it."""
+    return _CONTROL.sub("", text).strip()
+
+
+def one_line(name: str) -> str:
+    """The same of a name, with one blank in the place of all that breaks a line or a cell."""
+    return plain(" ".join(name.split()))
 
 
 @transaction.atomic
@@ -52,8 +67,8 @@ def describe(submission: Submission, who: User | None = None, **said: str | bool
     row = _locked(submission)
     before, was_public = (row.is_private, row.is_anonymous), row.was_public
     for field, value in said.items():
-        setattr(row, field, value.replace("\x00", "").strip() if isinstance(value, str) else value)
-    row.name, row.description = row.name[:80], row.description[:2000]
+        setattr(row, field, plain(value) if isinstance(value, str) else value)
+    row.name, row.description = one_line(row.name)[:80].strip(), row.description[:2000]
     if not row.name or "\x00" in str(said.get("name", "")):
         raise CannotChange("Give the submission a name.")
     if row.is_private and was_public:

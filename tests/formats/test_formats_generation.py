@@ -283,6 +283,12 @@ def test_no_name_of_a_judgment_begins_a_formula_and_it_comes_back_as_it_was(name
     assert read("judgments", data.encode())[0] == records
 
 
+def test_a_name_with_a_tab_or_a_line_break_ends_no_cell() -> None:
+    records = [JudgmentRecord("one", "My\tmodel\r\n2", "Ada", "overall", 2.0, None, 2)]
+    _, line = "".join(write_judgments(records)).splitlines()
+    assert line.split("\t") == ["one", "My model 2", "Ada", "overall", "2.0", ""]
+
+
 def test_an_empty_cell_is_no_judgment() -> None:
     records, report = read("judgments", JUDGMENTS + b"one\tNeural\tAda\toverall\t\t\n")
     assert records == [] and len(report) == 0

@@ -87,6 +87,14 @@ def test_a_name_is_needed_and_cleaned(upload: Upload) -> None:
     assert upload(b"x", name="<b>Ours\x00</b>").name == "<b>Ours</b>"
 
 
+def test_a_name_is_one_line_however_it_is_given(upload: Upload) -> None:
+    """It stands in cells of tables whose lines end where it would."""
+    submission = upload(b"x", name=" My\t\u2028model\r\n2\x1b ")
+    assert submission.name == "My model 2"
+    changed = describe(submission, name="An\x07other\n\tname", description="Two\n\x00lines")
+    assert (changed.name, changed.description) == ("Another name", "Two\nlines")
+
+
 def test_it_can_be_renamed_described_and_withdrawn_once(upload: Upload) -> None:
     submission = describe(upload(b"x"), name="New", description="Why")
     assert (submission.name, submission.description) == ("New", "Why")

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kbpo.accounts.models import User
 from kbpo.submissions.models import Submission
-from kbpo.submissions.receive import CannotChange, CannotReceive, plain, receive, set_role
+from kbpo.submissions.receive import CannotChange, CannotReceive, one_line, receive, set_role
 from kbpo.tracks.models import Track
 
 
@@ -62,5 +62,5 @@ class Command(BaseCommand):
             set_role(submission, options["role"])
         except (OSError, CannotReceive, CannotChange) as problem:
             raise CommandError(str(problem)) from problem
-        why = f": {team} has a “{asked}” already" if plain(asked) != submission.name else ""
+        why = f": {team} has a “{asked}” already" if one_line(asked) != submission.name else ""
         self.stdout.write(f"Submission {submission.pk} ({submission.name}) was received{why}.")
