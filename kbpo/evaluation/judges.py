@@ -12,15 +12,17 @@ from dataclasses import dataclass
 from itertools import combinations, groupby
 from math import nan
 from statistics import mean
+from typing import NamedTuple
 
 import numpy as np
 
 from kbpo.evaluation.models import Evaluation
-from kbpo.instances.merge import in_place
+from kbpo.instances.merge import Said, in_place
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
+from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of
+from kbpo.tracks.registry import class_of, kind_of
 from scoring.arrays import Bools, Floats, Ids
 from scoring.data import Data, Noise
 
@@ -92,7 +94,7 @@ def agreement(track: Track, data: Data, standing: set[int]) -> dict[str, dict[st
             for name, inside in which.items()
         }
     else:
-        answers, against = answers_about(pool.target_id[code])
+        answers, against = answers_about(pool.target_id[code], class_of(track.kind))
         told = {name: _share(answers, against, inside) for name, inside in which.items()}
     return {name: share for name, share in told.items() if share}
 
@@ -125,29 +127,40 @@ def _share(answers: Floats, against: Floats, which: Bools) -> dict[str, float | 
     return {"answers": round(n), "agree": 1 - float(against[which].sum()) / n} if n else {}
 
 
-def answers_about(ids: Ids) -> tuple[Floats, Floats]:
+def answers_about(ids: Ids, kind: type[Kind]) -> tuple[Floats, Floats]:
     """Return of each target how many answers its judgment is made of, and how many of them differ
-    from their majority: of what people were asked, else of what readers of its document marked. 0
-    where one person alone, an expert or a gold standard said it.
+    from their majority: of what people were asked in all questions about it, else of what readers
+    of its document marked. 0 where one person alone, an expert or a gold standard said it.
     """
     answers, against = np.zeros(ids.size), np.zeros(ids.size)
-    for target, source, n, differ in _labels(ids):
-        place = int(np.searchsorted(ids, target))
+    for target, source, labels in _labels(ids):
+        place, n = int(np.searchsorted(ids, target)), sum(label.said.n for label in labels)
         if n > 1 and (source == Label.Source.CROWD or not answers[place]):
-            answers[place] += n
-            against[place] += n * differ
+            answers[place] = n
+            against[place] = (
+                kind.differing([label.said for label in labels])
+                if source == Label.Source.CROWD and len(labels) > 1
+                else sum(label.said.n * label.disagreement for label in labels)
+            )
     return answers, against
 
 
-def _labels(ids: Ids) -> Iterator[tuple[int, str, int, float]]:
-    """Target, source, answers and disagreement of the labels that stand, the crowd's first."""
-    labels = (
+class _Kept(NamedTuple):
+    """A label that stands."""
+
+    said: Said
+    disagreement: float
+
+
+def _labels(ids: Ids) -> Iterator[tuple[int, str, list[_Kept]]]:
+    """Target and source, the crowd's first, with the labels that stand."""
+    rows = (
         Label.objects.filter(
             target__in=ids.tolist(), source__in=[Label.Source.CROWD, Label.Source.DOCUMENT]
         )
         .exclude(value={})
         .order_by("target_id", "source", "created_at", "pk")
-        .values_list("target_id", "source", "n", "disagreement", "question", "again")
     )
-    for _, group in groupby(labels, key=lambda row: row[:2]):
-        yield from in_place((row[:4], row[4], row[5]) for row in group)
+    for (target, source), group in groupby(rows, key=lambda row: (row.target_id, row.source)):
+        kept = [(_Kept(Said.of(row), row.disagreement), row.question, row.again) for row in group]
+        yield target, source, in_place(kept)

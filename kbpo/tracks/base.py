@@ -686,6 +686,13 @@ class Track(ABC):
         """
         return replaced(said)
 
+    @staticmethod
+    def differing(said: Sequence[Said]) -> int:
+        """How many answers to several questions about one target differ from what their labels say
+        together. Nothing of a kind whose judgments are single ratings.
+        """
+        return 0
+
     @abstractmethod
     def judge(
         self,

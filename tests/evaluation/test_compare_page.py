@@ -28,6 +28,7 @@ from kbpo.web.components.drawing import draw_overlap
 from kbpo.web.public import compare
 from scoring.score import default_estimates
 from tests.conftest import Toy
+from tests.evaluation.replay import Replay
 from tests.evaluation.world import World
 
 pytestmark = pytest.mark.django_db
@@ -108,6 +109,24 @@ def test_the_parts_are_counted_and_their_shares_are_right(
         assert part.value == pytest.approx(world.share_true(some))
         assert part.low80 <= part.value <= part.high80
         assert 0 < part.n_labels <= part.n
+
+
+@pytest.mark.parametrize("team", ["Patterns", "Neural"])
+def test_no_share_is_told_of_what_a_run_may_have_left_out_because_it_was_judged(
+    toy: Toy, team: str
+) -> None:
+    """A second run, or that of another account which is found to have read the answers."""
+    world, first = Replay.judged(toy, 400, 0.4)
+    wrong = world.known_wrong()
+    open_ones = sorted(set(range(400)) - wrong)
+    blindly = set(np.random.default_rng(2).choice(open_ones, 100, replace=False).tolist())
+    second = world.judge(world.upload(team, sorted(set(open_ones) - blindly)))
+    evaluation = toy.track.evaluations.order_by("-number")[0]
+    both, only_first, only_second = part_of(evaluation.comparisons, first.pk, second.pk)
+    assert only_first.n == len(wrong) + 100 and only_first.n_labels > 0 and not only_second.n
+    assert only_first.value is None and both.value is None
+    address = f"/tracks/{toy.track.slug}/compare/?a={first.pk}&b={second.pk}"
+    assert "a team had seen judgments of it" in Client().get(address).content.decode()
 
 
 def test_parts_that_are_sampled_have_intervals_and_turn_with_the_pair(

@@ -10,7 +10,8 @@ from django.urls import reverse
 
 from kbpo.accounts.models import Audit
 from kbpo.evaluation.flips import flips_of
-from kbpo.evaluation.models import Flip
+from kbpo.evaluation.judges import judges_of
+from kbpo.evaluation.models import Evaluation, Flip
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.record import NewLabel, record
@@ -73,6 +74,30 @@ def test_answers_that_outvote_earlier_ones_turn_a_verdict_and_its_team_reads_so(
     assert listing.count('class="x-claim"') == 1
     strangers = as_user(toy, "Tim").get(reverse("submission", args=[row.pk])).content.decode()
     assert "turned since" not in strangers
+
+
+def test_agreement_is_told_with_what_all_answers_say_together(toy: Toy) -> None:
+    """Each question's answers agree with each other; the questions contradict one another."""
+    world = World(toy)
+    row, asked = judged(world)
+    before = judges_of(latest(world), row)
+    assert before.agree == 1.0
+    right = next(one for one in world.instances if world.truth[one.pk])
+    target = next(one for one in asked if one.pk == right.target_id)
+    [first] = Label.objects.filter(target=target)
+    say_again(target, False, first.n + 1, "question:a")
+    evaluate(world.track)
+    found = judges_of(latest(world), row)
+    assert found.answers == before.answers + first.n + 1
+    assert found.agree == pytest.approx(1 - first.n / found.answers), "who is outvoted differs"
+    say_again(target, True, first.n, "question:b")
+    evaluate(world.track)
+    found = judges_of(latest(world), row)
+    assert found.agree == pytest.approx(1 - (first.n + 1) / found.answers), "now the others are"
+
+
+def latest(world: World) -> Evaluation:
+    return world.track.evaluations.order_by("-number")[0]
 
 
 def test_a_mention_that_is_settled_anew_turns_what_is_said_of_it(toy: Toy) -> None:

@@ -42,7 +42,8 @@ def parts(data: Data, criterion: str, scored: set[int]) -> dict[str, dict[str, A
 
     Every prediction counts the same. What both predict may be right for one and wrong for the
     other, which links its names differently: then it counts half. What a team had seen when it
-    confirmed counts in its own way, so of what it shares with others no share is told.
+    confirmed counts in its own way, so of what it shares with others no share is told; nor of what
+    the other alone predicts, from which it may have left out what was judged wrong, or right.
     """
     columns = [number for number, system in enumerate(data.systems) if system in scored]
     if not 2 <= len(columns) <= MOST or not data.judged.size:
@@ -68,7 +69,7 @@ def parts(data: Data, criterion: str, scored: set[int]) -> dict[str, dict[str, A
             if k != i:
                 shares[f"{i}|{k}"] = [
                     _unknown(shared[k]) if saw[i] or saw[k] else shared[k],
-                    only[k],
+                    _unknown(only[k]) if saw[k] else only[k],
                 ]
     pairs = {
         f"{data.systems[columns[i]]}|{data.systems[columns[k]]}": [

@@ -169,6 +169,21 @@ def _predicates(labels: Sequence[Said]) -> Value:
     }
 
 
+def differing(said: Sequence[Said]) -> int:
+    """How many answers to all questions about a pair differ from what they say together, at the
+    predicate about which most do.
+    """
+    holds = set(aggregated(said).get("holds", ()))
+    against: Counter[str] = Counter()
+    for label in said:
+        for part in label.value.get("shown", ()):
+            n = max(1, label.n)
+            for_it = n if part in label.value["holds"] else 0
+            votes = int(label.value["votes"].get(part, 0)) if "votes" in label.value else for_it
+            against[part] += n - votes if part in holds else votes
+    return max(against.values(), default=0)
+
+
 def _votes_for(part: str, label: Said) -> int:
     """How many of those who were asked in one question say that a predicate holds. All do, or none,
     where its label says otherwise than most did: a model that knows them weighed them.

@@ -50,7 +50,7 @@ from kbpo.tracks.kbp.columns import (
 from kbpo.tracks.kbp.example import example_lines
 from kbpo.tracks.kbp.facts import found_by, read_facts, targets_in_scope
 from kbpo.tracks.kbp.marks import read_marks
-from kbpo.tracks.kbp.merge import together
+from kbpo.tracks.kbp.merge import differing, together
 from kbpo.tracks.kbp.read import Reading
 from kbpo.tracks.kbp.same_relation import across_documents
 from kbpo.tracks.kbp.store import store
@@ -148,6 +148,10 @@ class KbpTrack(TrackWithRecall):
     @staticmethod
     def merge(said: Sequence[Said]) -> Value:
         return together(said)
+
+    @staticmethod
+    def differing(said: Sequence[Said]) -> int:
+        return differing(said)
 
     def judge(
         self, instances: Ids, submissions: Sequence[int], *, until: int | None = None
