@@ -160,7 +160,6 @@ def fail_tutorial(path: str) -> None:
 
 
 @pytest.mark.usefixtures("untaught")
-@pytest.mark.soak
 def test_nobody_fails_the_tutorial_in_the_name_of_another(up: Submission, turk: Turk) -> None:
     _, src = turk.accept(VICTIM, turk.hits()[0])
     fail_tutorial(invented(src, 1, VICTIM))
@@ -229,7 +228,6 @@ def test_whoever_knows_an_id_is_not_told_why_it_is_refused(
 
 
 @pytest.mark.usefixtures("untaught")
-@pytest.mark.soak
 def test_strangers_hold_back_no_more_money_than_a_few_tutorials(
     up: Submission, turk: Turk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
