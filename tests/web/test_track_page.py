@@ -380,8 +380,8 @@ def test_a_download_reads_a_page_at_a_time_and_all_of_it(
     for chunk in (len(keys), 3, 1):
         monkeypatch.setattr(export, "CHUNK", chunk)
         for name in ("api-documents", "api-mention-types", "baseline-output"):
-            answer = client.get(reverse(name, args=["toy"]))
-            with CaptureQueriesContext(connection) as asked:
+            with CaptureQueriesContext(connection) as asked:  # what comes first is read at once
+                answer = client.get(reverse(name, args=["toy"]))
                 lines = gzip.decompress(answer.getvalue()).splitlines()
             if name != "baseline-output":
                 assert [(json.loads(line)["id"],) for line in lines] == keys
