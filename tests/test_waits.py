@@ -29,7 +29,7 @@ from django.test import Client, RequestFactory
 from processes import TESTS, Service, wait_for
 from psycopg2.errors import LockNotAvailable
 
-from kbpo import clock, queue
+from kbpo import clock, environment, queue
 from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus
 from kbpo.money.models import Budget, Ledger, Price
@@ -429,6 +429,19 @@ def test_two_that_wait_for_each_other_are_told_apart_from_a_bug() -> None:
     assert not queue.waited_too_long(error)
     error.__cause__ = psycopg2.errors.DeadlockDetected()
     assert queue.waited_too_long(error)
+
+
+def test_a_host_that_has_gone_is_noticed_within_a_minute() -> None:
+    asked = settings.DATABASES["default"]["OPTIONS"]
+    quiet, every, times = (
+        int(asked[f"keepalives_{name}"]) for name in ("idle", "interval", "count")
+    )
+    assert quiet + every * times <= 60
+    assert int(asked["tcp_user_timeout"]) <= 60_000 and int(asked["connect_timeout"]) <= 60
+    told = environment.patience(
+        lock=Decimal(1), statement=Decimal(0), idle=Decimal(1), options={"keepalives_idle": "5"}
+    )
+    assert told["keepalives_idle"] == "5", "what the address says goes first"
 
 
 @pytest.mark.soak
