@@ -11,8 +11,10 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo.accounts.models import Token
+from kbpo.evaluation.models import Flip
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
+from kbpo.instances.record import NewLabel, record
 from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.models import Further
@@ -61,12 +63,10 @@ def predictions(row: Submission, world: Replay, targets: Any) -> set[int]:
     return set(rows.values_list("pk", flat=True))
 
 
-@pytest.mark.soak
 def test_others_judgments_are_read_once_the_own_sample_is_answered(
     toy: Toy, client: Client
 ) -> None:
-    world = Replay.of(toy, N, 0.5)
-    world.judge(world.upload("Patterns", range(N // 2)))
+    world, _ = Replay.judged(toy, N, 0.5)
     of_others = set(
         Label.objects.filter(target__in=world.target).values_list("target_id", flat=True)
     )
@@ -91,10 +91,7 @@ def test_others_judgments_are_read_once_the_own_sample_is_answered(
     assert listed(read) == own and on_page(client, read) == len(own)
     withdraw(Submission.objects.get(pk=taken_back.pk))
     assert not listed(taken_back) and not on_page(client, taken_back)
-    for _ in range(12):
-        world.stage(read)
-        if read.status == "scored":
-            break
+    world.until_scored(read)
     everything = set(
         Label.objects.filter(target__in=world.target).values_list("target_id", flat=True)
     )
@@ -103,7 +100,6 @@ def test_others_judgments_are_read_once_the_own_sample_is_answered(
     assert not listed(taken_back)
 
 
-@pytest.mark.soak
 def test_what_others_are_paying_for_is_not_read_either(toy: Toy) -> None:
     """Two runs wait for the same answers: they are the first one's until both are answered."""
     world = Replay.of(toy, N, 0.5)
@@ -166,10 +162,49 @@ def test_no_number_tells_what_was_judged_for_others_before_the_own_sample_is_ans
     assert ask(taken_back, "api-slices").json()["slices"] == []
     Submission.objects.filter(pk=row.pk).update(status="judging")
     row.refresh_from_db()
-    for _ in range(12):
-        world.stage(row)
-        if row.status == "scored":
-            break
+    world.until_scored(row)
     assert ask(row, "api-slices").json()["slices"]
     assert len(ask(row, "api-submission").json()["scores"]) > 1
     assert client.get(address).context["slices"]["rows"]
+
+
+def test_no_flip_and_no_document_tells_what_was_judged_for_others_before_that(
+    toy: Toy, client: Client
+) -> None:
+    """A verdict that turned for a run on the board is told to nobody else who predicts the same,
+    nor what people said of it on the page of its document, until their own sample is answered.
+    """
+    world, first = Replay.judged(toy, N, 0.5)
+    known = Label.objects.filter(target__in=world.target).exclude(value={}).order_by("pk")
+    [label, *_] = known
+    at = world.target.index(label.target_id)
+    row = world.upload("Neural", [at, *(set(range(N)) - {at})])
+    confirm(row, toy.users["Tim"])
+    draw.tick()
+    shown, held = label.value["shown"], label.value["holds"]
+    turned = {"shown": shown, "holds": [] if held else shown}
+    record([NewLabel(label.target_id, turned, "crowd", "majority", 9, "question:9")])
+    evaluate(toy.track)
+    assert {*Flip.objects.values_list("submission", flat=True)} == {first.pk, row.pk}
+    address = reverse("track-document", args=[toy.track.slug, world.documents[at % 8].key])
+
+    def told(of: Submission, name: str) -> tuple[int, int, int, int]:
+        """Verdicts that turned by the API (under two criteria), its page and its explorer, and
+        claims that the page of the document tells judged.
+        """
+        client.force_login(toy.users[name])
+        page = client.get(reverse("submission", args=[of.pk]))
+        listing = client.get(reverse("submission-explore", args=[of.pk]), {"verdict": "turned"})
+        judged = [claim.is_judged for claim, _ in client.get(address).context["claims"]]
+        return (
+            len(ask(of, "api-submission").json()["turned"]),
+            page.context["n_turned"],
+            listing.content.decode().count('class="x-claim"'),
+            sum(judged),
+        )
+
+    assert told(first, "Rosa")[:3] == (2, 1, 1)
+    assert told(row, "Tim") == (0, 0, 0, 0)
+    Submission.objects.filter(pk=row.pk).update(status="scored")
+    row.refresh_from_db()
+    assert told(row, "Tim")[:3] == (2, 1, 1) and told(row, "Tim")[3] > 1
