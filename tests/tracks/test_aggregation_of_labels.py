@@ -80,6 +80,21 @@ def test_a_title_takes_more_than_half_of_all_who_were_asked() -> None:
     assert aggregated([typed, silent, also])["link"] == "Ann Lee", "five of eight"
 
 
+def test_readers_who_gave_no_title_are_no_votes_against_one() -> None:
+    """Three divided readers of a document, and three or more who are asked about the mention."""
+    value = {"undecided": True, "cluster": [10, 14], "votes": dict.fromkeys(SPANS, 1)}
+    silent = Said(value, "document", 3, 8)
+    asked = mention(1, "0-4", "0-4", "0-4", title="Paris")
+    told = together([silent, asked])
+    assert (told["titles"], told["link"]) == ({"Paris": 3}, "Paris")
+    assert told["votes"] == {"0-4": 4, "10-14": 1, "20-24": 1}, "what it refers to adds up"
+    quiet = mention(2, "0-4", "0-4", "0-4")
+    assert "link" not in together([silent, asked, quiet]), "three of six who were asked"
+    for title, link in (("Rome", None), ("Paris", "Paris")):
+        named = Said(value | {"link": title}, "document", 3, 8)
+        assert together([named, asked]).get("link") == link, "readers who gave one have votes"
+
+
 @pytest.mark.django_db
 def test_experts_stand_above_the_crowd_and_a_reading_tells_what_the_crowd_was_divided_about() -> (
     None

@@ -205,7 +205,9 @@ def _mention(labels: Sequence[Said]) -> Value:
     titles: Counter[str] = Counter()
     votes: Counter[str] = Counter()
     offered = {tuple(span) for label in of_mention for span in label.value.get(OFFERED, ())}
-    n = asked = sum(max(1, label.n) for label in of_mention)
+    asked = sum(max(1, label.n) for label in of_mention)
+    # Readers whose label has no title left that open: they are no votes against one.
+    of_title = sum(max(1, label.n) for label in of_mention if {"titles", "link"} & {*label.value})
     for label in of_mention:
         titles.update(_of_titles(label))
         given = Counter(_of_canonicals(label))
@@ -213,7 +215,7 @@ def _mention(labels: Sequence[Said]) -> Value:
             void = set(given) if len(label.value[OFFERED]) == 1 else {OTHER}
             asked -= sum(given.pop(choice, 0) for choice in void)
         votes.update(given)
-    return mention_value(votes, titles, asked, sorted(map(list, offered)), n)
+    return mention_value(votes, titles, asked, sorted(map(list, offered)), of_title)
 
 
 def _saw_more(label: Said, other: Said) -> bool:
@@ -230,8 +232,9 @@ def mention_value(
     of_title: int | None = None,
 ) -> Value:
     """What n people say of a mention who saw the names `offered`, given the votes by canonical
-    mention (“begin-end”, or `OTHER`) and by title (“” for none), for which more may have been
-    asked: without a canonical one where no more than half agree, or most found none right.
+    mention (“begin-end”, or `OTHER`) and by title (“” for none), for which `of_title` were asked
+    (n unless told otherwise): without a canonical one where no more than half agree, or most found
+    none right.
     """
     value: Value = {"votes": dict(votes), "titles": dict(titles)}
     best, most = max(votes.items(), key=itemgetter(1), default=("", 0))
