@@ -23,6 +23,7 @@ from kbpo.clock import now
 from kbpo.corpus.models import Mention
 from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.slices.estimate import would_do
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.models import DocumentSample
@@ -454,6 +455,26 @@ def test_the_api_tells_all_scores_by_slice_to_the_runs_own_team(row: Submission,
     assert (order in page.content.decode()) == may_order(row)
     public = Client().get(address, headers=header_of(toy, "Tim")).json()["slices"]
     assert public == [], "each has few judgments, and the track is open"
+
+
+def test_no_more_judgments_are_offered_of_a_slice_than_it_has_left(
+    row: Submission, toy: Toy
+) -> None:
+    """Of a few claims, nearly all judged, what would do is more than there are."""
+    evaluate(row.track)
+    stored = row.estimates.get(
+        quantity="precision", criterion=row.track.criterion, slice=f"relation:{LIVES}"
+    )
+    thin = 10
+    assert would_do(stored.value, stored.variance, thin) > 3
+    address = reverse("submission-explore", args=[row.pk])
+    rosa, exact = client_of(toy, "Rosa"), {"low95": stored.value, "high95": stored.value}
+    for claims, all_told, offered in ((13, {}, 3), (10, {}, 0), (9, {}, 0), (13, exact, 0)):
+        told = {"n_labels": thin, "n_predictions": claims} | all_told
+        row.estimates.filter(pk=stored.pk).update(**told)
+        slices = rosa.get(address, {"by": "relation"}).context["slices"]["rows"]
+        [shown] = [one for one in slices if one["n"] == claims]
+        assert shown["would_do"] == offered, (claims, all_told)
 
 
 @pytest.mark.parametrize("recall", [0.0, 1.0])

@@ -153,10 +153,8 @@ def _each(submission: Submission) -> Decimal:
 
 
 def _more_of(figure: Figure, stored: Estimate) -> int:
-    """How many judgments more would do: never more than are left, and none where all is judged."""
-    left = (stored.n_predictions or 0) - figure.n_labels
-    if figure.exact or left <= 0:
-        return 0
+    """How many judgments more would do: never more than are left."""
+    left = max(0, (stored.n_predictions or 0) - figure.n_labels)
     return min(left, would_do(figure.value, stored.variance, figure.n_labels))
 
 
