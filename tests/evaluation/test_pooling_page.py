@@ -345,6 +345,20 @@ def test_a_submission_that_is_judged_shows_what_may_be_watched(
     assert Client().get(address).status_code == 404
 
 
+def test_an_interval_that_stands_says_on_how_many_of_the_judgments_it_rests(
+    watched: Submission, world: World, rosa: Client
+) -> None:
+    address = reverse("submission", args=[watched.pk])
+    words = "The hatched interval rests on"
+    assert words not in rosa.get(address).content.decode(), "it rests on all"
+    waiting = Target.objects.filter(samples__batch__submission=watched, labels=None)
+    world.answer(list(waiting.order_by("u")[:1]))
+    evaluate(world.track)
+    assert watched.interim_intervals.count() == 2, "one more is not enough for the next"
+    text = " ".join(rosa.get(address).content.decode().split())
+    assert f"{words} 70 of these 71 judgments. It stands until enough more have come." in text
+
+
 @pytest.mark.soak
 def test_an_interval_that_leaves_nothing_out_is_not_shown(
     watched: Submission, rosa: Client

@@ -50,6 +50,7 @@ def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]
                 "axis": drawing.axis_over(row["interval"] for row in rows),
                 "scope": scope,
                 "watched": any(row["safe"] for row in rows),
+                "rests_on": _rests_on(rows, looked),
                 "has_few": any(map(_is_drawn_as_few, rows)),
                 "counted": _counted(latest, criterion),
                 "lost": rows[0]["figure"].n_missing if rows else 0,
@@ -87,6 +88,16 @@ def _rows(
             row |= {"interval": looked["interval"], "safe": True, "kind": "live"}
         rows += [row, *_corrected(submission, figures, key, label)]
     return rows
+
+
+def _rests_on(rows: list[dict[str, Any]], looked: dict[str, Any] | None) -> dict[str, int] | None:
+    """How many judgments the interval rests on that may be watched, and how many there are now;
+    None where there are no more.
+    """
+    for row in rows:
+        if looked is not None and row["safe"] and looked["now"].n < row["figure"].n_labels:
+            return {"n": looked["now"].n, "now": row["figure"].n_labels}
+    return None
 
 
 def _is_drawn_as_few(row: dict[str, Any]) -> bool:
