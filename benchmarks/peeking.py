@@ -196,10 +196,11 @@ def interval(k, size, level, continuity):
     )
 
 
-def shown(size, looks):
+def shown(size, share, looks):
     """Return how much wider what is shown is than an interval for one look at the judgments that
     there are by then: the mean and the largest from the hundredth judgment on to before the last,
-    where half are right. A look stands until the next.
+    where such a share is right; nothing (NaN) where the hundredth is the last. A look stands until
+    the next.
     """
     ratios, at, width = [], -1, np.nan
     for n in range(SETTLED, looks[-1][0]):
@@ -207,9 +208,9 @@ def shown(size, looks):
             at += 1
             k, quantile, continuity = looks[at]
             low, high = interval_at_look(k, size, quantile, continuity)
-            width = (high - low)[k // 2]
+            width = (high - low)[int(k * share)]
         one_low, one_high = interval(n, size, WATCHED, 0.0)
-        ratios.append(width / (one_high - one_low)[n // 2])
+        ratios.append(width / (one_high - one_low)[int(n * share)])
     return (float(np.mean(ratios)), max(ratios)) if ratios else (np.nan, np.nan)
 
 
@@ -218,20 +219,28 @@ def of_made_up_runs():
     for n, size in PLANS:
         looks = watched(n, size)
         told = [ever_wrong(size, round(p * size), looks) for p in SHARES]
-        yield [f"{n} of {size}", len(told), *summary(told), *shown(size, looks)]
+        yield [f"{n} of {size}", len(told), *summary(told), *in_print(shown(size, 0.5, looks))]
 
 
 def of_real_runs(pool):
     """Return a row for each plan: some real runs, sampled with equal chances."""
     for n in (100, 200, 300, 500, 1000):
-        told = []
+        told, widths = [], []
         for column in range(pool.member.shape[1]):
             predicted = pool.member[:, column]
             if predicted.sum() > 1.1 * n:
                 size, right = int(predicted.sum()), int(pool.true[predicted].sum())
-                told.append(ever_wrong(size, right, watched(n, size)))
+                looks = watched(n, size)
+                told.append(ever_wrong(size, right, looks))
+                widths.append(shown(size, right / size, looks))
         if told:
-            yield [f"{n}, real", len(told), *summary(told), np.nan, np.nan]
+            mean, widest = np.mean([one[0] for one in widths]), max(one[1] for one in widths)
+            yield [f"{n}, real", len(told), *summary(told), *in_print((float(mean), widest))]
+
+
+def in_print(widths):
+    """Return widths as the table has them, with a dash for one that there is not."""
+    return ["–" if np.isnan(width) else width for width in widths]
 
 
 def summary(told):
