@@ -100,6 +100,10 @@ NOT_ALL = (
     "By itself a system’s recall is known once all that it links in the documents that were read is"
     " judged, and never where its team could see judgments before it decided."
 )
+SAW = (
+    "As published, recall compares what runs found that follow from nobody’s draws: not that of a"
+    " team which could see judgments before it decided."
+)
 OF_BOTH = "It is made of a precision and a recall, one of which is not known."
 
 
@@ -669,13 +673,15 @@ def _stored(evaluation: Evaluation, data: Data, row: Score, final: set[int]) -> 
         n_documents=row.n_documents,
         n_checked=row.n_checked,
         kind="final" if submission in final else "provisional",
-        note=_note(row),
+        note=_note(row, saw=bool(data.draws) and row.column in data.saw),
         **numbers,
     )
 
 
-def _note(row: Score) -> str:
-    """What is said beside a number that is not there, or whose interval has no width."""
+def _note(row: Score, *, saw: bool) -> str:
+    """What is said beside a number that is not there, or whose interval has no width. `saw`: where
+    draws are made with replacement, that its team could see judgments before it decided.
+    """
     if math.isnan(row.value):
         if not row.n_labels:
             return NO_LABEL
@@ -683,5 +689,7 @@ def _note(row: Score) -> str:
             return COUNTS_NOT
         if row.quantity == "f1":
             return OF_BOTH
+        if saw and (row.quantity, row.method) == ("recall", "joint"):
+            return SAW
         return NOT_ALL if (row.quantity, row.method) == ("recall", "simple") else TOO_FEW
     return "" if row.low95 < row.high95 else no_width_text(row.n_checked)

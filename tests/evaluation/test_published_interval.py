@@ -27,6 +27,7 @@ def drawn(labels: list[list[float]]) -> tuple[Any, Draws]:
     flat = np.array([label for one in labels for label in one])
     data = SimpleNamespace(
         systems=list(range(m)),
+        saw=[],
         judged=np.arange(owner.size),
         f={"relation": np.repeat(flat[:, None], m, axis=1)},
     )
