@@ -136,12 +136,14 @@ def answers_about(ids: Ids, kind: type[Kind]) -> tuple[Floats, Floats]:
     for target, source, labels in _labels(ids):
         place, n = int(np.searchsorted(ids, target)), sum(label.said.n for label in labels)
         if n > 1 and (source == Label.Source.CROWD or not answers[place]):
+            differ = None
+            if source == Label.Source.CROWD and len(labels) > 1:
+                differ = kind.differing([label.said for label in labels])
+            if differ is None:
+                against[place] = sum(label.said.n * label.disagreement for label in labels)
+            else:
+                against[place] = differ
             answers[place] = n
-            against[place] = (
-                kind.differing([label.said for label in labels])
-                if source == Label.Source.CROWD and len(labels) > 1
-                else sum(label.said.n * label.disagreement for label in labels)
-            )
     return answers, against
 
 
@@ -153,14 +155,16 @@ class _Kept(NamedTuple):
 
 
 def _labels(ids: Ids) -> Iterator[tuple[int, str, list[_Kept]]]:
-    """Target and source, the crowd's first, with the labels that stand."""
-    rows = (
-        Label.objects.filter(
-            target__in=ids.tolist(), source__in=[Label.Source.CROWD, Label.Source.DOCUMENT]
-        )
-        .exclude(value={})
-        .order_by("target_id", "source", "created_at", "pk")
-    )
+    """Target and source, the crowd's first, with the labels that stand: the newest of each
+    question.
+    """
+    rows = Label.objects.filter(
+        target__in=ids.tolist(), source__in=[Label.Source.CROWD, Label.Source.DOCUMENT]
+    ).order_by("target_id", "source", "created_at", "pk")
     for (target, source), group in groupby(rows, key=lambda row: (row.target_id, row.source)):
         kept = [(_Kept(Said.of(row), row.disagreement), row.question, row.again) for row in group]
-        yield target, source, in_place(kept)
+        newest = {
+            label.said.question or -place: label for place, label in enumerate(in_place(kept))
+        }
+        if stand := [label for label in newest.values() if label.said.value]:
+            yield target, source, stand

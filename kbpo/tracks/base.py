@@ -687,11 +687,12 @@ class Track(ABC):
         return replaced(said)
 
     @staticmethod
-    def differing(said: Sequence[Said]) -> int:
+    def differing(said: Sequence[Said]) -> int | None:
         """How many answers to several questions about one target differ from what their labels say
-        together. Nothing of a kind whose judgments are single ratings.
+        together; None of a kind that tells no such thing: then of each question those count that
+        differ from its own.
         """
-        return 0
+        return None
 
     @abstractmethod
     def judge(

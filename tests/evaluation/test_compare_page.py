@@ -111,6 +111,19 @@ def test_the_parts_are_counted_and_their_shares_are_right(
         assert 0 < part.n_labels <= part.n
 
 
+def test_shares_are_told_of_what_a_team_could_not_see_judged(toy: Toy) -> None:
+    """Its second run lacks much of what others say, which none of its own had said before."""
+    world = Replay.of(toy, 300, 0.4)
+    world.judge(world.upload("Patterns", range(60)))
+    other = world.judge(world.upload("Neural", range(40, 300)))
+    second = world.judge(world.upload("Patterns", [*range(30), *range(120, 200)]))
+    evaluation = toy.track.evaluations.order_by("-number")[0]
+    both, only_other, only_second = part_of(evaluation.comparisons, other.pk, second.pk)
+    assert (both.n, only_other.n, only_second.n) == (80, 180, 30)
+    assert both.value is not None and only_second.value is not None
+    assert only_other.value is None, "40 to 59 its team could see judged, and left out"
+
+
 @pytest.mark.parametrize("team", ["Patterns", "Neural"])
 def test_no_share_is_told_of_what_a_run_may_have_left_out_because_it_was_judged(
     toy: Toy, team: str

@@ -4,19 +4,23 @@ team.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from kbpo.accounts.models import Audit
 from kbpo.evaluation.flips import flips_of
-from kbpo.evaluation.judges import judges_of
+from kbpo.evaluation.judges import answers_about, judges_of
 from kbpo.evaluation.models import Evaluation, Flip
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.submissions.models import Submission
+from kbpo.tracks.registry import class_of
 from tests.conftest import Toy
 from tests.evaluation.world import World
 
@@ -94,6 +98,40 @@ def test_agreement_is_told_with_what_all_answers_say_together(toy: Toy) -> None:
     evaluate(world.track)
     found = judges_of(latest(world), row)
     assert found.agree == pytest.approx(1 - (first.n + 1) / found.answers), "now the others are"
+
+
+def asked_about(part: str, votes: int, question: int, method: str = "majority") -> NewLabel:
+    """What three people were asked about one predicate of a pair, of whom so many say yes; a model
+    takes it for true whatever most say.
+    """
+    holds = [part] if 2 * votes > 3 or method != "majority" else []
+    value = {"shown": [part], "holds": holds, "votes": {part: votes}}
+    share = min(votes, 3 - votes) / 3
+    return NewLabel(
+        0, value, "crowd", method, 3, f"q:{question}", disagreement=share, question=question
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "answers", "against"),
+    [
+        ([asked_about("a", 2, 1)], 3, 1),
+        ([asked_about("a", 2, 1), asked_about("b", 2, 2)], 6, 2),
+        ([asked_about("a", 2, 1), asked_about("b", 1, 2), asked_about("c", 2, 3)], 9, 3),
+        ([asked_about("a", 3, 1), asked_about("a", 1, 2)], 6, 2),
+        ([asked_about("a", 3, 1), asked_about("a", 0, 2), asked_about("a", 0, 3)], 9, 3),
+        ([asked_about("a", 1, 1), asked_about("a", 1, 1, "dawid_skene")], 3, 1),
+    ],
+    ids=["one", "two predicates", "three", "again", "turned", "a model's"],
+)
+def test_who_differs_in_one_question_differs_whatever_else_was_asked_about_the_pair(
+    toy: Toy, labels: list[NewLabel], answers: int, against: int
+) -> None:
+    world = World(toy)
+    target = world.instances[0].target_id
+    record([replace(label, target_id=target) for label in labels])
+    said, differ = answers_about(np.array([target]), class_of(world.track.kind))
+    assert (said.tolist(), differ.tolist()) == ([answers], [pytest.approx(against)])
 
 
 def latest(world: World) -> Evaluation:

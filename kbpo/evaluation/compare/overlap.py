@@ -41,18 +41,19 @@ def parts(data: Data, criterion: str, scored: set[int]) -> dict[str, dict[str, A
     order: both, first, second.
 
     Every prediction counts the same. What both predict may be right for one and wrong for the
-    other, which links its names differently: then it counts half. What a team had seen when it
-    confirmed counts in its own way, so of what it shares with others no share is told; nor of what
-    the other alone predicts, from which it may have left out what was judged wrong, or right.
+    other, which links its names differently: then it counts half. Of a part no share is told that
+    holds what a team could see judged before it decided on its run: what that run has in common
+    with others counts in its own way, and what it lacks may have been left out because it was
+    judged wrong, or right.
     """
     columns = [number for number, system in enumerate(data.systems) if system in scored]
     if not 2 <= len(columns) <= MOST or not data.judged.size:
         return {}
     sizes = _sizes(data.pool.member)[np.ix_(columns, columns)]
+    seen = _seen(data, columns)
     arranged = Centred(data, criterion)
     predicted = data.pool.member[arranged.row].toarray()[:, columns] > 0
     label = arranged.verdicts[:, columns]
-    saw = [column in data.saw for column in columns]
     shares: dict[str, Any] = {}
     for i, column in enumerate(columns):
         shared = _shares(
@@ -67,9 +68,11 @@ def parts(data: Data, criterion: str, scored: set[int]) -> dict[str, dict[str, A
         )
         for k in range(len(columns)):
             if k != i:
+                in_both = seen[i][i, k] + seen[k][i, k]
+                left_out = seen[k][i, i] - seen[k][i, k]
                 shares[f"{i}|{k}"] = [
-                    _unknown(shared[k]) if saw[i] or saw[k] else shared[k],
-                    _unknown(only[k]) if saw[k] else only[k],
+                    _unknown(shared[k]) if in_both else shared[k],
+                    _unknown(only[k]) if left_out else only[k],
                 ]
     pairs = {
         f"{data.systems[columns[i]]}|{data.systems[columns[k]]}": [
@@ -80,6 +83,21 @@ def parts(data: Data, criterion: str, scored: set[int]) -> dict[str, dict[str, A
         for k in range(i + 1, len(columns))
     }
     return {KEY: {"criterion": criterion, "pairs": pairs}}
+
+
+def _seen(data: Data, columns: list[int]) -> list[Ids]:
+    """Of each of some systems (m, m) how many predictions each two of them both predict whose
+    judgments its team could see before it decided; 0 where it could see nothing.
+    """
+    nothing = np.zeros((len(columns), len(columns)), dtype=np.int64)
+    found = [nothing] * len(columns)
+    for place, column in enumerate(columns):
+        if column in data.saw:
+            saw = data.disclosed[column]
+            could_see = saw.inside if saw.history is None else saw.inside | saw.history.known
+            rows = np.flatnonzero(could_see[data.pool.target])
+            found[place] = _sizes(data.pool.member[rows][:, columns])
+    return found
 
 
 def _sizes(member: Matrix) -> Ids:

@@ -135,18 +135,23 @@ def aggregated(said: Sequence[Said]) -> Value:
     and the value says that it is `UNDECIDED`; where more than half found none of the names right,
     `ELSEWHERE`. Of one question counts its newest label.
     """
-    of_question: dict[tuple[str, int], Said] = {}
-    for place, label in enumerate(said):
-        of_its_own = ("place", place)
-        name = of_its_own if label.question is None else ("question", label.question)
-        of_question[name] = label
-    labels = list(of_question.values())
+    labels = _newest(said)
     if len(labels) < 2:
         return dict(labels[0].value) if labels else {}
     value: Value = {}
     for label in labels:
         value |= {part: content for part, content in label.value.items() if part not in AGGREGATED}
     return value | _predicates(labels) | _mention(labels)
+
+
+def _newest(said: Sequence[Said]) -> list[Said]:
+    """Of each question its newest label."""
+    of_question: dict[tuple[str, int], Said] = {}
+    for place, label in enumerate(said):
+        of_its_own = ("place", place)
+        name = of_its_own if label.question is None else ("question", label.question)
+        of_question[name] = label
+    return list(of_question.values())
 
 
 def _predicates(labels: Sequence[Said]) -> Value:
@@ -170,18 +175,32 @@ def _predicates(labels: Sequence[Said]) -> Value:
 
 
 def differing(said: Sequence[Said]) -> int:
-    """How many answers to all questions about a pair differ from what they say together, at the
-    predicate about which most do.
+    """How many of those who were asked about a pair, in one question or several, differ from what
+    all answers say together: of each question those who differ at the predicate at which most do,
+    since one person answers all of its predicates.
     """
-    holds = set(aggregated(said).get("holds", ()))
-    against: Counter[str] = Counter()
-    for label in said:
+    labels = _newest(said)
+    votes: Counter[str] = Counter()
+    asked: Counter[str] = Counter()
+    for label in labels:
         for part in label.value.get("shown", ()):
-            n = max(1, label.n)
-            for_it = n if part in label.value["holds"] else 0
-            votes = int(label.value["votes"].get(part, 0)) if "votes" in label.value else for_it
-            against[part] += n - votes if part in holds else votes
-    return max(against.values(), default=0)
+            asked[part] += max(1, label.n)
+            votes[part] += _raw_votes(part, label)
+    against = 0
+    for label in labels:
+        minorities = []
+        for part in label.value.get("shown", ()):
+            holds, n = 2 * votes[part] > asked[part], _raw_votes(part, label)
+            minorities.append(max(1, label.n) - n if holds else n)
+        against += max(minorities, default=0)
+    return against
+
+
+def _raw_votes(part: str, label: Said) -> int:
+    """How many said in one question that a predicate holds, whatever a model made of it."""
+    if "votes" in label.value:
+        return int(label.value["votes"].get(part, 0))
+    return max(1, label.n) if part in label.value["holds"] else 0
 
 
 def _votes_for(part: str, label: Said) -> int:
