@@ -174,12 +174,12 @@ class Label(models.Model):
     "type": "PER", "link": "Carrie Fisher" | "" , "votes": {...}, "offered": [[0, 4], …]}``, the
     names that people saw; in the place of a canonical one "elsewhere": none of them, or
     "undecided": no more than half agree, with the mention that stands for its "cluster" where
-    readers of the document do not. Value of a document: ``{"scope": "sentence", "closed": bool}``;
-    *closed* says that what is not marked is false. Single judgments that are to accumulate:
-    ``{"ratings": {"fluency": [1.0, 0.5]}, "people": {"fluency": ["3fa…", "91c…"]}}``, each in
-    [0, 1], and the keyed hash of whoever gave it; erasing somebody renames them there, else
-    nothing of a value ever changes. A target that was given up has an empty value and method
-    "nonresponse": known to be missing.
+    readers of the document do not; theirs has the votes by title as "titled". Value of a document:
+    ``{"scope": "sentence", "closed": bool}``; *closed* says that what is not marked is false.
+    Single judgments that are to accumulate: ``{"ratings": {"fluency": [1.0, 0.5]}, "people":
+    {"fluency": ["3fa…", "91c…"]}}``, each in [0, 1], and the keyed hash of whoever gave it; erasing
+    somebody renames them there, else nothing of a value ever changes. A target that was given up
+    has an empty value and method "nonresponse": known to be missing.
     """
 
     class Source(models.TextChoices):

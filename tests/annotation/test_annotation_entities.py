@@ -367,6 +367,25 @@ def test_titles_and_dates_are_those_that_more_than_half_of_the_finders_gave() ->
     assert settled(title) == [("Mara Lindt", ""), (None, "1990-03")]
 
 
+def test_a_label_keeps_which_titles_its_finders_gave_the_entity() -> None:
+    def titled(*links: str) -> list[dict[str, int] | None]:
+        """By label: those who read give Mara these titles, the last does not find Lindt."""
+        given = [
+            [mark(MARA, "PER", link=link), mark(LINDT, "PER", MARA), mark(MARCH, "DATE")]
+            for link in links
+        ]
+        found = settle_mentions(Reading(PAYLOAD), readers(*given[:-1], [given[-1][0]]))
+        return [_label(1, one).value.get("titled") for one in found]
+
+    assert titled("Rome", "Oslo", "") == [{"Rome": 1, "Oslo": 1}, None, {"Rome": 1, "Oslo": 1}]
+    assert titled("none", "Oslo", "Oslo") == [
+        {"": 1, "Oslo": 2},
+        None,
+        {"": 1, "Oslo": 1},
+    ], "one of them did not find Lindt"
+    assert titled("", "", "") == [None] * 3, "nobody gave one"
+
+
 def test_a_title_is_asked_of_those_who_found_the_entity_not_of_all_readers() -> None:
     title = [mark(MARA, "PER", link="Mara Lindt"), mark(LINDT, "PER", MARA)]
     nobody = [mark(NORDWERK, "ORG")]

@@ -95,6 +95,26 @@ def test_readers_who_gave_no_title_are_no_votes_against_one() -> None:
         assert together([named, asked]).get("link") == link, "readers who gave one have votes"
 
 
+def test_readers_who_were_divided_about_a_title_have_votes_about_it() -> None:
+    """Three readers of a document, and three or four who are asked about the mention."""
+    value = {"undecided": True, "cluster": [10, 14], "votes": dict.fromkeys(SPANS, 1)}
+    asked = mention(1, "0-4", "0-4", "0-4", title="Paris")
+    also = mention(2, "0-4", title="Paris")
+    for given, link, more in (
+        ({"titled": {"Rome": 1, "Oslo": 1}}, None, "Paris"),  # the third gave none
+        ({"titled": {"Paris": 1}}, "Paris", "Paris"),
+        ({"titled": {"Rome": 2}, "link": "Rome"}, None, "Paris"),
+        ({"titled": {"": 2, "Rome": 1}, "link": ""}, None, "Paris"),
+    ):
+        readers = Said(value | given, "document", 3, 8)
+        told = together([readers, asked])
+        assert told.get("link") == link, "three of six, or four"
+        assert told["titles"] == Counter(given["titled"]) + Counter({"Paris": 3})
+        assert "titled" not in told
+        assert together([readers, asked, also]).get("link") == more, "four of seven"
+        assert not was_asked(together([readers])), "readers’ ties are for those who are asked"
+
+
 @pytest.mark.django_db
 def test_experts_stand_above_the_crowd_and_a_reading_tells_what_the_crowd_was_divided_about() -> (
     None

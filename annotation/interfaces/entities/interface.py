@@ -25,7 +25,7 @@ from annotation.interfaces.shared.mentions import Settled, settle_mentions
 from annotation.interfaces.shared.payload import TELLING
 from annotation.interfaces.shared.reading import NO_VALUE, Marked, Reading, is_date
 from kbpo.instances.targets import Place, targets_at
-from kbpo.tracks.kbp.merge import CLUSTER, UNDECIDED
+from kbpo.tracks.kbp.merge import CLUSTER, TITLED, UNDECIDED
 from kbpo.tracks.recall import NAME
 
 if TYPE_CHECKING:
@@ -276,6 +276,8 @@ def _label(target: int, mention: Settled) -> AggregatedLabel:
     if not mention.undecided:
         refers = {"canonical": list(mention.cluster)}
     value: dict[str, Any] = {**refers, "type": mention.type, "votes": mention.votes}
+    if mention.titled:
+        value[TITLED] = mention.titled
     if mention.link is not None:
         value["link"] = mention.link
     if mention.value:

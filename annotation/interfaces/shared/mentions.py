@@ -25,7 +25,8 @@ from annotation.interfaces.shared.typed_spans import Reader, typed_spans
 class Settled:
     """A mention that most readers found. `votes`: how many named which canonical mention; `n`: how
     many found it; `cluster`: the mention that stands for those which are the same thing, which is
-    the canonical one unless that is `undecided`.
+    the canonical one unless that is `undecided`; `titled`: how many of those who found it gave its
+    entity which title, “” for none in Wikipedia.
     """
 
     span: Span
@@ -37,6 +38,7 @@ class Settled:
     value: str = ""
     link: str | None = None
     votes: dict[str, int] = field(default_factory=dict)
+    titled: dict[str, int] = field(default_factory=dict)
 
 
 def settle_mentions(reading: Reading, readers: Sequence[Reader]) -> list[Settled]:
@@ -141,14 +143,17 @@ def _name(
     )
     linkable = reading.linkable(first.type)
     finders = {reader for row in marks for reader, mark in enumerate(row) if mark is not None}
-    link = more_than_half(list(_links(marks).values()), len(finders)) if linkable else None
+    links = _links(marks) if linkable else {}
+    link = more_than_half(list(links.values()), len(finders))
     name = f"{first.span[0]}-{first.span[1]}"
     is_divided = 2 * total[first.span] <= sum(mention.n for mention in cluster)
-    for mention in cluster:
+    for mention, row in zip(cluster, marks, strict=True):
         mention.cluster = first.span
         is_tied = is_divided or 2 * mention.votes.get(name, 0) <= mention.n
         mention.undecided = linkable and is_tied
-        mention.link = "" if link == NO_VALUE else link
+        mention.link = link
+        found_by = [reader for reader, mark in enumerate(row) if mark is not None]
+        mention.titled = dict(Counter(links[reader] for reader in found_by if reader in links))
 
 
 def _settled_at(span: Span, mentions: Sequence[Settled]) -> Span | None:
@@ -157,12 +162,12 @@ def _settled_at(span: Span, mentions: Sequence[Settled]) -> Span | None:
 
 
 def _links(marks: Sequence[Sequence[Marked | None]]) -> Mapping[int, str]:
-    """The title that each reader gave the cluster: that of the first of its mentions that has
-    one.
+    """The title that each reader gave the cluster, “” for none in Wikipedia: that of the first of
+    its mentions that has one.
     """
     links: dict[int, str] = {}
     for row in marks:
         for reader, mark in enumerate(row):
             if mark is not None and mark.link:
-                links.setdefault(reader, mark.link)
+                links.setdefault(reader, "" if mark.link == NO_VALUE else mark.link)
     return links

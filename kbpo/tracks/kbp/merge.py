@@ -21,6 +21,10 @@ UNDECIDED = "undecided"
 CLUSTER = "cluster"
 """In a mention's value that readers of its document left undecided: the mention that stands for
 those which are the same thing as it"""
+TITLED = "titled"
+"""In a mention's value by readers of its document: the votes by title (“” for none), if one of them
+gave any. Not `titles`, which say that people were asked about the mention alone
+"""
 ELSEWHERE = "elsewhere"
 """In a mention's value: more than half say that it refers to none of the names that they saw"""
 OFFERED = "offered"
@@ -29,7 +33,7 @@ OTHER = "other"
 """The vote for none of these"""
 AGGREGATED = (
     *("shown", "holds", "votes", "asked", "canonical", "titles", "link"),
-    *(UNDECIDED, ELSEWHERE, OFFERED),
+    *(UNDECIDED, ELSEWHERE, OFFERED, TITLED),
 )
 """What of a value follows from all answers about its target"""
 
@@ -225,8 +229,9 @@ def _mention(labels: Sequence[Said]) -> Value:
     votes: Counter[str] = Counter()
     offered = {tuple(span) for label in of_mention for span in label.value.get(OFFERED, ())}
     asked = sum(max(1, label.n) for label in of_mention)
-    # Readers whose label has no title left that open: they are no votes against one.
-    of_title = sum(max(1, label.n) for label in of_mention if {"titles", "link"} & {*label.value})
+    # Of a document's readers none of whom gave a title, none is a vote against one.
+    says_of_title = {"titles", TITLED, "link"}
+    of_title = sum(max(1, label.n) for label in of_mention if says_of_title & {*label.value})
     for label in of_mention:
         titles.update(_of_titles(label))
         given = Counter(_of_canonicals(label))
@@ -285,7 +290,8 @@ def _of_canonicals(label: Said) -> dict[str, int]:
 
 
 def _of_titles(label: Said) -> dict[str, int]:
-    titles = label.value.get("titles")
+    """Votes by title; those of a label without votes all for its link."""
+    titles = label.value.get("titles", label.value.get(TITLED))
     if titles is None:
         return {label.value["link"]: max(1, label.n)} if "link" in label.value else {}
     return dict(titles)
