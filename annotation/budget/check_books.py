@@ -108,6 +108,18 @@ CHECKS: dict[str, str] = {
             OR l.key LIKE 'tutorial:%%' OR l.key LIKE 'late:%%')
           AND a.id IS NULL AND t.id IS NULL ORDER BY l.id"""
     ),
+    "promised_to_nobody": (
+        """
+        SELECT 'tutorial:' || l.purpose_number || ' has $'
+               || sum(CASE l.kind WHEN 'reserve' THEN l.amount ELSE -l.amount END)
+               || ' set aside, and no attempt at a tutorial is promised it.'
+        FROM money_ledger l WHERE l.purpose_kind = 'tutorial' AND l.state <> 'failed'
+            AND NOT EXISTS (SELECT 1 FROM annotators_tutorialrun r
+                WHERE r.promise_id = l.purpose_number AND r.promised > 0)
+        GROUP BY l.purpose_number
+        HAVING sum(CASE l.kind WHEN 'reserve' THEN l.amount ELSE -l.amount END) > 0
+        ORDER BY l.purpose_number"""
+    ),
     "payout": (
         """
         SELECT 'Payout ' || o.number || ' is $' || o.amount

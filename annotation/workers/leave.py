@@ -172,8 +172,7 @@ def _erase_words_about(worker: Worker) -> None:
 
 
 def _erase(worker: Worker) -> None:
-    for run in TutorialRun.objects.filter(worker=worker, passed=None):
-        take_back(run, "The annotator left")
+    _end_promises(worker)
     delete_belongings(worker, but=STAYS)
     mine = Assignment.objects.filter(worker=worker)
     mine.update(draft=None, external_id="")
@@ -200,6 +199,18 @@ def _erase(worker: Worker) -> None:
     worker.save(update_fields=["user", "handle", "last_seen_at", "excluded_reason"])
     if user is not None:
         _close(user)
+
+
+def _end_promises(worker: Worker) -> None:
+    """Nothing; what was promised for tutorials goes back to its tracks before the attempts go that
+    say so. What an annotator here earned is a payment by now, and a marketplace's worker whom
+    nobody knows any more cannot be paid.
+    """
+    runs = TutorialRun.objects.filter(worker=worker, promised__gt=0, promise__isnull=False)
+    if worker.platform in local_names():
+        runs = runs.exclude(passed=True)
+    for run in runs.select_for_update(of=("self",)).order_by("pk"):
+        take_back(run, "The annotator left")
 
 
 def keeps_what_was_asked(user: User) -> bool:

@@ -37,6 +37,7 @@ from kbpo.accounts.models import Audit, Delivery, User, Webhook
 from kbpo.money.models import Budget
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
 
 pytestmark = pytest.mark.django_db
 VOLUNTEER, LEAVE, DESK = "/annotate/volunteer/", "/annotate/leave/", "/desk/requests/"
@@ -435,6 +436,61 @@ def test_a_second_attempt_that_began_in_time_keeps_the_promise(
     TutorialRun.objects.filter(attempt=1).update(ended_at=timezone.now() - timedelta(days=15))
     assert leave.tick() == 0 and second is not None
     assert second.promised == Decimal("0.75") and second.purpose == begun.purpose
+
+
+def test_who_leaves_after_a_failed_attempt_takes_no_promise_along(
+    published: Submission, ada: Client
+) -> None:
+    TutorialRun.objects.all().delete()
+    begun = teach.begin(worker(), teach.tutorials()["relation"])
+    assert begun is not None
+    failed = fail(begun)
+    assert balance(purpose=failed.purpose).open == Decimal("0.75")
+    assert leave.ask(worker(), waives=True)
+    assert balance(purpose=failed.purpose).released == Decimal("0.75")
+    assert not TutorialRun.objects.exists() and check_books() == []
+
+
+def test_who_leaves_before_a_bonus_could_pay_them_takes_no_promise_along(
+    published: Submission, admin: Client
+) -> None:
+    Track.objects.update(platform="mturk")
+    stranger = Worker.objects.create(platform="mturk", handle="m" * 32)
+    lesson = teach.tutorials()["relation"]
+    run = teach.begin(stranger, lesson)
+    assert run is not None
+    for number, question in enumerate(lesson.questions, start=1):
+        run = teach.answer(run, number, question["right"])
+    assert run.passed and balance(purpose=run.purpose).open == Decimal("0.90")
+    who = User.objects.get(is_staff=True)
+    assert leave.erase_elsewhere(stranger, who, "They asked for it.").startswith("Erased.")
+    assert balance(purpose=run.purpose).released == Decimal("0.90") and check_books() == []
+
+
+def test_who_leaves_is_paid_for_the_tutorial_that_they_passed(
+    published: Submission, ada: Client
+) -> None:
+    TutorialRun.objects.all().delete()
+    lesson = teach.tutorials()["relation"]
+    run = teach.begin(worker(), lesson)
+    assert run is not None
+    for number, question in enumerate(lesson.questions, start=1):
+        run = teach.answer(run, number, question["right"])
+    assert not leave.ask(worker(), waives=False), "it is paid first"
+    Payment.objects.update(status="paid")
+    leave.finish(worker().pk)
+    sums = balance(purpose=run.purpose)
+    assert (sums.spent, sums.released) == (Decimal("0.75"), 0)
+
+
+def test_a_promise_whose_attempt_is_gone_is_found(published: Submission, ada: Client) -> None:
+    TutorialRun.objects.all().delete()
+    begun = teach.begin(worker(), teach.tutorials()["relation"])
+    assert begun is not None and check_books() == []
+    begun.delete()
+    assert [(one.check, "has $0.75 set aside" in one.sentence) for one in check_books()] == [
+        ("promised_to_nobody", True)
+    ]
 
 
 def test_without_money_the_second_attempt_says_that_it_pays_nothing(
