@@ -32,6 +32,7 @@ from annotation.workers.intake import tutorial_rewards
 from annotation.workers.models import OwnTutorial, TutorialRun
 from annotation.workers.worker import counts, has_sent_in
 from kbpo import clock
+from kbpo.money.models import Ledger
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, OverBudget, allowance, release, reserve, spend
 from kbpo.tracks.generation import declared
@@ -288,7 +289,7 @@ def begin(worker: Worker, tutorial: Tutorial, assignment: str = "") -> TutorialR
     Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
     runs = runs_of(worker, tutorial, assignment)
     if runs and runs[-1].passed is None:
-        return runs[-1]
+        return renew(runs[-1])
     if len(runs) >= ATTEMPTS or any(run.passed for run in runs):
         return None
     run = TutorialRun.objects.create(
@@ -301,6 +302,23 @@ def begin(worker: Worker, tutorial: Tutorial, assignment: str = "") -> TutorialR
     if not runs or not _take_over(runs[-1], run):
         _promise(run)
     return run
+
+
+@transaction.atomic
+def renew(run: TutorialRun) -> TutorialRun:
+    """The attempt as it is now; one under way with nothing promised, as what was went back to its
+    track meanwhile, is promised it anew if the money is there.
+    """
+    if run.passed is not None or run.promised > 0:
+        return run
+    Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=run.worker_id)
+    row = TutorialRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
+    if row.passed is None and row.promised <= 0:
+        _promise(row)
+        if row.promised > 0:  # a promise waits for its fortnight from when it was made
+            row.started_at = clock.now()
+            row.save(update_fields=["started_at"])
+    return row
 
 
 def _take_over(first: TutorialRun, run: TutorialRun) -> bool:
@@ -353,11 +371,11 @@ def offered_reward(worker: Worker, tutorial: Tutorial) -> Decimal:
 
 
 def reward_after(worker: Worker, tutorial: Tutorial, runs: Sequence[TutorialRun]) -> Decimal:
-    """What passing is paid after these attempts: what the last one was promised; where another one
-    has to begin, and that is nothing, what would be offered now.
+    """What passing is paid after these attempts: what the last one was promised; where that is
+    nothing, what would be offered now to who begins another one, or goes on.
     """
     last = runs[-1] if runs else None
-    if last is None or (last.passed is False and last.promised <= 0):
+    if last is None or (not last.passed and last.promised <= 0):
         return offered_reward(worker, tutorial)
     return last.promised
 
@@ -425,7 +443,7 @@ def _promise(run: TutorialRun) -> None:
                 None,
                 purpose,
                 cost,
-                key=f"{purpose}/reserve",
+                key=_next_key(purpose, "reserve"),
                 why=f"Tutorial, {run.interface}",
             )
         except OverBudget:
@@ -551,9 +569,18 @@ def _qualify(worker: Worker) -> None:
     )
 
 
+def _next_key(purpose: Purpose, kind: str) -> str:
+    """The key of the next movement of this kind: an attempt can be promised its reward again once
+    that went back. The first is ``tutorial:7/reserve``, the second ``tutorial:7/reserve/2``. Who
+    calls it holds a lock on the attempt, which says whether the movement is to be.
+    """
+    n = Ledger.objects.filter(kind=kind, **purpose.at("purpose")).count()
+    return f"{purpose}/{kind}/{n + 1}" if n else f"{purpose}/{kind}"
+
+
 def take_back(run: TutorialRun, why: str) -> None:
     """Gives a promise back to its track: it was not earned, or nobody came for it."""
     if run.promised > 0 and run.track is not None:
-        release(run.track, run.purpose, key=f"{run.purpose}/release", why=why)
+        release(run.track, run.purpose, key=_next_key(run.purpose, "release"), why=why)
         run.promised = Decimal(0)
         run.save(update_fields=["promised"])

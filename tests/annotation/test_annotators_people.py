@@ -438,6 +438,70 @@ def test_a_second_attempt_that_began_in_time_keeps_the_promise(
     assert second.promised == Decimal("0.75") and second.purpose == begun.purpose
 
 
+def left_for_a_fortnight(client: Client) -> TutorialRun:
+    """An attempt under way whose promise went back."""
+    TutorialRun.objects.all().delete()
+    client.post(TUTORIAL)
+    TutorialRun.objects.update(started_at=timezone.now() - timedelta(days=15))
+    assert leave.tick() == 1
+    run = TutorialRun.objects.get()
+    assert (run.promised, balance(purpose=run.purpose).open) == (0, 0)
+    return run
+
+
+def answers_right(client: Client) -> None:
+    for number, question in enumerate(teach.tutorials()["relation"].questions, start=1):
+        client.post(f"{TUTORIAL}{number}/", question["right"])
+
+
+@pytest.mark.parametrize("by_the_page_before", [True, False])
+def test_who_goes_on_after_a_fortnight_is_promised_it_anew(
+    published: Submission, ada: Client, by_the_page_before: bool
+) -> None:
+    run = left_for_a_fortnight(ada)
+    assert "You are paid <b>$0.75</b>" in ada.get(TUTORIAL).content.decode()
+    if by_the_page_before:
+        ada.post(TUTORIAL)
+        ada.post(TUTORIAL)
+        assert TutorialRun.objects.get().promised == Decimal("0.75")
+        assert leave.tick() == 0, "it has a fortnight again"
+    answers_right(ada)
+    assert Payment.objects.get().amount == Decimal("0.75")
+    sums = balance(purpose=run.purpose)
+    assert (sums.reserved, sums.released, sums.spent) == (
+        Decimal("1.50"),
+        Decimal("0.75"),
+        Decimal("0.75"),
+    )
+    assert leave.tick() == 0 and check_books() == []
+
+
+def test_a_promise_that_was_made_anew_goes_back_like_the_first(
+    published: Submission, ada: Client
+) -> None:
+    run = left_for_a_fortnight(ada)
+    for n in (2, 3):
+        ada.post(TUTORIAL)
+        assert balance(purpose=run.purpose).open == Decimal("0.75")
+        TutorialRun.objects.update(started_at=timezone.now() - timedelta(days=15))
+        assert leave.tick() == 1
+        sums = balance(purpose=run.purpose)
+        assert sums.reserved == sums.released == n * Decimal("0.75")
+    assert check_books() == []
+
+
+def test_without_money_who_goes_on_reads_that_it_pays_nothing(
+    published: Submission, ada: Client
+) -> None:
+    left_for_a_fortnight(ada)
+    Budget.objects.create(track=published.track, scope="track", cap=Decimal("100.50"))
+    assert "The tutorial pays nothing now" in ada.get(TUTORIAL).content.decode()
+    ada.post(TUTORIAL)
+    answers_right(ada)
+    assert TutorialRun.objects.get().passed and not Payment.objects.exists()
+    assert check_books() == []
+
+
 def test_who_leaves_after_a_failed_attempt_takes_no_promise_along(
     published: Submission, ada: Client
 ) -> None:

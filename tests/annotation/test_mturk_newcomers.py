@@ -169,6 +169,20 @@ def test_a_tutorial_that_was_passed_and_nothing_sent_after_it_holds_no_money_for
 
 
 @pytest.mark.soak
+def test_a_promise_that_went_back_is_made_anew_with_the_next_answer(
+    up: Submission, turk: Turk, paying: None, track: Track
+) -> None:
+    frame = Frame(turk.accept("W1", turk.hits()[0])[1]).send("consent", agree="yes").send("begin")
+    run = TutorialRun.objects.get()
+    TutorialRun.objects.update(started_at=run.started_at - leave.PATIENCE)
+    assert leave.tick() == 1 and balance(purpose=run.purpose).open == 0
+    frame.send("answer", **teach.tutorials()["relation"].questions[0]["right"])
+    run.refresh_from_db()
+    assert run.passed is None and run.promised == Decimal("0.75")
+    assert balance(purpose=run.purpose).open == Decimal("0.90") and leave.tick() == 0
+
+
+@pytest.mark.soak
 def test_two_failed_attempts_end_it_without_a_question(up: Submission, turk: Turk) -> None:
     frame = Frame(turk.accept("W1", turk.hits()[0])[1]).send("consent", agree="yes")
     frame.learn(right=False)

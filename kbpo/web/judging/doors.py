@@ -113,7 +113,7 @@ def tutorial_question(
         return show(request, lesson.question(number, run.attempt), None, context)
     raw = raw_of(request.POST)
     try:
-        teach.answer(run, number, raw)
+        teach.answer(teach.renew(run), number, raw)
     except BadAnswer as bad:
         asked = lesson.question(number, run.attempt)
         return show(request, asked, raw, context | {"error": str(bad)}, status=422)

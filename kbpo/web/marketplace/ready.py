@@ -156,7 +156,7 @@ def _learn(
         return None
     raw = {name: values for name, values in raw_of(request.POST).items() if name not in OF_OURS}
     try:
-        run = teach.answer(run, int(number), raw)
+        run = teach.answer(teach.renew(run), int(number), raw)
     except BadAnswer as bad:
         return _question(request, door, lesson, run, raw, str(bad))
     onward = request.get_full_path()
