@@ -37,7 +37,17 @@ class CannotTeach(ValueError):
 
 
 class ChangedMeanwhile(CannotTeach):
-    """Somebody else made another version than the one that the admin saw."""
+    """The admin saw another version than the one that holds; `now` is that one (0: as built in)."""
+
+    def __init__(self, now: int, seen: int) -> None:
+        what = f"Somebody made version {now} of this tutorial after you opened this page"
+        if not 0 <= seen < now:
+            what = "This form does not say which version of the tutorial you had before you"
+        super().__init__(
+            f"{what}, so nothing was changed. What you chose stands here: look at what is taught"
+            " now first, in another window, or teach this in its place."
+        )
+        self.now = now
 
 
 def chosen(interface: str) -> OwnTutorial | None:
@@ -69,17 +79,14 @@ def teach_these(
     in): these of its built-in questions, by number from 0, then gold with a sentence each. Such
     gold is dealt out no more and its judgments are public, for everybody who learns reads them.
     Whoever passed before need not again unless it is asked for `anew`. Raises CannotTeach;
-    ChangedMeanwhile where another version holds than the one that was seen.
+    ChangedMeanwhile where another version holds than the one that was seen (below 0: nobody
+    knows which).
     """
     _one_at_a_time(interface)
     before, base = chosen(interface), teach.built_in().get(interface)
-    if seen != (before.version if before else 0):
-        made = f"version {before.version} of this tutorial" if before else "another version"
-        raise ChangedMeanwhile(
-            f"Somebody made {made} after you opened this page, so nothing was changed. What you"
-            " chose stands here: teach it in the place of theirs, or look at theirs first, in"
-            " another window."
-        )
+    now = before.version if before else 0
+    if seen != now:
+        raise ChangedMeanwhile(now, seen)
     taught = taught_so_far(interface)
     questions = [_built_in(base, place, 1) for place in sorted(set(built_in))]
     of_gold = [_of_gold(interface, pk, why, taught.get(pk), who) for pk, why in golds.items()]
@@ -91,7 +98,7 @@ def teach_these(
     if not 1 <= needed <= n:
         asked = "" if n == total else " that are asked at a time"
         raise CannotTeach(f"Say how many of the {n}{asked} must be right: from 1 to {n}.")
-    last = max(before.version if before else 0, base.version if base else 0)
+    last = max(now, base.version if base else 0)
     since = before.since if before else (base.version if base else 1)
     row = OwnTutorial.objects.create(
         interface=interface,

@@ -165,12 +165,33 @@ def test_gold_that_was_left_out_meanwhile_is_not_lost_with_its_sentence(
     assert asked["gold"] == gold.pk and asked["why"].endswith("Mine.")
 
 
+@pytest.mark.parametrize("wrong", [{"needed": "x"}, {"gold": ["x"]}, {"built_in": ["x"]}])
+def test_what_was_refused_for_something_else_stays_of_the_version_that_was_seen(
+    gold: Gold, desk: Client, wrong: dict[str, Any]
+) -> None:
+    mine = sent(gold, built_in=[3], needed=1)
+    assert desk.post(PAGE, sent(gold)).status_code == 302
+    refused = desk.post(PAGE, mine | wrong)
+    assert refused.status_code == 422
+    assert 'name="version" value="0"' in refused.content.decode()
+    assert desk.post(PAGE, mine).status_code == 409
+    assert OwnTutorial.objects.count() == 1, "nobody overwrites what they were not told of"
+
+
 @pytest.mark.parametrize("version", ["", "x", "1" * 30])
-def test_a_form_that_says_no_version_is_an_older_one(
+def test_a_form_that_says_no_version_is_refused_and_told_so(
     gold: Gold, desk: Client, version: str
 ) -> None:
-    assert desk.post(PAGE, sent(gold) | {"version": version}).status_code == 409
-    assert not OwnTutorial.objects.exists()
+    for n in (0, 1):
+        refused = desk.post(PAGE, sent(gold) | {"version": version})
+        page = refused.content.decode()
+        assert refused.status_code == 409 and OwnTutorial.objects.count() == n
+        assert "does not say which version" in page and "Somebody made" not in page
+        assert f'name="version" value="{2 * n}"' in page
+        unreadable = desk.post(PAGE, sent(gold, needed="x") | {"version": version})
+        assert unreadable.status_code == 422
+        assert 'name="version" value="-1"' in unreadable.content.decode(), "it says none still"
+        desk.post(PAGE, sent(gold))
 
 
 def test_two_admins_wait_for_each_other(gold: Gold, admin: User) -> None:

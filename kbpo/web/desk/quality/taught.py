@@ -39,7 +39,9 @@ def tutorial(request: HttpRequest, interface: str) -> HttpResponse:
         asked = interface_of(interface)
     except KeyError:
         raise Http404 from None
-    refusal, status = _change(request, interface) if request.method == "POST" else ("", 200)
+    refusal, status, seen = "", 200, None
+    if request.method == "POST":
+        refusal, status, seen = _change(request, interface)
     if request.method == "POST" and not refusal:
         messages.success(request, "That is taught from now on.")
         return redirect("desk-tutorial", interface=interface)
@@ -58,6 +60,7 @@ def tutorial(request: HttpRequest, interface: str) -> HttpResponse:
         "interface": interface,
         "title": asked.title,
         "own": own,
+        "version": seen if seen is not None else getattr(own, "version", 0),
         "built_in": [
             (
                 place,
@@ -99,8 +102,12 @@ def _words(question: dict[str, Any]) -> str:
     return shorten(str(words), BEGINS, placeholder=" …")
 
 
-def _change(request: HttpRequest, interface: str) -> tuple[str, int]:
-    """Why nothing was changed, as a sentence, and the status that says so; none if it was."""
+def _change(request: HttpRequest, interface: str) -> tuple[str, int, int | None]:
+    """Why nothing was changed, as a sentence (none if it was), the status that says so, and of
+    which version the page is now that is shown again: of the one that was sent, until its admin has
+    read that another one holds.
+    """
+    seen = _seen(request)
     try:
         built_in = [_number(place) for place in request.POST.getlist("built_in")]
         golds = {
@@ -108,17 +115,17 @@ def _change(request: HttpRequest, interface: str) -> tuple[str, int]:
             for pk in request.POST.getlist("gold")
         }
         needed = _number(request.POST.get("needed", ""))
-        who, anew, seen = admin_of(request), "anew" in request.POST, _seen(request)
+        who, anew = admin_of(request), "anew" in request.POST
         teach_these(interface, built_in, golds, needed, who, anew=anew, seen=seen)
     except ChangedMeanwhile as refusal:
-        return str(refusal), 409
+        return str(refusal), 409, refusal.now
     except CannotTeach as refusal:
-        return str(refusal), 422
-    return "", 200
+        return str(refusal), 422, seen
+    return "", 200, None
 
 
 def _seen(request: HttpRequest) -> int:
-    """The version that the page showed; one that there never was where the form does not say it."""
+    """The version that the page showed; -1 where the form does not say it."""
     said = request.POST.get("version", "")
     return int(said) if said.isascii() and said.isdecimal() and len(said) < 10 else -1
 
