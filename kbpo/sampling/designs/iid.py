@@ -4,7 +4,7 @@ a distribution.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -12,8 +12,11 @@ import numpy as np
 
 from estimators.poisson import planned_variance
 from estimators.sample_size import required_samples
-from kbpo.inclusion.disclosure import earlier
+from kbpo.inclusion.annotated import annotated
+from kbpo.inclusion.disclosure import disclosed
+from kbpo.inclusion.documents import known_documents
 from kbpo.pool.overlap import overlaps
+from kbpo.pool.pool import read_pool
 from kbpo.pool.probabilities import matrix, support
 from kbpo.sampling.designs.base import (
     CLOSE,
@@ -52,7 +55,7 @@ class Iid(Design):
     ) -> dict[str, dict[str, Any]]:
         supports = _supports(submission)
         draft = Draft.of(submission, submission.track.distribution)
-        alone = existing_draws(submission, of_others=False)
+        alone = existing_draws(submission, [])
         return {
             width: _option(submission, Decimal(width), supports, alone, draft)
             for width in half_widths
@@ -159,7 +162,23 @@ def _needed(submission: Submission) -> dict[str, int]:
     """Draws of every distribution, given all that is known."""
     own = support(submission, submission.track.distribution)
     width = Decimal(submission.plan["chosen"])
-    return sizes(submission.track, _required(submission, width, own, existing_draws(submission)))
+    existing = existing_draws(submission, _count_for(submission))
+    return sizes(submission.track, _required(submission, width, own, existing))
+
+
+def _count_for(submission: Submission) -> list[int]:
+    """The runs of the track whose draws count for this one's joint score (`scoring.published`):
+    none where its team could see judgments of what it predicts, else all whose teams could not.
+    """
+    track, mine = submission.track, submission.pk
+    batches = SampleBatch.objects.filter(submission__track=track, design="iid")
+    drawn = set(batches.values_list("submission_id", flat=True)) - {mine}
+    if not drawn:
+        return []
+    pool = read_pool(track, sorted({*drawn, mine}))
+    by_column = disclosed(pool, known_documents(track, annotated(track)).documents)
+    saw = {pool.systems[column] for column, seen in by_column.items() if not seen.is_nothing}
+    return [] if mine in saw else sorted(drawn - saw)
 
 
 def _no_more_than(most: dict[str, int], wanted: dict[str, int]) -> dict[str, int]:
@@ -167,20 +186,15 @@ def _no_more_than(most: dict[str, int], wanted: dict[str, int]) -> dict[str, int
     return {kind: min(size, wanted.get(kind, size)) for kind, size in most.items()}
 
 
-def existing_draws(submission: Submission, *, of_others: bool = True) -> dict[str, Any]:
-    """What is known already: labelled draws of the guaranteed distribution, P and overlap with this
-    one last. Without those `of_others`: nothing.
-
-    Draws whose labels the team could see when it confirmed are no sample of what it predicts: they
-    do not count.
+def existing_draws(submission: Submission, owners: Collection[int]) -> dict[str, Any]:
+    """What is known already: labelled draws of the guaranteed distribution for some other runs, P
+    and overlap with this one last.
     """
     track, kind = submission.track, submission.track.distribution
-    drawn = Sample.objects.all() if of_others else Sample.objects.none()
     labelled_draws = list(
-        drawn.filter(
-            batch__distribution__kind=kind, batch__design="iid", batch__submission__track=track
+        Sample.objects.filter(
+            batch__distribution__kind=kind, batch__design="iid", batch__submission__in=owners
         )
-        .exclude(batch__submission__in=[submission.pk, *earlier(submission)])
         .order_by("pk")
         .values_list("batch__submission_id", "instance_id", "multiplicity")
     )
@@ -277,8 +291,8 @@ def _required(
     own: tuple[Ids, Ids, Floats],
     existing: dict[str, Any],
 ) -> int:
-    """Draws that the joint estimator needs for the half-width, given what others' labels contribute
-    already.
+    """Draws that the joint estimator needs for the half-width, given what others' draws that count
+    for it contribute already.
     """
     instance, _, p = own
     track = submission.track
