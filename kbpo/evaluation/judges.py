@@ -163,8 +163,11 @@ def _labels(ids: Ids) -> Iterator[tuple[int, str, list[_Kept]]]:
     ).order_by("target_id", "source", "created_at", "pk")
     for (target, source), group in groupby(rows, key=lambda row: (row.target_id, row.source)):
         kept = [(_Kept(Said.of(row), row.disagreement), row.question, row.again) for row in group]
-        newest = {
-            label.said.question or -place: label for place, label in enumerate(in_place(kept))
-        }
-        if stand := [label for label in newest.values() if label.said.value]:
-            yield target, source, stand
+        of_question: dict[tuple[str, int], _Kept] = {}
+        for place, label in enumerate(in_place(kept)):
+            number = label.said.question
+            name = ("place", place) if number is None else ("question", number)
+            if label.said.value:
+                of_question[name] = label
+        if of_question:
+            yield target, source, list(of_question.values())

@@ -386,6 +386,18 @@ def test_a_label_keeps_which_titles_its_finders_gave_the_entity() -> None:
     assert titled("", "", "") == [None] * 3, "nobody gave one"
 
 
+@pytest.mark.parametrize(("title", "votes"), [("Oslo", {"Rome": 2, "Oslo": 1}), ("", {"Rome": 2})])
+def test_who_takes_a_mention_for_another_entity_gives_it_that_ones_title(
+    title: str, votes: dict[str, int]
+) -> None:
+    rest = [mark(MARCH, "DATE")]
+    one = [mark(MARA, "PER", link="Rome"), mark(LINDT, "PER", MARA), *rest]
+    apart = [mark(MARA, "PER", link="Rome"), mark(LINDT, "PER", link=title), *rest]
+    found = settle_mentions(Reading(PAYLOAD), readers(one, one, apart))
+    [value] = [_label(1, one).value for one in found if one.span == LINDT]
+    assert value["titled"] == votes
+
+
 def test_a_title_is_asked_of_those_who_found_the_entity_not_of_all_readers() -> None:
     title = [mark(MARA, "PER", link="Mara Lindt"), mark(LINDT, "PER", MARA)]
     nobody = [mark(NORDWERK, "ORG")]

@@ -112,6 +112,9 @@ def asked_about(part: str, votes: int, question: int, method: str = "majority") 
     )
 
 
+GIVEN_UP = NewLabel(0, {}, "crowd", "nonresponse", 0, "q:1/given-up", question=1)
+
+
 @pytest.mark.parametrize(
     ("labels", "answers", "against"),
     [
@@ -121,8 +124,19 @@ def asked_about(part: str, votes: int, question: int, method: str = "majority") 
         ([asked_about("a", 3, 1), asked_about("a", 1, 2)], 6, 2),
         ([asked_about("a", 3, 1), asked_about("a", 0, 2), asked_about("a", 0, 3)], 9, 3),
         ([asked_about("a", 1, 1), asked_about("a", 1, 1, "dawid_skene")], 3, 1),
+        ([asked_about("a", 2, 1), GIVEN_UP], 3, 1),
+        ([asked_about("a", 2, 1), replace(GIVEN_UP, again=1)], 0, 0),
     ],
-    ids=["one", "two predicates", "three", "again", "turned", "a model's"],
+    ids=[
+        "one",
+        "two predicates",
+        "three",
+        "again",
+        "turned",
+        "a model's",
+        "given up",
+        "taken back",
+    ],
 )
 def test_who_differs_in_one_question_differs_whatever_else_was_asked_about_the_pair(
     toy: Toy, labels: list[NewLabel], answers: int, against: int

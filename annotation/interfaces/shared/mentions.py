@@ -144,6 +144,13 @@ def _name(
     linkable = reading.linkable(first.type)
     finders = {reader for row in marks for reader, mark in enumerate(row) if mark is not None}
     links = _links(marks) if linkable else {}
+    # Who says that a mention is another entity than the rest gives it that one's title.
+    titles = {
+        (reader, mark.canonical): "" if mark.link == NO_VALUE else mark.link
+        for row in reversed(marks)
+        for reader, mark in enumerate(row)
+        if linkable and mark is not None and mark.link
+    }
     link = more_than_half(list(links.values()), len(finders))
     name = f"{first.span[0]}-{first.span[1]}"
     is_divided = 2 * total[first.span] <= sum(mention.n for mention in cluster)
@@ -152,8 +159,8 @@ def _name(
         is_tied = is_divided or 2 * mention.votes.get(name, 0) <= mention.n
         mention.undecided = linkable and is_tied
         mention.link = link
-        found_by = [reader for reader, mark in enumerate(row) if mark is not None]
-        mention.titled = dict(Counter(links[reader] for reader in found_by if reader in links))
+        own = [(reader, mark.canonical) for reader, mark in enumerate(row) if mark is not None]
+        mention.titled = dict(Counter(titles[one] for one in own if one in titles))
 
 
 def _settled_at(span: Span, mentions: Sequence[Settled]) -> Span | None:

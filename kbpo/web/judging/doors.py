@@ -113,7 +113,8 @@ def tutorial_question(
         return show(request, lesson.question(number, run.attempt), None, context)
     raw = raw_of(request.POST)
     try:
-        teach.answer(teach.renew(run), number, raw)
+        # What went back is promised anew; who was promised nothing asks for it where they go on.
+        teach.answer(run if run.promise_id is None else teach.renew(run), number, raw)
     except BadAnswer as bad:
         asked = lesson.question(number, run.attempt)
         return show(request, asked, raw, context | {"error": str(bad)}, status=422)
