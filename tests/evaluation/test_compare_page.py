@@ -113,15 +113,15 @@ def test_the_parts_are_counted_and_their_shares_are_right(
 
 def test_shares_are_told_of_what_a_team_could_not_see_judged(toy: Toy) -> None:
     """Its second run lacks much of what others say, which none of its own had said before."""
-    world = Replay.of(toy, 300, 0.4)
-    world.judge(world.upload("Patterns", range(60)))
-    other = world.judge(world.upload("Neural", range(40, 300)))
-    second = world.judge(world.upload("Patterns", [*range(30), *range(120, 200)]))
+    world = Replay.of(toy, 120, 0.4)
+    world.judge(world.upload("Patterns", range(24)))
+    other = world.judge(world.upload("Neural", range(16, 120)))
+    second = world.judge(world.upload("Patterns", [*range(12), *range(48, 80)]))
     evaluation = toy.track.evaluations.order_by("-number")[0]
     both, only_other, only_second = part_of(evaluation.comparisons, other.pk, second.pk)
-    assert (both.n, only_other.n, only_second.n) == (80, 180, 30)
+    assert (both.n, only_other.n, only_second.n) == (32, 72, 12)
     assert both.value is not None and only_second.value is not None
-    assert only_other.value is None, "40 to 59 its team could see judged, and left out"
+    assert only_other.value is None, "16 to 23 its team could see judged, and left out"
 
 
 @pytest.mark.parametrize("team", ["Patterns", "Neural"])

@@ -150,7 +150,9 @@ def _answer(client: Client, method: str, address: str) -> str:
     cache.clear()
     cookies = copy.deepcopy(client.cookies)  # or /logout/ would end the session for the rest
     with undone():
-        answer = client.generic(method, address)
+        answer: Any = client.generic(method, address)
+        if answer.streaming:  # no cursor of a file outlives what is undone
+            b"".join(answer)
     client.cookies = cookies
     if answer.status_code in (301, 302):
         place = answer["Location"].partition("?")[0]
