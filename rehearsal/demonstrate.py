@@ -37,7 +37,7 @@ from kbpo.accounts.models import Team, Token, User
 from kbpo.accounts.teams import join
 from kbpo.corpus.models import Corpus
 from kbpo.submissions.models import Submission
-from kbpo.submissions.receive import set_role
+from kbpo.submissions.receive import CannotChange, set_role
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import class_of
 from rehearsal.newspaper.judge import SimulatedJudge
@@ -446,8 +446,7 @@ class Demo:
         track = Track.objects.get(name=texts.name)
         for (team, pk, _), system in zip(submitted, texts.systems, strict=True):
             self._wait(_token(team), pk, lambda now: now["status"] not in ("received", "read"))
-            # Not before: while a file is read, its row is in other hands.
-            set_role(Submission.objects.get(pk=pk), system["role"])
+            give_role(pk, system["role"])
         call_command(
             "import_scores",
             track.slug,
@@ -724,6 +723,18 @@ def people(systems: list[dict[str, str]], simulated: int = ANNOTATORS, *, raters
         for place in range(number):
             person(login if place == 0 else f"{login}{place + 1}", is_annotator=True)
     person("admin", is_staff=True, is_superuser=True)
+
+
+def give_role(submission: int, role: str) -> None:
+    """Nothing; the submission has this role, once nobody reads or plans it, who holds its row."""
+    for pause in (*PAUSES, None):
+        try:
+            set_role(Submission.objects.get(pk=submission), role)
+            return
+        except CannotChange as refusal:
+            if pause is None:
+                raise DemoFailed(f"Submission {submission}: {refusal}") from refusal
+        time.sleep(pause)
 
 
 def describe(track: Track, what: str) -> None:
