@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kbpo.evaluation.models import Evaluation
-from kbpo.instances.merge import Said, in_place
+from kbpo.instances.merge import Said, in_place, newest_of
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
@@ -163,11 +163,6 @@ def _labels(ids: Ids) -> Iterator[tuple[int, str, list[_Kept]]]:
     ).order_by("target_id", "source", "created_at", "pk")
     for (target, source), group in groupby(rows, key=lambda row: (row.target_id, row.source)):
         kept = [(_Kept(Said.of(row), row.disagreement), row.question, row.again) for row in group]
-        of_question: dict[tuple[str, int], _Kept] = {}
-        for place, label in enumerate(in_place(kept)):
-            number = label.said.question
-            name = ("place", place) if number is None else ("question", number)
-            if label.said.value:
-                of_question[name] = label
-        if of_question:
-            yield target, source, list(of_question.values())
+        judgments = [label for label in in_place(kept) if label.said.value]
+        if judgments:
+            yield target, source, newest_of((label, label.said.question) for label in judgments)

@@ -58,6 +58,16 @@ def in_place(labels: Iterable[tuple[T, int | None, int | None]]) -> list[T]:
     return list(chain.from_iterable(groups.values()))
 
 
+def newest_of(labels: Iterable[tuple[T, int | None]]) -> list[T]:
+    """Of labels of one target, in their order, each with its question, return the newest of each
+    question; what came from none stands by itself.
+    """
+    of_question: dict[tuple[str, int], T] = {}
+    for place, (label, question) in enumerate(labels):
+        of_question[("place", place) if question is None else ("question", question)] = label
+    return list(of_question.values())
+
+
 def standing(labels: Iterable[Label]) -> list[Label]:
     """Of labels of any targets, those that no other was made in the place of."""
     by_target: dict[int, list[tuple[Label, int | None, int | None]]] = {}

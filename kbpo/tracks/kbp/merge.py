@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from kbpo.instances.merge import RANK, Said, Value
+from kbpo.instances.merge import RANK, Said, Value, newest_of
 from kbpo.instances.models import Label
 
 UNDECIDED = "undecided"
@@ -139,23 +139,13 @@ def aggregated(said: Sequence[Said]) -> Value:
     and the value says that it is `UNDECIDED`; where more than half found none of the names right,
     `ELSEWHERE`. Of one question counts its newest label.
     """
-    labels = _newest(said)
+    labels = newest_of((label, label.question) for label in said)
     if len(labels) < 2:
         return dict(labels[0].value) if labels else {}
     value: Value = {}
     for label in labels:
         value |= {part: content for part, content in label.value.items() if part not in AGGREGATED}
     return value | _predicates(labels) | _mention(labels)
-
-
-def _newest(said: Sequence[Said]) -> list[Said]:
-    """Of each question its newest label."""
-    of_question: dict[tuple[str, int], Said] = {}
-    for place, label in enumerate(said):
-        of_its_own = ("place", place)
-        name = of_its_own if label.question is None else ("question", label.question)
-        of_question[name] = label
-    return list(of_question.values())
 
 
 def _predicates(labels: Sequence[Said]) -> Value:
@@ -183,7 +173,7 @@ def differing(said: Sequence[Said]) -> int:
     all answers say together: of each question those who differ at the predicate at which most do,
     since one person answers all of its predicates.
     """
-    labels = _newest(said)
+    labels = newest_of((label, label.question) for label in said)
     votes: Counter[str] = Counter()
     asked: Counter[str] = Counter()
     for label in labels:
