@@ -29,10 +29,11 @@ DOUBLE = (100, 1000, 10_000)
 
 
 def rate(truth, sd, rng):
-    """Return (N, 50) ratings: the errors that bring them to this standard deviation,
-    rounded and cut.
+    """Return (N, 50) ratings with this standard deviation: true score plus error, rounded and cut.
+
+    Rounding to whole numbers adds a variance of about 1/12, so the error before rounding has less.
     """
-    noise = np.sqrt(max(sd**2 - truth.var(), 0.0))
+    noise = np.sqrt(max(sd**2 - truth.var() - 1 / 12, 0.0))
     return np.clip(np.round(truth[:, None] + rng.normal(0, noise, (truth.size, RATERS))), LOW, HIGH)
 
 

@@ -149,8 +149,8 @@ def prmse(
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """The ratings of each response: count, mean, sum of squares about it;
-    and the machine's score.
+    """The ratings of each response: count, mean, sum of squares about it; and the machine's
+    score. Means and scores are differences from the grand mean.
     """
 
     count: FloatArray
@@ -164,9 +164,14 @@ class _Sums:
         rated = has_rating.any(axis=1)
         has_rating, ratings = has_rating[rated], ratings[rated]
         count = has_rating.sum(axis=1).astype(np.float64)
-        mean = np.where(has_rating, ratings, 0.0).sum(axis=1) / count
+        # Sums of squares of scores far from 0 lose their digits. One of the ratings is subtracted
+        # first, so that equal ratings become exactly 0, then the grand mean of what is left.
+        origin = float(ratings[has_rating][0]) if count.size else 0.0
+        ratings = np.where(has_rating, ratings - origin, 0.0)
+        grand = float(ratings.sum() / count.sum()) if count.size else 0.0
+        mean = ratings.sum(axis=1) / count
         squares = (np.where(has_rating, ratings - mean[:, None], 0.0) ** 2).sum(axis=1)
-        return cls(count, mean, squares, score[rated])
+        return cls(count, mean - grand, squares, score[rated] - origin - grand)
 
     def solve(
         self, weights: FloatArray, error_variance: float | None
@@ -198,6 +203,9 @@ def _warnings(
     warnings = ["Report PRMSE beside other measures of agreement, never by itself."]
     if error_variance is None:
         warnings += _about_the_subset(ratings, n_multiple, random_subset)
+    given = ratings[~np.isnan(ratings)]
+    if given.size and np.ptp(given) == 0:
+        warnings.append("All ratings are equal, so PRMSE is undefined.")
     if spread < 0:
         warnings.append(
             "The variance of true scores comes out negative: people agree by chance only."
@@ -398,13 +406,9 @@ def quadratic_weighted_kappa(a: ArrayLike, b: ArrayLike, *, low: int, high: int)
     if left.size == 0:
         return math.nan
     observed = float(((left - right) ** 2).mean())
-    expected = float(((left[:, None] - np.unique(right)) ** 2 @ _shares(right)).mean())
+    # The mean of (l − r)² over all pairs of a left and a right score, without a table of them.
+    expected = float(((left - right.mean()) ** 2).mean() + right.var())
     return 1 - observed / expected if expected > 0 else math.nan
-
-
-def _shares(scores: FloatArray) -> FloatArray:
-    counts = np.unique(scores, return_counts=True)[1]
-    return counts / scores.size
 
 
 def rater_correlation(human: ArrayLike) -> float:

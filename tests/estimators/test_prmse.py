@@ -4,10 +4,12 @@ and with the warnings that belong to it.
 
 import itertools
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
 
+from benchmarks.prmse_simulation import GROUPS, N, rate
 from estimators.prmse import (
     agreement_with,
     prmse,
@@ -111,6 +113,30 @@ def test_warnings_are_those_of_the_guidelines():
     assert told(prmse(partial, truth).warnings, "agree with the machine")
 
 
+@pytest.mark.parametrize("offset", [-1e8, 1e8, 0.1])
+def test_an_offset_of_all_scores_changes_nothing(offset):
+    ratings, machine = np.array([[1.0, 2], [2, 2], [3, 3], [4, 5], [2, 3]]), np.arange(5.0)
+    expected = prmse(ratings, machine)
+    shifted = prmse(ratings + offset, machine + offset)
+    for name in ("value", "mse", "true_score_variance", "error_variance"):
+        assert getattr(shifted, name) == pytest.approx(getattr(expected, name), abs=1e-7), name
+    assert shifted.warnings == expected.warnings
+
+
+def test_equal_ratings_leave_it_undefined_and_say_why():
+    constant = prmse(np.full((7, 3), 0.1), np.arange(7.0))
+    assert constant.true_score_variance == 0 and math.isnan(constant.value)
+    assert told(constant.warnings, "All ratings are equal")
+
+
+@pytest.mark.statistical
+def test_raters_of_the_simulation_correlate_as_published():
+    rng = np.random.default_rng(17)
+    truth = rng.normal(3.844, 0.74, N)
+    for r, sd in GROUPS.items():
+        assert rater_correlation(rate(truth, sd, rng)[:, :6]) == pytest.approx(r, abs=0.02)
+
+
 @pytest.mark.statistical
 def test_prmse_is_that_of_the_true_scores_whatever_the_raters_are_like():
     rng = np.random.default_rng(1)
@@ -146,6 +172,16 @@ def test_the_kappa_is_that_of_the_table():
     assert quadratic_weighted_kappa(a, b, low=1, high=4) == pytest.approx(kappa)
     assert math.isnan(quadratic_weighted_kappa([2, 2], [2, 2], low=1, high=4))
     assert math.isnan(quadratic_weighted_kappa([], [], low=1, high=4))
+
+
+def test_the_kappa_of_many_distinct_scores_takes_memory_for_the_scores_alone():
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 10**6, (2, 20_000))
+    tracemalloc.start()
+    quadratic_weighted_kappa(a, b, low=0, high=10**6)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10e6
 
 
 def test_what_stands_beside_prmse_says_when_scores_were_rounded():
