@@ -27,7 +27,7 @@ from estimators.checks import BoolArray, FloatArray, IntArray
 from estimators.intervals import ConfidenceInterval
 from estimators.sums import by_code
 
-FLAT = 1e-12  # a metric whose variance is below this share of its mean square is constant
+FLAT = 1e-12  # a metric whose variance is below this share of its mean square is rounding error
 COMPONENTS = ("sigma_f2", "sigma_a2", "gamma")
 WORTH = ("rho", "r", "data_efficiency")
 
@@ -578,9 +578,11 @@ def _worth(part: _Summaries, metric: FloatArray, weights: FloatArray) -> FloatAr
 def _within(
     part: _Summaries, left: FloatArray, right: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the covariance within groups (ddof 1 a group),
-    the mean square of ``right``, the d.f.
+    """Return the covariance within groups (ddof 1 a group), the mean square of ``right`` about its
+    least value, the d.f.
     """
+    # Sums of squares of numbers far from 0 lose their digits.
+    left, right = left - left.min(initial=np.inf), right - right.min(initial=np.inf)
     n_groups = int(part.group.max(initial=-1)) + 1
     member = np.zeros((part.group.size, n_groups))
     member[np.arange(part.group.size), part.group] = 1.0

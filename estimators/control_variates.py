@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 PENALTIES = np.logspace(-1, 4, 11)  # of the ridge, for metrics with standard deviation 1
-FLAT = 1e-12  # a variance below this share of the mean square is none
+FLAT = 1e-12  # a variance below this share of the mean square is rounding error
 
 
 def control_variate_mean(
@@ -103,9 +103,11 @@ def control_variate_mean(
         raise ValueError(
             f"g and g_population must have one dimension; got {np.shape(g)}, {whole.shape}"
         )
+    # A constant metric becomes exactly 0, and one far from 0 keeps its digits.
+    metric, whole = metric - whole[0], whole - whole[0]
     centre, scale = float(whole.mean()), float(whole.std())
     n = rating.size
-    if scale * scale <= FLAT * float((whole**2).mean()):
+    if scale == 0:
         return _of_terms(float(rating.mean()), rating - rating.mean(), 1)
     z = (metric - centre) / scale
     deviation = rating - rating.mean()
@@ -234,11 +236,11 @@ class _Scale(NamedTuple):
     def of(cls, whole: FloatArray) -> _Scale:
         scored = ~np.isnan(whole)
         count = np.maximum(scored.sum(axis=0), 1)
-        filled = np.where(scored, whole, 0.0)
-        centre = filled.sum(axis=0) / count
-        square = (filled**2).sum(axis=0) / count
-        variance = np.where(scored, (whole - centre) ** 2, 0.0).sum(axis=0) / count
-        return cls(centre, np.sqrt(np.where(variance > FLAT * square, variance, np.inf)))
+        origin = np.where(scored.any(axis=0), np.fmin.reduce(whole, axis=0), 0.0)
+        above = np.where(scored, whole - origin, 0.0)  # exactly 0 where a metric is constant
+        mean = above.sum(axis=0) / count
+        variance = np.where(scored, (above - mean) ** 2, 0.0).sum(axis=0) / count
+        return cls(origin + mean, np.sqrt(np.where(variance > 0, variance, np.inf)))
 
     def __call__(self, metrics: FloatArray) -> FloatArray:
         scaled: FloatArray = np.nan_to_num((metrics - self.centre) / self.size)

@@ -354,8 +354,7 @@ def _numbers(values: FloatArray, n: int) -> _Columns:
 def _standard(column: FloatArray) -> FloatArray:
     """Return the column with mean 0 and standard deviation 1; 0 where it does not vary."""
     column = checks.within_reach(column)
-    spread = float(column.std()) if column.size else 0.0
-    scaled: FloatArray = (
-        (column - column.mean()) / spread if spread > 1e-12 else np.zeros(column.size)
-    )
+    above = column - column.min(initial=np.inf)  # exactly 0 where the column is constant
+    spread = float(above.std()) if above.size else 0.0
+    scaled: FloatArray = (above - above.mean()) / spread if spread > 0 else np.zeros(above.size)
     return scaled

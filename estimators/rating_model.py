@@ -288,11 +288,13 @@ def _standardised(raw: FloatArray, system: IntArray) -> FloatArray:
     m = int(system.max(initial=-1)) + 1
     raw = checks.within_reach(raw)
     scored = ~np.isnan(raw)
-    filled = np.where(scored, raw, 0.0)
+    # Above the least value: an offset of the metric must not make its variance look like rounding.
+    lowest = np.where(scored.any(axis=0), np.fmin.reduce(raw, axis=0, initial=np.inf), 0.0)
+    filled = np.where(scored, raw - lowest, 0.0)
     count = np.maximum(by_code(scored.astype(np.float64), system, m), 1.0)
     mean = by_code(filled, system, m) / count
     square = by_code(filled**2, system, m) / count
-    deviation = np.where(scored, raw - mean[system], 0.0)
+    deviation = np.where(scored, filled - mean[system], 0.0)
     variance = by_code(deviation**2, system, m) / count
     size = np.sqrt(np.where(variance > FLAT * square, variance, np.inf))
     standard: FloatArray = deviation / size[system]

@@ -99,6 +99,23 @@ def test_without_anything_to_say_a_metric_leaves_the_mean_and_its_variance_alone
         assert estimate.degrees_of_freedom == 3
 
 
+def test_an_offset_of_a_metric_changes_nothing():
+    rng = np.random.default_rng(3)
+    whole, item = rng.uniform(0, 0.5, 60), np.arange(20)
+    y = 0.3 + whole[:20] + rng.normal(0, 0.05, 20)
+
+    def found(offset):
+        metric = whole + offset
+        return [
+            control_variate_mean(y, metric[:20], metric).value,
+            regression_mean(y, metric[:20, None], metric[:, None]).value,
+            metric_worth(y, item, metric[:20]).r,
+        ]
+
+    assert found(0.0)[0] != pytest.approx(y.mean(), abs=1e-3)
+    assert found(1e6) == pytest.approx(found(0.0), abs=1e-6)
+
+
 def test_algorithm_1_is_the_published_formula():
     rng = np.random.default_rng(0)
     whole = rng.normal(3, 2, 50)

@@ -205,3 +205,10 @@ def test_metrics_of_any_size_are_standardised_alike():
     for size in (2.0**-40, 2.0**600, 2.0**1020):
         large = fit_ratings(metrics * size, rating, fold, system=system, input=source)
         np.testing.assert_allclose(large.g, plain.g, rtol=1e-9)
+
+
+def test_an_offset_of_the_metrics_changes_no_guess():
+    metrics, system, source, _, fold, rating = world(np.random.default_rng(5))
+    plain = fit_ratings(metrics, rating, fold, system=system, input=source)
+    far = fit_ratings(metrics + 1e8, rating, fold, system=system, input=source)
+    np.testing.assert_allclose(far.g, plain.g, atol=1e-5)
