@@ -52,7 +52,7 @@ SECRET_KEY = environment.text(
 )
 SITE_URL = environment.url(
     "SITE_URL", "http://127.0.0.1:8000", "Public address of the site", ["http", "https"]
-)
+).rstrip("/")
 ALLOWED_HOSTS = environment.items(
     "ALLOWED_HOSTS", ["127.0.0.1", "localhost", "testserver"], "Host names that are served"
 )

@@ -248,6 +248,17 @@ def test_a_forgotten_password_is_set_anew_once(client: Client, toy: Toy) -> None
     assert "does not work any more" in again
 
 
+def test_the_link_of_a_reset_mail_starts_with_the_configured_site(
+    client: Client, toy: Toy, settings: Any
+) -> None:
+    settings.ALLOWED_HOSTS = [*settings.ALLOWED_HOSTS, "attacker.example"]
+    settings.SITE_URL = "https://kbp.example.org"
+    client.post(reverse("forgotten"), {"email": "rosa@example.org"}, HTTP_HOST="attacker.example")
+    deliver.tick()
+    assert "https://kbp.example.org/reset/" in mail.outbox[0].body
+    assert "attacker.example" not in mail.outbox[0].body
+
+
 @pytest.mark.parametrize("made_by", ["mail", "admin"])
 def test_a_password_set_by_a_link_ends_every_token_and_session(
     made_by: str, client: Client, as_user: As, toy: Toy

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.forms import PasswordResetForm, SetPasswordForm
 from django.contrib.auth.views import PasswordResetConfirmView
@@ -125,9 +126,10 @@ def forgotten(request: HttpRequest) -> HttpResponse:
     if MAILS.count(form.cleaned_data["email"]):
         form.save(
             request=request,
-            use_https=request.is_secure(),
             subject_template_name="people/reset_subject.txt",
             email_template_name="people/reset_mail.txt",
+            # Never the Host header: whoever asks for the mail chooses it.
+            extra_email_context={"site": settings.SITE_URL},
         )
     messages.success(
         request,
