@@ -4,18 +4,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 from annotation_world import GOOD, take
+from django.db import connection
 from django.test import Client
 
 from annotation.models import Assignment, Question, Worker, WorkerIdentity
+from annotation.quality import hourly
 from annotation.workers.worker import handle_of
 from kbpo.accounts.models import User
 from kbpo.submissions.models import Submission
+from kbpo.tracks.generation.declared import declare
+from kbpo.tracks.generation.models import DeclaredForm
+from kbpo.web.judging import own_pages
 from kbpo.web.judging.attempt import examples
 
 pytestmark = pytest.mark.django_db
+FORM = """
+name: useful
+title: How useful is it?
+price: 0.05
+shows: [question]
+questions:
+  - {name: useful, kind: rating, ask: "How useful is it?", range: [1, 4]}
+tutorial:
+  questions:
+    - {text: A text., right: {useful: 1}, why: "It is short."}
+"""
 
 
 def test_only_annotators_may_judge(published: Submission, client: Client) -> None:
@@ -124,6 +142,26 @@ def test_home_says_what_is_open_and_what_was_earned(published: Submission, ada: 
     page = ada.get("/annotate/").content.decode()
     assert "You have a question in hand, and 4 wait for you." in page
     assert "$0.05" in page and "Ann 2 Lee and Elm College 2, in Story 2" in page
+
+
+@pytest.mark.django_db(transaction=True)
+def test_home_is_read_at_one_moment_while_a_form_is_declared(
+    track: object, ada: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def declare_meanwhile(**asked: object) -> dict[str, hourly.Hourly]:
+        rates = hourly.hourly_rates(**asked)
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(declare_in_its_own_connection).result()
+        return rates
+
+    def declare_in_its_own_connection() -> None:
+        with closing(connection):
+            if not DeclaredForm.objects.exists():
+                declare(FORM)
+
+    monkeypatch.setattr(own_pages, "hourly_rates", declare_meanwhile)
+    assert ada.get("/annotate/").status_code == 200
+    assert DeclaredForm.objects.count() == 1
 
 
 def test_when_nothing_is_open_the_page_says_so(track: object, ada: Client) -> None:

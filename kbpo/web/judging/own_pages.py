@@ -37,6 +37,7 @@ from kbpo.tracks.models import Track
 from kbpo.web.address import address_of, network_of
 from kbpo.web.armed import is_armed
 from kbpo.web.judging.views import for_annotators, interface_title
+from kbpo.web.moment import at_one_moment
 from kbpo.web.public import throttle
 
 STATES = {
@@ -56,6 +57,7 @@ COUNTED = 200
 
 @require_GET
 @for_annotators
+@at_one_moment
 def home(request: HttpRequest, worker: Worker) -> HttpResponse:
     """What is open, what stands before it, earnings by state, messages, the last answers."""
     held = Assignment.objects.filter(
