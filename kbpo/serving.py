@@ -7,6 +7,10 @@ import time
 from contextlib import suppress
 from typing import Any
 
+from gunicorn.glogging import Logger
+
+from kbpo.accounts.secret_links import MaskSecretLinks
+
 keepalive = 0
 """Seconds that a connection is kept for another request: it ends with its answer. One that is kept
 is read to the end of a body that was refused, by a thread, however slowly that comes; a proxy keeps
@@ -16,6 +20,19 @@ LINGERS = 0.5
 """Seconds, at the most, for which what is left of a refused body is read: who sends quickly is
 still there for the answer
 """
+
+
+class MaskingLogger(Logger):
+    """Gunicorn's logger without links that let their reader in: the access log has all paths."""
+
+    def setup(self, cfg: Any) -> None:
+        super().setup(cfg)
+        for log in (self.access_log, self.error_log):
+            if not any(isinstance(known, MaskSecretLinks) for known in log.filters):
+                log.addFilter(MaskSecretLinks())
+
+
+logger_class = MaskingLogger
 
 
 def post_request(_worker: Any, request: Any, environ: dict[str, Any], _answer: Any) -> None:

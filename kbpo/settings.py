@@ -443,12 +443,15 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
-    "filters": {"one_line": {"()": "kbpo.web.one_line.OneLine"}},
+    "filters": {
+        "one_line": {"()": "kbpo.web.one_line.OneLine"},
+        "secret_links": {"()": "kbpo.accounts.secret_links.MaskSecretLinks"},
+    },
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
             "formatter": "line",
-            "filters": ["one_line"],
+            "filters": ["one_line", "secret_links"],
         }
     },
     "loggers": {"django.request": {"filters": ["one_line"]}},

@@ -33,6 +33,7 @@ from django.utils.text import slugify
 from annotation.quality.warn import set_exclude_for
 from annotation.questions import follow_documents
 from annotation.questions.follow_documents import OrderState
+from kbpo import embedded
 from kbpo.accounts.models import Team, Token, User
 from kbpo.accounts.teams import join
 from kbpo.corpus.models import Corpus
@@ -291,7 +292,8 @@ class Demo:
         """
         if not _free(self.port):
             raise DemoFailed(
-                f"Port {self.port} is taken. Stop what listens there, or say ARGS='--port 8001'."
+                f"Port {self.port} is taken. Stop what listens there (`make stop`"
+                " if it is an earlier demo), or say ARGS='--port 8001'."
             )
         with self._processes(
             *(name for name in self._commands() if name not in SIMULATED)
@@ -665,7 +667,7 @@ class Demo:
             }
         with (log / f"{name}.log").open("ab") as file:
             self._heard[name] = file.tell()
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 command,
                 stdout=file,
                 stderr=file,
@@ -673,6 +675,8 @@ class Demo:
                 env=environment,
                 start_new_session=True,
             )
+        embedded.record(Path(settings.VAR), name, process.pid)
+        return process
 
     def wait_for_web(self) -> None:
         """Nothing, once the site answers. Raises DemoFailed if it does not."""

@@ -110,7 +110,8 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
         DJANGO | {"numpy"},
     ),
     "rehearsal": (
-        _NOUNS - {"kbpo.instances"} | {"annotation", "formats", "kbpo.submissions"},
+        _NOUNS - {"kbpo.instances"}
+        | {"annotation", "formats", "kbpo.embedded", "kbpo.submissions"},
         DJANGO | {"numpy", "boto3", "botocore"},
     ),
 }

@@ -19,7 +19,7 @@ from processes import wait_for
 
 from kbpo import embedded, environment
 from kbpo.embedded.__main__ import main
-from kbpo.embedded.server import SOCKET_LIMIT
+from kbpo.embedded.server import SOCKET_LIMIT, lives
 
 pytestmark = pytest.mark.kill
 
@@ -400,6 +400,32 @@ def test_the_command_says_what_runs(
     assert main(["status"]) == 0
     assert capsys.readouterr().out == "postgres: running\nredis: running\n"
     assert main(["dance"]) == 2
+
+
+def test_stop_ends_what_a_killed_demo_left_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KBPO_VAR", str(tmp_path))
+    sleep = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
+    demo = (  # a parent that starts a process, records it and is killed
+        "import os, subprocess, sys; from pathlib import Path; from kbpo import embedded;"
+        f"child = subprocess.Popen([sys.executable, '-c', {sleep!r}], stdin=subprocess.PIPE,"
+        " start_new_session=True);"
+        "embedded.record(Path(os.environ['KBPO_VAR']), 'web', child.pid);"
+        "print(child.pid, flush=True); os.read(0, 1)"
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", demo], **pipes) as parent:
+        assert parent.stdout is not None
+        left = psutil.Process(int(parent.stdout.readline()))
+        wait_for(lambda: left.children())
+        started = [left, *left.children()]
+        parent.kill()
+    somebody_else = psutil.Process().create_time() - 1
+    (tmp_path / "processes" / "worker").write_text(f"{os.getpid()} {somebody_else}")
+    embedded.stop()
+    wait_for(lambda: not any(lives(process) for process in started))
+    assert not list((tmp_path / "processes").iterdir())
 
 
 def _is_first(process: psutil.Process, of: list[psutil.Process]) -> bool:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.db import transaction
 from django.db.models import QuerySet
 
+from kbpo import clock
 from kbpo.accounts import audit
 from kbpo.accounts.belongings import delete_belongings
 from kbpo.accounts.models import AccountRequest, Audit, User
 from kbpo.accounts.teams import ROLES, CannotChange, remove, role_text
 
+REQUESTS_KEPT = timedelta(days=90)
+"""How long a decided account request is kept"""
 CLOSED = "closed-"
 """How the name of a closed account begins; its number follows"""
 STAYS = {
@@ -56,19 +61,25 @@ def forget(user: User) -> None:
         acts.update(after=role_text(instead, role), why=audit.ERASED)
     audit.forget(f"user:{user.pk}", f"user:{user.pk}")
     _delete(user.requests.all())
-    forget_requests(user.email)
+    if user.email:
+        _delete(AccountRequest.objects.filter(email__iexact=user.email, user=None))
 
 
 def forget_requests(email: str) -> None:
-    """Nothing; what was asked for under an address and is decided is gone, but what somebody's
-    account came of: that goes with the account.
+    """Delete the decided requests of an address that no account came of. A waiting one stays:
+    anybody may have written the address, and an admin still has to answer.
     """
     if email:
         asked = AccountRequest.objects.filter(email__iexact=email, decided_at__isnull=False)
         _delete(asked.filter(user=None))
 
 
+def delete_old_requests() -> None:
+    """Delete account requests that were decided `REQUESTS_KEPT` ago."""
+    _delete(AccountRequest.objects.filter(decided_at__lt=clock.now() - REQUESTS_KEPT))
+
+
 def _delete(asked: QuerySet[AccountRequest]) -> None:
-    for row in asked:
-        audit.forget(f"request:{row.pk}", f"request:{row.pk}")
+    for pk in asked.values_list("pk", flat=True):
+        audit.forget(f"request:{pk}", f"request:{pk}")
     asked.delete()

@@ -17,6 +17,7 @@ from typing import Any
 from django.db import transaction
 
 from kbpo import clock
+from kbpo.accounts.close import delete_old_requests
 from kbpo.accounts.mail import CannotSend, goes_out, post
 from kbpo.accounts.models import Delivery
 from kbpo.accounts.webhooks import CannotCall, call
@@ -40,6 +41,7 @@ def tick() -> int:
         tried += 1
     old = Delivery.objects.filter(made_at__lt=clock.now() - KEPT).exclude(status="waiting")
     old.delete()
+    delete_old_requests()
     return tried
 
 

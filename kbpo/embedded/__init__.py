@@ -29,6 +29,7 @@ from kbpo.embedded.account import Account, EmbeddedError, check_parent
 from kbpo.embedded.postgres import Postgres
 from kbpo.embedded.redis import Redis
 from kbpo.embedded.server import Server
+from kbpo.embedded.started import end_recorded, record
 
 __all__ = [
     "Account",
@@ -36,7 +37,9 @@ __all__ = [
     "Postgres",
     "Redis",
     "database_url",
+    "end_recorded",
     "ensure",
+    "record",
     "redis_url",
     "status",
     "stop",
@@ -67,7 +70,8 @@ def redis_url() -> str:
 
 
 def stop() -> None:
-    """Stop both servers."""
+    """End what a killed demo left behind, then stop both servers."""
+    end_recorded(_var())
     with _locked(_var()):
         for server in _servers():
             server.check()

@@ -133,6 +133,7 @@ def test_an_account_is_closed_with_its_password_and_nothing_of_the_person_is_lef
     AccountRequest.objects.create(
         name="Nils Berg", email=nils.email, team="Patterns", decided_at=clock.now()
     )
+    AccountRequest.objects.create(name="Nils Berg", email=nils.email.upper(), team="Second")
     for role in ("owner", "member"):
         teams.set_role(toy.teams["Patterns"], nils, role, toy.users["Rosa"])
     client, address = Client(), reverse("account-close")

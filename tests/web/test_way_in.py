@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from kbpo.accounts import ask as asking
 from kbpo.accounts import deliver
 from kbpo.accounts.models import AccountRequest, Audit, Delivery, Invitation, Team, Token, User
 from kbpo.accounts.notices import tell
+from kbpo.accounts.secret_links import MaskSecretLinks
 from kbpo.money.models import Price
 from kbpo.tracks.models import Track
 from kbpo.web.public import ask
@@ -286,6 +288,45 @@ def test_a_password_set_by_a_link_ends_every_token_and_session(
     assert asked.status_code == 302 and reverse("login") in asked["Location"]
 
 
+def test_links_that_let_somebody_in_stay_out_of_logs(
+    client: Client, as_user: As, toy: Toy, settings: Any
+) -> None:
+    settings.MAIL_URL = ""  # mails go to the log
+    client.post(reverse("forgotten"), {"email": "rosa@example.org"})
+    client.post(reverse("ask"), NEW)
+    asked = AccountRequest.objects.get()
+    as_user("Admin").post(reverse("desk-answer-request", args=[asked.pk]), {"verdict": "accept"})
+    secrets = [address_in(row.body["text"]) for row in Delivery.objects.all()]
+    deliver.tick()
+    text = "".join(letter.body for letter in mail.outbox)
+    assert len(secrets) == 2 and "/reset/" in text and "/join/…" in text
+    assert not any(secret in text for secret in secrets)
+    for secret in secrets:
+        atoms = {"m": "GET", "U": secret}
+        record = logging.LogRecord("x", logging.INFO, "", 0, '"%(m)s %(U)s HTTP"', (atoms,), None)
+        assert MaskSecretLinks().filter(record)
+        assert secret not in record.getMessage() and record.getMessage().endswith('/…/ HTTP"')
+
+
+def test_decided_requests_are_deleted_after_90_days_with_what_the_log_says_of_them(
+    client: Client, as_user: As, toy: Toy
+) -> None:
+    for name in ("Harbor", "Pier", "Quay"):
+        client.post(reverse("ask"), NEW | {"team": name, "email": f"{name}@example.org"})
+    old, recent, waiting = AccountRequest.objects.order_by("pk")
+    for row in (old, recent):
+        address = reverse("desk-answer-request", args=[row.pk])
+        as_user("Admin").post(address, {"verdict": "decline", "why": f"No, {row.team}."})
+    past = {"asked_at": clock.now() - timedelta(days=100)}
+    AccountRequest.objects.filter(pk=waiting.pk).update(**past)
+    AccountRequest.objects.filter(pk=old.pk).update(decided_at=clock.now() - timedelta(days=91))
+    AccountRequest.objects.filter(pk=recent.pk).update(decided_at=clock.now() - timedelta(days=89))
+    deliver.tick()
+    assert list(AccountRequest.objects.order_by("pk")) == [recent, waiting]
+    log = str(list(Audit.objects.values("before", "after", "why")))
+    assert "No, Harbor." not in log and "No, Pier." in log
+
+
 def test_it_is_not_told_who_has_an_account(client: Client, toy: Toy) -> None:
     answer = client.post(reverse("forgotten"), {"email": "nobody@example.org"}, follow=True)
     assert "on its way" in answer.content.decode() and not Delivery.objects.exists()
@@ -333,8 +374,10 @@ def test_who_has_an_account_and_no_team_asks_for_one_and_joins_it(
     written = mail.outbox[0].body
     assert "you can join Harbor now, with your account ro" in written
     page = client.get(reverse("account")).content.decode()
-    assert "You are let into Harbor" in page and address_in(written) in page
-    client.post(address_in(written))
+    join = reverse("join", args=[Invitation.objects.get().code])
+    assert "You are let into Harbor" in page and join in page
+    assert (join in written) == mailed
+    client.post(join)
     assert ro.teams.get().name == "Harbor" and User.objects.filter(username="ro").count() == 1
     page = client.get(reverse("account")).content.decode()
     assert "You are let into" not in page and "Ask for another team" in page

@@ -1,0 +1,23 @@
+"""Keeps links that let their reader in (a new password, an invitation) out of logs."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+SECRET_LINK = re.compile(r"/(reset/[^/\s]+|join)/[^/\s\"]+")
+
+
+def masked(text: str) -> str:
+    """Return the text with the secret part of each such link replaced by `…`."""
+    return SECRET_LINK.sub(r"/\1/…", text)
+
+
+class MaskSecretLinks(logging.Filter):
+    """Masks secret links in the message of each log record."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        if (shown := masked(message)) != message:
+            record.msg, record.args = shown, ()
+        return True
