@@ -83,6 +83,8 @@ class Revision:
     """Targets with a posterior in between"""
     model: dict[str, Any] = field(default_factory=dict)
     """Interface -> the fit"""
+    reasons: list[str] = field(default_factory=list)
+    """Why the model was not fitted to an interface, which then keeps the majority"""
 
 
 def revision(track: Track, method: str, number: int) -> Revision:
@@ -95,27 +97,32 @@ def revision(track: Track, method: str, number: int) -> Revision:
         )
     flips: list[Flip] = []
     model: dict[str, Any] = {}
+    reasons: list[str] = []
     judgments = unsure = 0
     for interface in asking_yes_or_no():
         said, posterior = votes(track, interface), dict[Sentence, float]()
-        if method == MODEL:
-            model[interface], posterior = _fit(said)
+        if method == MODEL and said:
+            fitted, posterior, reason = _fit(said)
+            if reason:
+                reasons.append(f"{interface_of(interface).title}: {reason}")
+            else:
+                model[interface] = fitted
             unsure += sum(
                 any(_between(chance) for chance in _chances(tally, posterior).values())
                 for tally in said
             )
         judgments += len(said)
-        flips += _flips(said, posterior, method, number)
-    return Revision(
-        method, judgments, flips, unsure, {name: fit for name, fit in model.items() if fit}
-    )
+        flips += _flips(said, posterior if interface in model else None, method, number)
+    return Revision(method, judgments, flips, unsure, model, reasons)
 
 
-def _fit(said: Sequence[Votes]) -> tuple[dict[str, Any], dict[Sentence, float]]:
-    """The model, as it is stored, and the probability that each sentence holds."""
+def _fit(said: Sequence[Votes]) -> tuple[dict[str, Any], dict[Sentence, float], str]:
+    """Return the model as it is stored, the probability that each sentence holds, and why the model
+    could not be fitted (empty if it was).
+    """
     kinds = _alike(said)
     if not kinds:
-        return {}, {}
+        return {}, {}, "Nobody answered yet."
     answers = [
         (at, worker, int(worker in yes))
         for at, (workers, yes) in enumerate(kinds)
@@ -124,6 +131,8 @@ def _fit(said: Sequence[Votes]) -> tuple[dict[str, Any], dict[Sentence, float]]:
     unit, worker, told = np.array(answers, dtype=np.int64).T
     times = [len(some) for some in kinds.values()]
     result = dawid_skene(told, unit, worker, n_classes=2, times=times)
+    if result.reason:
+        return {}, {}, result.reason
     posterior: dict[Sentence, float] = {}
     for kind, row in zip(kinds.values(), result.posterior, strict=True):
         posterior |= dict.fromkeys(kind, float(row[1]))
@@ -134,7 +143,7 @@ def _fit(said: Sequence[Votes]) -> tuple[dict[str, Any], dict[Sentence, float]]:
         "units": sum(times),
         "converged": result.converged,
     }
-    return model, posterior
+    return model, posterior, ""
 
 
 def _alike(said: Sequence[Votes]) -> dict[tuple[tuple[int, ...], frozenset[int]], list[Sentence]]:
@@ -156,13 +165,14 @@ def _chances(tally: Votes, posterior: dict[Sentence, float]) -> dict[str, float]
 
 
 def _flips(
-    said: Sequence[Votes], posterior: dict[Sentence, float], method: str, number: int
+    said: Sequence[Votes], posterior: dict[Sentence, float] | None, method: str, number: int
 ) -> list[Flip]:
+    """Return the labels that change, by the model's posterior or, without one, by majority."""
     flips = []
     for tally in said:
-        chances = _chances(tally, posterior) if method == MODEL else {}
+        chances = _chances(tally, posterior or {})
         likely = tally.expanded({part for part, chance in chances.items() if chance > 0.5})
-        after = likely if method == MODEL else tally.by_majority()
+        after = tally.by_majority() if posterior is None else likely
         changed = set(after) ^ set(tally.holds)
         if changed:
             told = {part: chance for part, chance in chances.items() if part in changed}

@@ -14,6 +14,7 @@ from annotation_world import PARTS, answer_all
 from django.test import Client
 from django.utils import timezone
 
+import estimators.votes
 from annotation.budget import promises
 from annotation.hits import publish
 from annotation.labels import revise, settle
@@ -60,7 +61,9 @@ def holds(track: Track) -> set[tuple[str, ...]]:
 def believe_ada(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that knows ada to be right and the others to press any button."""
 
-    def fit(votes: list[Votes]) -> tuple[dict[str, object], dict[tuple[int, int, str], float]]:
+    def fit(
+        votes: list[Votes],
+    ) -> tuple[dict[str, object], dict[tuple[int, int, str], float], str]:
         ada = Worker.objects.get(user__username="ada").pk
         chances = {
             (pair.question.pk, pair.target, sentence): 0.99
@@ -69,7 +72,8 @@ def believe_ada(monkeypatch: pytest.MonkeyPatch) -> None:
             for pair in votes
             for sentence in pair.sentences
         }
-        return {"prior": [0.5, 0.5], "confusion": {str(ada): [[0.99, 0.01], [0.01, 0.99]]}}, chances
+        confusion = {str(ada): [[0.99, 0.01], [0.01, 0.99]]}
+        return {"prior": [0.5, 0.5], "confusion": confusion}, chances, ""
 
     monkeypatch.setattr(revise, "_fit", fit)
 
@@ -116,7 +120,17 @@ def test_the_fit_weighs_people_by_how_they_err(divided: Track) -> None:
     assert model["converged"] and set(model["confusion"]) == {
         str(pk) for pk in Worker.objects.values_list("pk", flat=True)
     }
-    assert made.flips == [], "of two against one the model believes two, knowing nothing else"
+    assert made.flips == made.reasons == []
+
+
+def test_where_people_gave_few_answers_the_majority_stays_and_the_reason_is_reported(
+    divided: Track, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(estimators.votes, "FEWEST_ANSWERS", 19)
+    made = revise.revision(divided, revise.MODEL, 1)
+    assert (made.model, made.flips, made.unsure) == ({}, [], 0)
+    [reason] = made.reasons
+    assert reason.endswith("Half of the people gave 18 answers or fewer; the model needs 19.")
 
 
 def test_where_the_model_is_unsure_one_more_is_asked_and_never_more_than_five(

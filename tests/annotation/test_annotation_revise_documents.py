@@ -47,7 +47,9 @@ def read(toy: Toy, keep: Any) -> Toy:
 def believe_ada(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that knows Ada to be right and the others to press any button."""
 
-    def fit(said: list[Votes]) -> tuple[dict[str, object], dict[tuple[int, int, str], float]]:
+    def fit(
+        said: list[Votes],
+    ) -> tuple[dict[str, object], dict[tuple[int, int, str], float], str]:
         ada = Worker.objects.get(user__username="ada").pk
         chances = {
             (pair.question.pk, pair.target, sentence): 0.99
@@ -56,7 +58,7 @@ def believe_ada(monkeypatch: pytest.MonkeyPatch) -> None:
             for pair in said
             for sentence in pair.sentences
         }
-        return {"prior": [0.5, 0.5], "confusion": {}}, chances
+        return {"prior": [0.5, 0.5], "confusion": {}}, chances, ""
 
     monkeypatch.setattr(revise, "_fit", fit)
 

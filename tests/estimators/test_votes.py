@@ -99,12 +99,34 @@ def simulated(
 
 
 def test_dawid_and_skene_agree_with_people_who_agree():
-    result = dawid_skene([0, 0, 1, 1, 2, 2], unit=[0, 0, 1, 1, 2, 2], annotator=[0, 1] * 3)
-    assert result.posterior.argmax(axis=1).tolist() == [0, 1, 2]
-    assert result.posterior.sum(axis=1) == pytest.approx([1, 1, 1])
+    unit = np.repeat(np.arange(12), 2)
+    result = dawid_skene(unit % 3, unit=unit, annotator=[0, 1] * 12)
+    assert result.posterior.argmax(axis=1).tolist() == [0, 1, 2] * 4
+    assert result.posterior.sum(axis=1) == pytest.approx(np.ones(12))
     assert result.confusion.shape == (2, 3, 3)
     assert result.confusion.sum(axis=2) == pytest.approx(np.ones((2, 3)))
     assert result.converged
+
+
+def test_where_people_answered_few_units_the_posterior_is_the_share_of_the_votes():
+    value = [1, 1, 1, 1, 1, 1, 0, 0, 0, 1, 1, 0]
+    result = dawid_skene(value, np.repeat(np.arange(4), 3), np.arange(12), n_classes=2)
+    assert result.posterior[:, 1] == pytest.approx([1, 1, 0, 2 / 3])
+    assert result.reason == "Half of the people gave 1 answers or fewer; the model needs 10."
+    assert np.isnan(result.confusion).all()
+
+
+@pytest.mark.parametrize(("answered", "stands"), [(19, True), (20, False)])
+def test_only_people_with_twenty_answers_are_overruled_where_they_agree(answered, stands):
+    # Four good people answer 60 units. Two answer the opposite of them on some, then agree on one.
+    truth = np.arange(60) % 2
+    rows = [(truth[u], u, who) for u in range(60) for who in range(4)]
+    rows += [(1 - truth[u], u, who) for u in range(answered - 1) for who in (4, 5)]
+    rows += [(1, 60, 4), (1, 60, 5)]
+    value, unit, who = np.array(rows).T
+    result = dawid_skene(value, unit, who)
+    assert (result.posterior[60, 1] > 0.5) == stands
+    assert result.posterior[:60].argmax(axis=1).tolist() == truth.tolist()
 
 
 @pytest.mark.statistical

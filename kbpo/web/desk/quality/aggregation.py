@@ -72,6 +72,7 @@ def answer(inquiry: Inquiry) -> dict[str, Any]:
         "judgments": made.judgments,
         "changed": len(made.flips),
         "unsure": made.unsure,
+        "reasons": made.reasons,
         "flips": flips,
         "rows": _rows(kind_of(track), changes),
     }
