@@ -42,8 +42,7 @@ people differ by: then all is asked, and more people would be needed
 """
 TOGETHER = 2.0
 """How much more variance judgments leave that come in by whole documents, since errors of the
-model go together there (`benchmarks/document_route.py` measures it). A guess for plans alone: what
-is realised counts whatever it is.
+model go together there. A guess for plans alone: what is realised counts whatever it is.
 """
 
 
