@@ -452,7 +452,6 @@ NAMING_IN_TEMPLATES: dict[str, set[str]] = {
     # Pages of tracks whose documents are read in full (`kbpo.tracks.recall`), or parts of pages
     # that such tracks alone have.
     "desk/adjudication.html": {"mentions", "pair", "pairs"},
-    "desk/aggregation.html": {"mentions", "pairs"},
     "desk/diagnostics.html": {"mentions", "predicate", "predicates"},
     "desk/pilots.html": {"pairs"},
     "desk/pooling.html": {"predicate"},
@@ -467,7 +466,6 @@ NAMING_IN_TEMPLATES: dict[str, set[str]] = {
     "leaderboard.html": {"pairs"},
     "strengths.html": {"pairs"},
     # The design system shows what there is to be drawn.
-    "gallery.html": {"mention_chip", "pair"},
 }
 
 

@@ -40,7 +40,7 @@ ASK_ADDRESS = "Is the address right?"
 MOST_WAITS = 5
 """How often a request is repeated that the service asked to come later"""
 SAME_FOR_ALL = re.compile(
-    r"schema/|prmse/|(?:https?://.*/)?tracks/(?:[^/]+/(?:(?:schema|all|documents|mentions|search"
+    r"schema/|(?:https?://.*/)?tracks/(?:[^/]+/(?:(?:schema|all|documents|mentions|search"
     r"|board|compare|metrics|judges|evaluations|releases(?:/[0-9]+)?)/)?)?"
 )
 """Addresses whose answer does not depend on who asks"""
@@ -339,15 +339,6 @@ class Client:
         """
         chosen = {"criterion": criterion} if criterion else {}
         return self._table(self._pages(f"tracks/{slug}/metrics/", figure=figure, **chosen))
-
-    def prmse(
-        self, system: list[float], human: list[list[float | None]], *, random_subset: bool = True
-    ) -> Json:
-        """PRMSE of a machine's scores against people's ratings of the same responses, with its 80 %
-        interval: `human` has a list a response, a place a rater, None where one did not rate.
-        """
-        told = {"system": system, "human": human, "random_subset": random_subset}
-        return cast(Json, self._send("POST", "prmse/", json=told).json())
 
     def evaluations(self, slug: str) -> Table:
         """The evaluations of a track, the latest first; `board` shows one by `evaluation`."""

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.test import Client
 from documents_world import answer_open, partly, read_whole
 
 from annotation.budget.promises import committed
@@ -24,7 +23,6 @@ from kbpo.instances.models import Instance, Label
 from kbpo.money.spend import balance, release, reserve
 from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.kbp.merge import together
-from kbpo.web.desk import inquiries
 from tests.conftest import Toy
 
 pytestmark = pytest.mark.django_db
@@ -137,27 +135,6 @@ def test_the_fit_is_of_each_interface_by_itself(read: Toy) -> None:
         target__kind="pair", source="document", disagreement=0
     ).values_list("target", flat=True)
     assert len(agreed) == 9 and not {flip.label.target_id for flip in made.flips} & set(agreed)
-
-
-def test_the_page_names_the_pair_and_the_price_of_a_reader(
-    read: Toy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    believe_ada(monkeypatch)
-    client, address = Client(), "/desk/tracks/toy/adding-up/"
-    client.force_login(read.users["Admin"])
-    client.post(address, {"verb": "compare", "method": "dawid_skene"})
-    assert inquiries.tick() == 1
-    page = client.get(address).content.decode()
-    assert (
-        "Per Berg and Oslo, in" in page
-        and f"1 of {pairs_asked()} judgments would be different" in page
-    )
-    assert "one more reader costs $" in page
-    switched = client.post(
-        address, {"method": "dawid_skene", "why": "We looked."}, follow=True
-    ).content.decode()
-    assert "1 labels were written anew" in switched
-    assert Policy.objects.get().model["relations_exhaustive"]["prior"] == [0.5, 0.5]
 
 
 def modelled(toy: Toy, monkeypatch: pytest.MonkeyPatch, *, share: float) -> None:

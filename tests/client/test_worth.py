@@ -33,9 +33,8 @@ def test_client_and_command_tell_what_a_metric_is_worth(studied: World, live_ser
     with Remote(live_server.url, frames=False) as remote:
         rows = remote.metrics("answers")
         points = remote.metrics("answers", "points", "edit")
-        said = remote.prmse([3.4, 2.1, 4.6, 1.2], [[3, 4], [2, None], [5, 4], [1, 1]])
     assert {row["metric"] for row in rows} == {"All together", "judge"}
-    assert len(points) > 100 and said["n"] == 4 and said["n_multiple"] == 3
+    assert len(points) > 100
 
     def run(*words: str) -> str:
         done = CliRunner().invoke(main, ["--url", live_server.url, "metrics", "answers", *words])

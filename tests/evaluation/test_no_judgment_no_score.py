@@ -20,9 +20,7 @@ from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.live import store_interim_interval
 from kbpo.evaluation.models import InterimInterval
 from kbpo.evaluation.run import COUNTS_NOT, NO_LABEL, NOT_ALL, OF_BOTH, TOO_FEW, evaluate
-from kbpo.evaluation.studies.what_if import what_if
 from kbpo.instances.models import Instance, Target
-from kbpo.instances.record import NewLabel
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.submissions.models import Submission
 from scoring.score import default_estimates
@@ -124,19 +122,6 @@ def test_boards_files_and_pages_say_unknown(newcomer: Any) -> None:
     assert "These documents tell of more" not in Client().get(address).content.decode()
     schema = Client().get("/api/schema/?format=json").json()
     assert "`targets`" in schema["paths"]["/api/tracks/{slug}/board/"]["get"]["description"]
-
-
-def test_what_would_change_is_unknown_before_and_known_after(newcomer: Any) -> None:
-    world, _, new, first = newcomer
-    one = next(one for one in world.instances if one.target_id == first.pk)
-    part = f"{one.predicate.name}{'>' if one.forward else '<'}"
-    value = {"shown": [part], "holds": [part]}
-    changes = what_if(world.track, [NewLabel(first.pk, value, "crowd", "majority", 3, "")])
-    [change] = [
-        row for row in changes if row.submission.pk == new.pk and row.quantity == "precision"
-    ]
-    assert change.before is None and change.after is not None
-    assert change.rank_before == 2
 
 
 def test_no_look_is_taken_at_a_guess(newcomer: Any) -> None:

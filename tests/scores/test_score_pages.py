@@ -27,7 +27,6 @@ ADDRESSES = {
     "board": "/tracks/answers/",
     "metrics": "/tracks/answers/metrics/",
     "scores": "/desk/tracks/answers/scores/",
-    "prmse": "/methods/prmse/",
 }
 
 
@@ -43,9 +42,6 @@ def test_every_page_of_metrics_is_for_everybody(
     wrong: list[str] = []
     for name, address in ADDRESSES.items():
         page.goto(live_server.url + address)
-        if name == "prmse":
-            page.get_by_role("button", name="Reckon").click()
-            page.wait_for_selector("text=Between two people")
 
         def keep(page: Page, width: int, name: str = name) -> None:
             if PICTURES:

@@ -274,7 +274,6 @@ def test_json_that_is_nested_too_deep_is_refused_with_a_sentence(
         for method, address in (
             ("PATCH", f"/api/submissions/{draft().pk}/"),
             ("POST", f"/api/submissions/{draft().pk}/confirm/"),
-            ("POST", "/api/prmse/"),
         ):
             answer = Client().generic(method, address, said, "application/json", **header)
             assert answer.status_code == 400 and answer.json()["detail"], (method, address)

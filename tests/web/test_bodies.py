@@ -176,7 +176,7 @@ def test_whatever_reads_a_file_may_be_sent_one(settings: Any) -> None:
     [large] = re.findall(r"location ~ (\S+) \{ client_max_body_size 513m", guide)
     for name in takers():
         assert re.search(large, address_of(name)), f"the proxy of the guide refuses files of {name}"
-    for page in ("/login/", "/", "/desk/", "/submit/5/", "/api/prmse/", "/desk/tracks/toy/"):
+    for page in ("/login/", "/", "/desk/", "/submit/5/", "/desk/tracks/toy/"):
         assert not re.search(large, page)
 
 

@@ -1,12 +1,11 @@
-"""What is cited stays: permalinks of evaluations, the board of a day, a run's history, BibTeX, the
-badge and the board in a frame.
+"""What is cited stays: permalinks of evaluations, the board of a day, a run’s history, BibTeX,
+and the board in a frame.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -25,7 +24,7 @@ from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.web.components.drawing import Interval
 from kbpo.web.components.plots import draw_history
-from kbpo.web.public.cite import badge, bibtex
+from kbpo.web.public.cite import bibtex
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 from tests.evaluation.test_withdrawn import RUNS
@@ -144,15 +143,13 @@ def test_the_list_of_evaluations_has_a_line_for_what_was_withdrawn(
     page = as_user("").get(reverse("evaluations", args=["toy"])).content.decode()
     assert "Team 2 run 2 was withdrawn, 11" in page
     assert reverse("evaluation", args=["toy", 1]) in page
-    gone, badge = (reverse(name, args=[past[2].pk]) for name in ("submission", "badge"))
+    gone = reverse("submission", args=[past[2].pk])
     told = as_user("").get(gone)
     assert told.status_code == 404
     assert "Team 2 run 2 was withdrawn on 11 March 2026." in told.content.decode()
-    assert "withdrawn</text>" in as_user("").get(badge).content.decode()
     assert "withdrawn on 11 March" in as_user("").get(f"/api{gone}history/").json()["detail"]
     Submission.objects.update(is_private=True)
     assert "There is no run" in as_user("").get(gone).content.decode()
-    assert as_user("").get(badge).status_code == 404
     assert (
         "Team 2 run 2" not in as_user("").get(reverse("evaluations", args=["toy"])).content.decode()
     )
@@ -302,22 +299,6 @@ def test_a_runs_history_is_drawn_with_the_numbers_behind_it(
     assert somebody.get(reverse("submission-history", args=[row.pk])).status_code == 404
 
 
-def test_a_badge_is_the_same_for_everybody_and_of_no_private_run(
-    as_user: As, past: list[Submission]
-) -> None:
-    row = past[0]
-    address = reverse("badge", args=[row.pk])
-    answer = as_user("Admin").get(address)
-    assert answer["Content-Type"] == "image/svg+xml" and "max-age=300" in answer["Cache-Control"]
-    assert "F1 71.0 (69.0–73.0)" in answer.content.decode() and "Cookie" not in answer.get(
-        "Vary", ""
-    )
-    row.is_private = True
-    row.save()
-    assert as_user("Admin").get(address).status_code == 404, "what is kept by others is for others"
-    assert "<x>" not in badge("<x>", "&") and "&lt;x&gt;: &amp;" in badge("<x>", "&")
-
-
 def test_only_the_embedded_board_may_be_framed(as_user: As, past: list[Submission]) -> None:
     framed = as_user("Rosa").get(reverse("board-embed", args=["toy"]))
     policy = framed["Content-Security-Policy"]
@@ -326,9 +307,7 @@ def test_only_the_embedded_board_may_be_framed(as_user: As, past: list[Submissio
     assert "Team 0 run 0" in framed.content.decode() and "yours" not in framed.content.decode()
     board = as_user("").get(reverse("board", args=["toy"])).content.decode()
     cited = board.partition('id="cite"')[2].partition("</details>")[0]
-    assert f'href="{reverse("board-embed", args=["toy"])}"' in cited and "badge (SVG)" in cited
-    (run,) = re.findall(r'href="([^"]+)#cite"', cited)
-    assert "badge.svg" in as_user("").get(run).content.decode().partition('id="cite"')[2]
+    assert f'href="{reverse("board-embed", args=["toy"])}"' in cited
     for other in (reverse("board", args=["toy"]), reverse("evaluation", args=["toy", 1])):
         assert "frame-ancestors 'none'" in as_user("").get(other)["Content-Security-Policy"]
 

@@ -6,14 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.template import Context, Template
 from django.template.loader import render_to_string
 from django.test import RequestFactory
 from django.urls import path
 
-from kbpo.web.public import gallery
 from kbpo.web.templatetags.kbpo import register
+from tests.web import component_samples as samples
 
 README = Path(__file__).resolve().parents[2] / "templates" / "components" / "README.md"
 EVIL = '"><script>alert(1)</script>'
@@ -71,7 +71,7 @@ def test_every_class_that_the_readme_names_is_in_a_style_sheet():
     ],
 )
 def test_what_comes_from_outside_is_escaped(source):
-    values = gallery.context()
+    values = samples.context()
     values |= {
         "axis": values["f1_axis"],
         "evil": EVIL,
@@ -89,7 +89,7 @@ def test_what_comes_from_outside_is_escaped(source):
         "stages": [{"name": EVIL, "state": "failed", "of": EVIL, "note": EVIL, "retry_url": EVIL}],
         "options": [{"url": EVIL, "text": EVIL}],
         "points": [
-            gallery.Point(EVIL, gallery.around(0.5, 100), gallery.around(0.5, 100), first=True)
+            samples.Point(EVIL, samples.around(0.5, 100), samples.around(0.5, 100), first=True)
         ],
     }
     html = rendered(source, **values)
@@ -110,30 +110,22 @@ def test_the_current_page_is_marked_for_everybody():
 
 
 @pytest.mark.urls(__name__)
-@pytest.mark.parametrize(
-    "name", ["base.html", "base_annotate.html", "base_admin.html", "gallery.html"]
-)
+@pytest.mark.parametrize("name", ["base.html", "base_annotate.html", "base_admin.html"])
 def test_every_frame_has_a_way_past_its_head_and_one_main_part(name):
-    html = render_to_string(name, gallery.context(), request=RequestFactory().get("/"))
+    html = render_to_string(name, samples.context(), request=RequestFactory().get("/"))
     assert '<a class="skip" href="#content">' in html and html.count('id="content"') == 1
     assert 'name="viewport"' in html and '<html lang="en">' in html
 
 
-def test_the_gallery_is_for_developers_only(settings):
-    settings.DEBUG = False
-    with pytest.raises(Http404):
-        gallery.gallery(RequestFactory().get("/gallery/"))
-
-
 def test_a_failed_stage_says_why_and_offers_the_way_on():
-    html = rendered("{% journey stages %}", stages=gallery.context()["failed_stages"])
+    html = rendered("{% journey stages %}", stages=samples.context()["failed_stages"])
     assert (
         "The gzip file ends in the middle" in html and 'action="#retry"' in html and "Retry" in html
     )
 
 
 def test_a_slider_without_scripts_is_a_table_of_choices():
-    html = rendered("{% precision_slider rows 1 %}", rows=gallery.context()["slider_rows"])
+    html = rendered("{% precision_slider rows 1 %}", rows=samples.context()["slider_rows"])
     assert html.count('type="radio"') == 3 and "$76.80" in html
     assert re.search(r'value="0.025" checked', html) and "data-slider-range hidden" in html
 

@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -42,7 +40,7 @@ from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
 from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
-from kbpo.web.desk import health, inquiries
+from kbpo.web.desk import health
 from tests.conftest import ALONE, Toy
 
 As = Callable[[str], Client]
@@ -483,28 +481,13 @@ def test_the_queue_takes_random_and_divided_ones_and_refuses_nonsense(
     assert admin.get(reverse("desk-trail", args=["toy", 999])).status_code == 404
 
 
-def test_switching_the_way_of_aggregating_is_looked_at_first(
+def test_the_method_of_aggregation_is_switched_with_a_reason(
     judged: Submission, as_user: As
 ) -> None:
-    admin, address = as_user("Admin"), reverse("desk-adding-up", args=["toy"])
-    with CaptureQueriesContext(connection) as captured:
-        admin.get(address)
-        admin.get(address, {"method": "dawid_skene"})
-    written = [one["sql"] for one in captured if one["sql"].startswith(("INSERT", "UPDATE"))]
-    assert not [one for one in written if "instances_label" in one]
-    assert admin.post(address, {"verb": "compare", "method": "coin"}).status_code == 422
-    labels = Label.objects.count()
-    admin.post(address, {"verb": "compare", "method": "dawid_skene"})
-    assert "being worked out" in admin.get(address).content.decode()
-    assert inquiries.tick() == 1
-    assert Label.objects.count() == labels
-    page = admin.get(address).content.decode()
-    assert "nothing was changed" in page and "judgments would be different" in page
-    assert judged.name in page
-    assert "names marked in documents, and what mentions refer to, keep the majority" in page
+    admin, address = as_user("Admin"), reverse("desk-track-quality", args=["toy"])
     for wrong in ({"method": "coin", "why": "x"}, {"method": "dawid_skene", "why": ""}):
         assert admin.post(address, wrong).status_code == 422
-    admin.post(address, {"method": "dawid_skene", "why": "We looked."})
+    assert admin.post(address, {"method": "dawid_skene", "why": "We looked."}).status_code == 302
     assert Policy.objects.get().aggregation == "dawid_skene"
 
 

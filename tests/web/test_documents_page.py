@@ -11,23 +11,19 @@ import numpy as np
 import pytest
 from django.test import Client
 from django.urls import reverse
-from django.utils.html import escape
 from scipy import sparse
 
 from kbpo import clock
 from kbpo.accounts.models import Audit
 from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.studies import reach_cache
 from kbpo.evaluation.studies.reach import Incidence, reach, read_incidence, sharing
 from kbpo.sampling.documents.draw import order_documents, settle_documents, waiting_documents
 from kbpo.sampling.documents.second_stage import tick
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.frequency import limits
-from kbpo.tracks.kbp.columns import DISTRIBUTIONS
 from kbpo.tracks.kbp.traits import predicted_names
 from kbpo.tracks.recall import kind_with_recall
-from kbpo.web.components.log_plot import Series, draw_log_log
 from tests.conftest import Toy
 from tests.drawn_again import drawn_again
 from tests.evaluation.world import LIVES, World
@@ -110,21 +106,12 @@ def test_a_bad_order_is_refused_in_a_sentence(
     assert not DocumentSample.objects.exists()
 
 
-@pytest.mark.parametrize(
-    "name", ["desk-documents", "desk-documents-csv", "desk-diagnostics", "desk-diagnostics-reach"]
-)
+@pytest.mark.parametrize("name", ["desk-documents", "desk-documents-csv"])
 def test_the_pages_are_the_admins(world: World, name: str) -> None:
     client = Client()
     client.force_login(world.toy.users["Rosa"])
     address = reverse(name, args=["world"])
     assert client.get(address).status_code == 403 and Client().get(address).status_code == 302
-
-
-def test_diagnostics_say_that_nothing_is_known_yet(world: World, admin: Client) -> None:
-    text = page(admin, "desk-diagnostics")
-    assert "No entity is known yet" in text and "No submission has predictions yet" in text
-    for what in ("frequency", "shared", "reach"):
-        assert admin.get(reverse(f"desk-diagnostics-{what}", args=["world"])).status_code == 404
 
 
 def test_diagnostics_show_what_documents_share_and_what_draws_reach(
@@ -146,22 +133,6 @@ def test_diagnostics_show_what_documents_share_and_what_draws_reach(
         assert (
             sum(seen.entities.values()) == 1 and seen.several == 1
         )  # the world gives all one subject
-    text = page(admin, "desk-diagnostics", f"?submission={row.pk}")
-    assert text.count('role="img"') == 2 and "Entities with several relations" in text
-    assert (
-        admin.get(reverse("desk-diagnostics", args=["world"]) + "?submission=x").status_code == 404
-    )
-    for what, head in (
-        ("frequency", "documents,entities"),
-        ("shared", "design,"),
-        ("reach", "distribution,"),
-    ):
-        lines = (
-            admin.get(reverse(f"desk-diagnostics-{what}", args=["world"]))
-            .content.decode()
-            .splitlines()
-        )
-        assert lines[0].startswith(head) and len(lines) > 2
 
 
 def test_all_four_distributions_are_told_though_the_track_shows_one(
@@ -198,8 +169,6 @@ def test_all_four_distributions_are_told_though_the_track_shows_one(
     )
     anna = subjects["Anna"] / len(own)
     assert anna > 0.05 and found["entity"].by_stratum != found["instance"].by_stratum
-    text = page(admin, "desk-diagnostics", f"?submission={row.pk}")
-    assert all(escape(one.label) in text for one in DISTRIBUTIONS.values())
 
 
 def test_classes_of_frequency_are_those_of_persons_and_organisations_everywhere() -> None:
@@ -296,8 +265,6 @@ def test_predicates_that_no_draw_reaches_are_told(
     assert seen.by_stratum[LIVES] == pytest.approx(1000)
     others = [number for name, number in seen.by_stratum.items() if name != LIVES]
     assert others and set(others) == {0.0}
-    text = page(admin, "desk-diagnostics", f"?submission={row.pk}")
-    assert f"{len(others)} without any" in text and "no draw" in text
 
 
 @pytest.mark.parametrize(("share", "said"), [("0.05", "0.1"), ("1.5", "1"), ("x", "number")])
@@ -345,40 +312,6 @@ def test_two_stages_meet_the_same_entities_more_often() -> None:
     assert uniform.documents < 12, "a sixth or so of six"
     assert two_stage.documents > 1.5 * uniform.documents
     assert sum(two_stage.shared.values()) > sum(uniform.shared.values())
-
-
-def test_what_is_reached_is_computed_once_for_a_state_of_the_data(
-    world: World, admin: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    row = world.system("all", lambda one: True)
-    world.read_in_full(world.documents, lambda one: True)
-    settle_documents(world.track, [one.pk for one in world.documents[:6]])
-    done: list[str] = []
-    for name in ("reach", "read_incidence"):
-        work = getattr(reach_cache, name)
-        monkeypatch.setattr(
-            reach_cache, name, lambda row, name=name, work=work: done.append(name) or work(row)
-        )
-
-    def told() -> str:
-        text = page(admin, "desk-diagnostics", f"?submission={row.pk}")
-        return text[text.index("What samples reach</h1>") :]
-
-    assert told() == told()
-    admin.get(reverse("desk-diagnostics-reach", args=["world"]))
-    assert sorted(done) == ["reach", "read_incidence"]
-    settle_documents(world.track, [world.documents[6].pk])
-    told()
-    assert done.count("read_incidence") == 2, "people found more since"
-
-
-def test_a_log_plot_puts_points_where_their_logarithms_say() -> None:
-    svg = draw_log_log(
-        [Series("<x>", [(1, 1), (10, 100), (100, 0)])], "said <b>", x_name="x", y_name="y"
-    )
-    assert 'aria-label="said &lt;b&gt;"' in svg and "<title>&lt;x&gt;</title>" in svg
-    assert svg.count("<circle") == 2  # nothing has no logarithm
-    assert 'cx="2.0%" cy="98.0%"' in svg and 'cx="98.0%" cy="2.0%"' in svg
 
 
 def test_the_board_and_the_submission_tell_what_annotators_miss(

@@ -112,7 +112,7 @@ NO_PAGE = {
         "api-order", "api-problems", "api-schema", "api-submission", "api-submissions",
         "api-tracks", "api-withdraw", "api-compare", "api-predictions", "api-schema-of-track",
         "api-track", "api-track-judgments",
-        "api-judge", "api-judges", "api-missed", "api-prmse", "api-releases", "api-scores",
+        "api-judge", "api-judges", "api-missed", "api-releases", "api-scores",
         "api-unscored",
         "api-document-list", "api-invitation", "api-invitations", "api-member", "api-news",
         "api-intervals", "api-ledger", "api-line", "api-metrics", "api-sample", "submission-line",
@@ -123,16 +123,15 @@ NO_PAGE = {
     "a file": {
         "api-documents", "api-file", "api-track-zip", "api-mention-types", "baseline",
         "baseline-output",
-        "board-csv", "desk-diagnostics-frequency", "desk-diagnostics-reach",
-        "desk-diagnostics-shared",
-        "desk-documents-csv", "desk-export", "desk-ledger-csv", "desk-log-csv", "desk-money-csv",
+        "board-csv", "desk-documents-csv", "desk-export", "desk-ledger-csv", "desk-log-csv",
+        "desk-money-csv",
         "desk-owed-csv",
-        "desk-pooling-csv", "desk-track-judgments-tsv", "metrics-csv", "own-data", "own-data-zip",
-        "badge", "client-file", "evaluation-cff", "release", "runs-csv", "track-zip",
+        "desk-track-judgments-tsv", "metrics-csv", "own-data", "own-data-zip",
+        "client-file", "evaluation-cff", "release", "runs-csv", "track-zip",
         "submission-history",
         "submission-explore-csv", "submission-explore-jsonl",
         "submission-missed-csv", "submission-missed-jsonl",
-        "submission-looks", "submission-problems-tsv", "upload-example", "upload-file",
+        "submission-problems-tsv", "upload-example", "upload-file",
     },
 }  # fmt: skip
 
@@ -186,7 +185,6 @@ def _public(toy: Toy) -> dict[str, list[Page]]:
         "help",
         "methods",
         "search",
-        "prmse",
         "api",
         "login",
         "annotate_volunteer",
@@ -417,15 +415,12 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
         "desk-track-judgments",
         "desk-track-quality",
         "desk-gold",
-        "desk-adding-up",
         "desk-pilots",
         "desk-adjudication",
         "desk-scores",
         "desk-slices",
         "desk-reading",
         "desk-documents",
-        "desk-diagnostics",
-        "desk-pooling",
         "desk-checks",
     )
     found: dict[str, list[Page]] = {name: [("Admin", reverse(name))] for name in names}
@@ -593,7 +588,7 @@ def test_no_page_has_a_serious_violation_or_scrolls_sideways(
 ) -> None:
     none = set().union(*NO_PAGE.values())
     assert set(world) & none == set()
-    assert set(names_of_all()) - {"gallery"} - none == set(world), (
+    assert set(names_of_all()) - none == set(world), (
         "a page without an example, or one that is gone"
     )
     pages = [page for some in world.values() for page in some]

@@ -26,7 +26,7 @@ from kbpo.accounts.counters import Counters
 from kbpo.accounts.models import Delivery, User
 from kbpo.web.address import address_of
 from kbpo.web.forgiving import ForgivingCache
-from kbpo.web.public import ask, prmse, throttle
+from kbpo.web.public import ask, throttle
 from tests.conftest import PASSWORD, Toy
 
 pytestmark = pytest.mark.django_db
@@ -364,37 +364,6 @@ def test_the_api_says_when_the_next_request_is_let_in(
     refused = Client().get("/api/tracks/", REMOTE_ADDR="192.0.2.77")
     assert refused.status_code == 429 and refused["Retry-After"] == "7"
     assert refused.json()["detail"].endswith("Come again in 7 seconds.")
-
-
-def test_what_is_reckoned_too_often_says_when_to_come_again(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(prmse, "TABLES", limits.Limit("prmse", 1, 60))
-    said = {"table": "", "random": "1"}
-    first, refused = (client.post(reverse("prmse"), said) for _ in range(2))
-    assert (first.status_code, refused.status_code) == (422, 429)
-    assert 50 < int(refused["Retry-After"]) <= 60 and "Retry-After" not in first
-
-
-@pytest.mark.parametrize(
-    ("path", "told"),
-    [("/api/tracks/", "Come again in 1 second."), ("/api/prmse/", "Wait a minute.")],
-)
-def test_who_is_refused_as_the_count_ends_waits_a_second(
-    client: Client,
-    settings: Any,
-    alone: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    path: str,
-    told: str,
-) -> None:
-    settings.API_RATE_OF_STRANGERS = 1 if path == "/api/tracks/" else 60
-    monkeypatch.setattr(prmse, "TABLES", limits.Limit("prmse", 1, 60))
-    for method, told_by_it in (("add", 2), ("read", 0), ("seconds_left", 0)):
-        monkeypatch.setattr(limits.own, method, lambda *_, told=told_by_it: told)
-    refused = client.get(path) if path == "/api/tracks/" else client.post(path)
-    assert (refused.status_code, refused["Retry-After"]) == (429, "1")
-    assert refused.json()["detail"].endswith(told)
 
 
 def test_pages_and_the_log_in_say_when_the_next_try_is_let_in(

@@ -173,8 +173,6 @@ class Seen:
         self.run = {int(one["id"]): one for one in csv.DictReader(io.StringIO(runs))}.get(row.pk)
         page = client.get(reverse("runs"), {"team": row.team.slug, "state": "all"})
         self.runs = text_of(page.content.decode())
-        badge = client.get(reverse("badge", args=[row.pk]))
-        self.badge = badge.content.decode() if badge.status_code == 200 else ""
         self.embed = text_of(client.get(reverse("board-embed", args=[track.slug])).content.decode())
         address = reverse("submission-explore", args=[row.pk])
         self.explorer = text_of(client.get(address, {"verdict": "judged"}).content.decode())
@@ -363,8 +361,8 @@ def _widths(seen: Seen) -> None:
 
 
 def _elsewhere(seen: Seen) -> None:
-    """The list of runs, its file, the history, the embedded board, a comparison, the explorer and
-    the badge; and what was mailed of a run that has just been scored.
+    """The list of runs, its file, the history, the embedded board, a comparison and the
+    explorer; and what was mailed of a run that has just been scored.
     """
     told, counts = seen.api["scores"], seen.api["judging"]
     if seen.row.status == "judging":
@@ -372,7 +370,7 @@ def _elsewhere(seen: Seen) -> None:
     if seen.run is not None:
         assert Decimal(seen.run["spent"]) == balance(purpose=seen.row.purpose).spent
     if seen.csv is None:
-        assert not seen.badge and not seen.history
+        assert not seen.history
         return
     n = told[0]["n_labels"]
     ends = ["estimate", *ENDS[1:]]
@@ -382,7 +380,6 @@ def _elsewhere(seen: Seen) -> None:
         [told[0][end] for end in ENDS]
     )
     value = number_text(told[0]["value"], n=n)
-    assert seen.printed() in seen.badge, seen.badge
     for page in (seen.runs, seen.embed, seen.home, text_of(seen.board)):
         assert re.search(_beside(seen.printed()), page), (seen.printed(), page)
     if seen.compared:

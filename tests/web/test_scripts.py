@@ -16,7 +16,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from kbpo.submissions.tally import count
-from kbpo.web.public import gallery
+from tests.web import component_samples as samples
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = IN_CHROMIUM
@@ -344,7 +344,7 @@ def test_the_slider_says_what_it_would_cost_and_chooses_the_row(tab, site, setti
     from django.template import Context, Template
 
     source = "{% load kbpo %}{% precision_slider rows 0 %}<button data-slider-order>Order</button>"
-    slider = Template(source).render(Context({"rows": gallery.context()["slider_rows"]}))
+    slider = Template(source).render(Context({"rows": samples.context()["slider_rows"]}))
     script = '<script type="module" src="/static/js/slider.js"></script>'
     Handler.pages["/slider"] = (
         f"<!doctype html><html><body>{script}<form>{slider}</form></body></html>"

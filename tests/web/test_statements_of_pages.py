@@ -58,7 +58,6 @@ OF_RUN = (
     "submission-explore-csv",
     "submission-explore-jsonl",
     "submission-problems-tsv",
-    "submission-looks",
     "submission-history",
     "submission-live",
     "api-submission",
@@ -156,7 +155,7 @@ def further(row: Submission) -> dict[str, list[tuple[str, str]]]:
         ("Admin", OF_ADMIN, []),
         # To teams these are told once the track is closed.
         ("Admin", ("submission-missed-csv", "submission-missed-jsonl"), [row.pk]),
-        ("Admin", ("desk-documents-csv", "desk-diagnostics-reach"), ["toy"]),
+        ("Admin", ("desk-documents-csv",), ["toy"]),
         ("Ada", ("own-data",), []),
     ):
         for name in names:

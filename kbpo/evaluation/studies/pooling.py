@@ -9,13 +9,11 @@ human team's, which is always in the pool, whether a system was asked about it o
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from estimators.pooling import METRICS, PoolingBias, Scores, largest_gap, pooling_bias
+from estimators.pooling import METRICS, PoolingBias, Scores, pooling_bias
 from kbpo.evaluation.data import read
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -40,20 +38,6 @@ class Study:
     or not"""
     n_teams: int
 
-    def summary(self) -> list[dict[str, object]]:
-        """Median bias and largest gap between neighbours in rank, for each metric and quantity."""
-        return [
-            {
-                "metric": metric,
-                "quantity": quantity,
-                "median": _median(getattr(bias, quantity)),
-                "largest": _largest(getattr(bias, quantity)),
-                "gap": largest_gap(getattr(bias.true, quantity)),
-            }
-            for metric, bias in self.bias.items()
-            for quantity in QUANTITIES
-        ]
-
     def ranked(self, metric: str, quantity: str) -> list[tuple[Submission, float, float]]:
         """(system, true score, bias) from best to worst; systems without a score are left out."""
         bias = self.bias[metric]
@@ -75,23 +59,6 @@ class Study:
             for quantity in QUANTITIES
             for rank, (system, true, lost) in enumerate(self.ranked(metric, quantity), 1)
         ]
-
-    def told(self) -> dict[str, Any]:
-        """The same as it is stored: JSON has no NaN, and None stands for it."""
-        return {
-            "systems": len(self.systems),
-            "teams": self.n_teams,
-            "instances": self.n_instances,
-            "human": self.n_human,
-            "summary": [
-                {name: _plain(value) for name, value in row.items()} for row in self.summary()
-            ],
-            "rows": [[_plain(cell) for cell in row] for row in self.rows()],
-        }
-
-
-def _plain(value: object) -> object:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 HEAD = ["metric", "quantity", "rank", "team", "run", "true", "unpooled", "bias"]
@@ -197,13 +164,3 @@ def _with_marked(
         alike=np.unique(np.concatenate([by_row, by_fact]), return_inverse=True)[1].astype(np.int64),
         human=np.concatenate([human, np.ones(marked.size, dtype=np.bool_)]),
     )
-
-
-def _median(values: Floats) -> float:
-    defined = values[~np.isnan(values)]
-    return float(np.median(defined)) if defined.size else float("nan")
-
-
-def _largest(values: Floats) -> float:
-    defined = values[~np.isnan(values)]
-    return float(defined.max()) if defined.size else float("nan")

@@ -21,7 +21,6 @@ from kbpo.web.api import (
     tracks,
     whole,
 )
-from kbpo.web.public import prmse
 
 urlpatterns = [
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
@@ -70,7 +69,6 @@ urlpatterns = [
     path("tracks/<slug:slug>/judges/<int:pk>/", judges.Switch.as_view(), name="api-judge"),
     path("tracks/<slug:slug>/unscored/", judges.Unscored.as_view(), name="api-unscored"),
     path("tracks/<slug:slug>/scores/", judges.Scores.as_view(), name="api-scores"),
-    path("prmse/", prmse.Prmse.as_view(), name="api-prmse"),
     path("submissions/", submissions.SubmissionList.as_view(), name="api-submissions"),
     path("submissions/<int:pk>/", submissions.SubmissionDetail.as_view(), name="api-submission"),
     path("submissions/<int:pk>/file/", submissions.File.as_view(), name="api-file"),

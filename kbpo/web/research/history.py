@@ -118,19 +118,13 @@ def about(request: HttpRequest, latest: Latest) -> dict[str, Any]:
     evaluation, cited = _cited(latest, history)
     context: dict[str, Any] = {"history": history, "evaluation": evaluation, "cited": cited}
     if submission.is_on_board:
-        page, badge_url, permalink = (
-            request.build_absolute_uri(reverse(name, args=args))
-            for name, args in (
-                ("submission", [submission.pk]),
-                ("badge", [submission.pk]),
-                ("evaluation", [submission.track.slug, evaluation.number]),
-            )
+        permalink = request.build_absolute_uri(
+            reverse("evaluation", args=[submission.track.slug, evaluation.number])
         )
         title = f"{submission.full_name} on {submission.track.name}"
         key = f"{submission.track.slug}-{submission.pk}-{evaluation.number}"
         context |= {
             "bibtex": cite.bibtex(key, title, submission.public_team, evaluation, permalink, cited),
-            "badge": f"[![{submission.track.name}]({badge_url})]({page})",
             "permalink": permalink,
         }
     return context

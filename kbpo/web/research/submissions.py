@@ -589,7 +589,7 @@ class RunForm(forms.Form):
         required=False,
         label="Private until we publish it",
         help_text=(
-            "Not on the board, in no comparison, rank or badge: others see neither it nor its"
+            "Not on the board, in no comparison or rank: others see neither it nor its"
             " scores. It is judged like any other, and counts in what the whole track spent and"
             " what of its texts is judged. A data release of"
             " the closed track holds what it predicts and scores, since others’ numbers rest on its"

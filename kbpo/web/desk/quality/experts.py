@@ -52,12 +52,6 @@ TOOLS = (
         "desk-track-quality",
     ),
     (
-        "Aggregation",
-        "Some annotators err far more than others: majority, or a model of who errs how?",
-        "Changes labels and scores; you see by how much before you switch.",
-        "desk-adding-up",
-    ),
-    (
         "Disputes, split votes",
         "Somebody doubts a judgment, or people could not agree.",
         "An answer for whoever asked; no label, no score.",
@@ -75,15 +69,9 @@ TOOLS = (
         "Corrected scores beside the crowd’s.",
         "desk-checks",
     ),
-    (
-        "Diagnostics",
-        "A number surprises you: do samples, weights and judgments hold together?",
-        "Reads only.",
-        "desk-diagnostics",
-    ),
 )
 
-OF_RELATIONS = ("desk-pilots", "desk-adding-up", "desk-diagnostics")
+OF_RELATIONS = ("desk-pilots",)
 """Pages that only tracks have whose systems predict relations of documents"""
 
 

@@ -14,8 +14,9 @@ from django.urls import path, re_path
 
 from annotation.hits import batch
 from annotation.interfaces.registry import interface_of
+from annotation.labels import revise
 from annotation.labels.export import EXPORTS
-from annotation.models import SIGNALS
+from annotation.models import SIGNALS, Policy
 from annotation.quality import agreement, describe
 from annotation.quality.gold import (
     CannotMake,
@@ -43,11 +44,14 @@ from kbpo.web.desk.quality.agreement import agreement_lines, published_of
 
 @for_admins
 def track(request: HttpRequest, slug: str) -> HttpResponse:
-    """How far people agree on a track, in all and in its batches, and what is done about doubt. A
-    POST says which signals exclude by themselves.
+    """Return the page of a track's agreement. A POST sets the signals that exclude, or the method
+    of aggregation.
     """
     track = get_object_or_404(Track, slug=slug)
-    refusal = _change_signals(request, track) if request.method == "POST" else ""
+    refusal = ""
+    if request.method == "POST":
+        change = _switch_aggregation if "method" in request.POST else _change_signals
+        refusal = change(request, track)
     if request.method == "POST" and not refusal:
         return redirect("desk-track-quality", slug=slug)
     lines = agreement_lines(agreement.measure(track=track))
@@ -80,6 +84,7 @@ def track(request: HttpRequest, slug: str) -> HttpResponse:
             (line["name"], beside[1]) for line in lines if (beside := published_of(line["told"]))
         ],
         "signals": [(kind, NAMES[kind], kind in policy.exclude_for) for kind in SIGNALS],
+        "methods": Policy.Aggregation.choices,
         "refusal": refusal,
         "exports": list(EXPORTS),
     }
@@ -96,6 +101,21 @@ def _change_signals(request: HttpRequest, track: Track) -> str:
     except ValueError as refusal:
         return str(refusal)
     messages.success(request, "Noted. It holds for what is settled from now on.")
+    return ""
+
+
+def _switch_aggregation(request: HttpRequest, track: Track) -> str:
+    """Aggregate the track's answers by another method; return a sentence if that is refused."""
+    method = request.POST["method"]
+    why = request.POST.get("why", "").replace("\x00", "").strip()[:500]
+    if method not in Policy.Aggregation.values:
+        return "Choose how answers are aggregated."
+    if not why:
+        return "Give a reason: it is kept in the log."
+    revision = revise.switch(track, method, admin_of(request), why)
+    messages.success(request, f"Saved. {len(revision.flips)} labels changed.")
+    for reason in revision.reasons:
+        messages.warning(request, f"The majority stays: {reason}")
     return ""
 
 

@@ -1,6 +1,4 @@
-"""The desk's page where admins define slices, and the numbers behind the plot of arriving
-judgments.
-"""
+"""The desk's page where admins define slices."""
 
 from __future__ import annotations
 
@@ -18,16 +16,6 @@ from kbpo.evaluation.slices.rule import BadRule, example, parse, table_example
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.access import for_admins, track_of_relations
-from kbpo.web.csv import csv_response
-from kbpo.web.research.history import INTERIM, SHARES, interim_of
-from kbpo.web.research.submissions import find
-
-
-def interim_intervals_csv(request: HttpRequest, pk: int) -> HttpResponse:
-    """The numbers behind the plot of arriving judgments."""
-    submission = find(request, pk)
-    rows = (list(row.values()) for row in interim_of(submission))
-    return csv_response(f"judgments-{submission.pk}.csv", [*INTERIM, *SHARES], rows)
 
 
 @for_admins
@@ -90,6 +78,5 @@ def _change(track: Track, request: HttpRequest) -> str:
 
 
 urlpatterns = [
-    path("submissions/<int:pk>/looks.csv", interim_intervals_csv, name="submission-looks"),
     path("desk/tracks/<slug:slug>/slices/", listing, name="desk-slices"),
 ]

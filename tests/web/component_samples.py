@@ -1,15 +1,8 @@
-"""All components of the design system on one page with sample values; for developers, only where
-DEBUG is on.
-"""
+"""Sample values of the components of the design system."""
 
 from datetime import timedelta
 from decimal import Decimal
 from math import sqrt
-
-from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.urls import path
 
 from kbpo.web.components.drawing import Interval, axis_over, pack_ties
 from kbpo.web.components.plots import Moment, Point
@@ -49,13 +42,6 @@ def around(value: float, n: int) -> Interval:
         value - 1.96 * error,
         value + 1.96 * error,
     )
-
-
-def gallery(request: HttpRequest) -> HttpResponse:
-    """The page; where DEBUG is off there is no such page."""
-    if not settings.DEBUG:
-        raise Http404
-    return render(request, "gallery.html", context())
 
 
 def context() -> dict[str, object]:
@@ -241,5 +227,3 @@ PROBLEMS = [
         ),
     },
 ]
-
-urlpatterns = [path("gallery/", gallery, name="gallery")] if settings.DEBUG else []
