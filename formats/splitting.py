@@ -8,6 +8,8 @@ Re-DocRED (3,779 of 3,966; these rules 3,802) and panics on a line separator aft
 
 import re
 
+from formats.words import MARKS, WORD
+
 Span = tuple[int, int]
 
 
@@ -35,16 +37,16 @@ _NEXT = re.compile(r"""\s*(?P<open>["'“‘«(\[]*)(?P<word>\w+)?""")
 _LAST_WORD = re.compile(r"[\w.'’&-]*\Z")
 
 _TOKEN = re.compile(
-    r"""
-    (?:[^\W\d_]\.){2,}                          # U.S., e.g.
+    rf"""
+    (?:[^\W\d_]\.){{2,}}                        # U.S., e.g.
   | [$€£¥]?\d+(?:[.,:/-]\d+)*%?                 # 1,200.50  10:30  2013-03-17  5%
   | (?:Mr|Mrs|Ms|Dr|St|Jr|Sr|Prof|Gen|Sen|Rep|Gov|Lt|Col|Capt|Inc|Corp|Ltd|Co|No)\.
   | \w+(?=n['’]t\b)                             # did|n't
   | n['’]t\b
   | ['’](?:s|re|ve|ll|d|m)\b                    # 's
-  | \w+(?:[-‐‑&]\w+)*                           # words, with hyphens
-  | \.{2,} | -{2,}
-  | \S
+  | {WORD}(?:[-‐‑&]{WORD})*                      # words, with hyphens
+  | \.{{2,}} | -{{2,}}
+  | \S[{MARKS}]*
     """,
     re.VERBOSE | re.IGNORECASE,
 )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
 from formats.schema import load_schema
+from formats.words import words
 from kbpo.corpus.models import Corpus, Document
 
 CHUNK = 500
-WORD = re.compile(r"\w+")
 
 
 def entity_types(corpus: Corpus) -> set[str]:
@@ -37,14 +36,14 @@ def count_names(text: str, names: dict[str, int]) -> list[tuple[int, int]]:
 
 
 def _count(text: str, by_first: dict[str, list[tuple[list[str], int]]]) -> list[tuple[int, int]]:
-    return sorted(Counter(_codes(WORD.findall(text), by_first)).items())
+    return sorted(Counter(_codes(words(text), by_first)).items())
 
 
 def _by_first_word(names: dict[str, int]) -> dict[str, list[tuple[list[str], int]]]:
     """First word -> the names that begin with it, as words, the longest first."""
     names_of: dict[str, list[tuple[list[str], int]]] = defaultdict(list)
     for name, code in names.items():
-        if parts := WORD.findall(name):
+        if parts := words(name):
             names_of[parts[0]].append((parts, code))
     for entries in names_of.values():
         entries.sort(key=lambda entry: -len(entry[0]))

@@ -103,6 +103,24 @@ def test_tokens_are_words_numbers_clitics_and_marks() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("नमस्ते दुनिया", ["नमस्ते", "दुनिया"]),
+        (
+            "Jose\u0301 Nu\u0301n\u0303ez founded it.",
+            ["Jose\u0301", "Nu\u0301n\u0303ez", "founded", "it", "."],
+        ),
+        ("مُحَمَّد", ["مُحَمَّد"]),
+        ("می\u200cخواهم", ["می\u200cخواهم"]),
+        ("在2019年。", ["在", "2019", "年", "。"]),
+        ("👍\ufe0f ok", ["👍\ufe0f", "ok"]),
+    ],
+)
+def test_marks_belong_to_the_letter_before_them(text: str, expected: list[str]) -> None:
+    assert tokens(text) == expected
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.text(alphabet="aB.?!”\"' \n\t1,-é。\u2028", max_size=60))
 def test_tokens_and_sentences_cover_all_that_is_not_white_space(text: str) -> None:
@@ -123,6 +141,7 @@ def test_long_texts_split_in_linear_time() -> None:
         "A. " * 60_000,
         "\n" * 200_000,
         "a-" * 100_000,
+        "a\u0301" * 100_000,
     ):
         split_sentences(text)
         tokenise(text)

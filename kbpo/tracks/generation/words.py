@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 from scipy import sparse
 
+from formats.words import words
+
 LONGEST = 20_000
-_WORD = re.compile(r"\w+")
 
 
 def word_weights(texts: Sequence[str]) -> sparse.csr_array:
@@ -18,7 +18,7 @@ def word_weights(texts: Sequence[str]) -> sparse.csr_array:
 
     For `estimators.rating_model.fit_ratings(text=)`; a row of zeros for a text without words.
     """
-    counts = [Counter(_WORD.findall(text[:LONGEST].lower())) for text in texts]
+    counts = [Counter(words(text[:LONGEST].lower())) for text in texts]
     column: dict[str, int] = {}
     for count in counts:
         for word in count:
