@@ -54,7 +54,7 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
     ),
     "kbpo.tracks.generation": (
         _NOUNS - {"kbpo.accounts"} | {"formats", "kbpo.submissions", "kbpo.tracks.content"},
-        DJANGO | {"numpy", "scipy", "sacrebleu", "rouge_score", "rapidfuzz", "wordllama"},
+        DJANGO | {"numpy", "scipy", "sacrebleu", "rapidfuzz", "wordllama"},
     ),
     "kbpo.tracks.kbp": (
         _NOUNS - {"kbpo.accounts"} | {"estimators", "formats", "kbpo.submissions", "scoring"},

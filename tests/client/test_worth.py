@@ -51,7 +51,7 @@ def test_client_and_command_tell_what_a_metric_is_worth(studied: World, live_ser
 
 
 def test_versions_that_differ_at_their_end_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    recipes = [f"rouge-score 0.1.2, rouge1, fmeasure, stemmed, texts {n}" for n in (1, 2)]
+    recipes = [f"ROUGE {n}, rouge1 fmeasure, Porter stemmer" for n in (1, 2)]
     known = {"metric": "ROUGE-1", "worth": 1.2, "low80": 1.1, "high80": 1.3}
     rows = [known | dict.fromkeys(OF_WORTH, 0.5) | {"version": version} for version in recipes]
     monkeypatch.setattr(Remote, "metrics", lambda *_: rows)

@@ -3,7 +3,10 @@ values by hand, and what is undefined.
 """
 
 import doctest
+import json
 import math
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -11,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from estimators.rating_model import fit_ratings
-from kbpo.tracks.generation import edits
+from formats import words
+from kbpo.tracks.generation import edits, rouge
 from kbpo.tracks.generation.edits import characters_changed, edit_share, word_edit_rate
 from kbpo.tracks.generation.metrics import (
     LONGEST,
@@ -66,8 +70,45 @@ def test_what_is_not_defined_is_nan() -> None:
     assert math.isnan(row["copy_rate"]) and row["length"] == 2
     assert math.isnan(values("A text.", "  ")["bleu"])
     assert math.isnan(values("…", source="word and word")["copy_rate"])
-    chinese = values("猫坐在垫子上", "猫坐在垫子上")
-    assert chinese["chrf"] == pytest.approx(1.0) and math.isnan(chinese["rouge_1_f"])
+    thai = values("แมวนั่งบนเสื่อ", "แมวนั่งบนเสื่อ", source="แมวนั่งบนเสื่อ")
+    assert thai["chrf"] == pytest.approx(1.0)
+    assert all(math.isnan(thai[name]) for name in ("bleu", "rouge_1_f", "length", "copy_rate"))
+
+
+@pytest.mark.parametrize(
+    ("output", "reference", "expected"),
+    [
+        ("今年没有下雨，2019年也一样。", "他在2019年搬到了上海。", 2 * 2 / (11 + 9)),
+        ("他在二零一九年搬到了上海。", "他在2019年搬到了上海。", 2 * 8 / (12 + 9)),
+        ("猫がマットに座った。", "猫がマットの上に座った。", 2 * 9 / (9 + 11)),
+        ("Погода хорошая, NATO", "Страны NATO подписали договор", 2 / 7),
+        ("नमस्ते दुनिया", "नमस्ते भारत", 1 / 2),
+        ("Jose\u0301 left", "Jose\u0301 stayed", 1 / 2),
+    ],
+)
+def test_rouge_compares_the_words_of_every_script_that_it_knows(
+    output: str, reference: str, expected: float
+) -> None:
+    assert values(output, reference)["rouge_1_f"] == pytest.approx(expected)
+
+
+def test_bleu_takes_the_tokenizer_of_the_script() -> None:
+    assert 0.3 < values("他在上海工作了十年。", "他在上海住了十年。")["bleu"] < 0.9
+    assert 0.3 < values("猫がマットに座った。", "猫がマットの上に座った。")["bleu"] < 0.9
+
+
+def test_marks_do_not_cut_words() -> None:
+    assert values("नमस्ते दुनिया")["length"] == 2
+    assert values("नमस्ते दुनिया", source="नमस्ते दुनिया है")["copy_rate"] == 1.0
+
+
+def test_rouge_and_its_stemmer_give_the_recorded_values() -> None:
+    recorded = json.loads((Path(__file__).parent / "rouge_reference.json").read_text("utf-8"))
+    for pair in recorded["scores"]:
+        row = values(pair["output"], pair["reference"])
+        for name in ("rouge_1_f", "rouge_1_r", "rouge_2_f", "rouge_l_f"):
+            assert row[name] == pytest.approx(pair[name], abs=1e-12), (name, pair["output"])
+    assert {word: rouge.stem(word) for word in recorded["stems"]} == recorded["stems"]
 
 
 def test_a_single_word_is_copied_where_it_stands_in_the_source() -> None:
@@ -92,7 +133,7 @@ def test_every_text_has_values_in_their_range_or_none(text: str, other: str, sou
 def test_a_version_names_the_library_and_what_we_do() -> None:
     assert METRICS["bleu"].version.startswith("sacrebleu 2.")
     assert "effective order" in METRICS["bleu"].version
-    assert METRICS["rouge_1_f"].version.startswith("rouge-score 0.1.2")
+    assert METRICS["rouge_1_f"].version.startswith("ROUGE 1, rouge1 fmeasure")
     assert all(f"{LONGEST:,}" in metric.version for metric in METRICS.values())
     assert len({metric.version + name for name, metric in METRICS.items()}) == len(METRICS)
 
@@ -118,8 +159,10 @@ def test_vectors_of_texts_that_say_the_same_are_similar() -> None:
     assert math.isnan(metric(Scored.of(cat))) and "wordllama 0." in metric.version
 
 
-def test_the_examples_of_edits_run() -> None:
-    assert doctest.testmod(edits).failed == 0
+@pytest.mark.parametrize("module", [edits, rouge, words])
+def test_the_examples_run(module: ModuleType) -> None:
+    found = doctest.testmod(module)
+    assert found.attempted and not found.failed
 
 
 @given(st.text(max_size=30), st.text(max_size=30))

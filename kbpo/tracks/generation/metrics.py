@@ -3,7 +3,8 @@ what is free, known for every output, and biased.
 
 A metric is a function of one output, its references and its source. Its version names the library,
 its settings and our own treatment: a score that is stored is one of a version. NaN where a metric
-is not defined: without a reference, without a source, or for a text without any word that it knows.
+is not defined: without a reference, without a source, for a text without any word, or in a script
+whose words are not known (`formats.words`).
 
 The similarity of vectors is there where `requirements-similarity.txt` is installed. METEOR needs
 data that no pinned package brings: it is left to uploads.
@@ -12,7 +13,6 @@ data that no pinned package brings: it is left to uploads.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from formats.words import HAN, KANA, words, words_are_known
 from kbpo.tracks import base
+from kbpo.tracks.generation.rouge import rouge, stemmed_words
 
 if TYPE_CHECKING:
-    from rouge_score.rouge_scorer import RougeScorer
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
     from wordllama import WordLlama
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 LONGEST = 20_000
 """Characters of a text that a metric looks at; time grows with the square of some."""
 TREATMENT = f"first {LONGEST:,} characters"
-_WORD = re.compile(r"\w+")
+TOKENIZERS = "tokens by script: 13a, zh, char for kana"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +76,10 @@ class Metric(base.Metric):
 
 
 @cache  # what follows takes seconds to import, and few processes compute metrics
-def _bleu() -> BLEU:
+def _bleu(tokenizer: str) -> BLEU:
     from sacrebleu.metrics.bleu import BLEU
 
-    return BLEU(effective_order=True)
+    return BLEU(effective_order=True, tokenize=tokenizer)
 
 
 @cache
@@ -88,15 +89,19 @@ def _chrf() -> CHRF:
     return CHRF()
 
 
-@cache
-def _rouge() -> RougeScorer:
-    from rouge_score.rouge_scorer import RougeScorer
-
-    return RougeScorer(["rouge1", "rouge2", "rougeL"], use_stemmer=True)
+def _known(scored: Scored) -> list[str]:
+    """Return the references whose words are known."""
+    return [text for text in scored.references if words_are_known(text)]
 
 
 def _sentence_bleu(scored: Scored) -> float:
-    return float(_bleu().sentence_score(scored.text, list(scored.references)).score) / 100
+    references = _known(scored)
+    if not references:
+        return math.nan
+    written = "".join(references)
+    # sacrebleu's own tokenizer for Japanese needs MeCab and a dictionary of 50 MB.
+    tokenizer = "char" if KANA.search(written) else "zh" if HAN.search(written) else "13a"
+    return float(_bleu(tokenizer).sentence_score(scored.text, references).score) / 100
 
 
 def _sentence_chrf(scored: Scored) -> float:
@@ -104,13 +109,12 @@ def _sentence_chrf(scored: Scored) -> float:
 
 
 def _rouge_of(kind: str, part: str) -> Callable[[Scored], float]:
-    """ROUGE of the reference that it is highest for; NaN where neither side has a word it knows."""
+    """ROUGE of the reference that it is highest for; NaN where no reference has known words."""
 
     def compute(scored: Scored) -> float:
-        if not any(re.search("[a-z0-9]", text.lower()) for text in scored.references):
-            return math.nan
-        scores = (_rouge().score(reference, scored.text)[kind] for reference in scored.references)
-        return max(float(getattr(score, part)) for score in scores)
+        references = [text for text in _known(scored) if stemmed_words(text)]
+        scores = (rouge(scored.text, reference, kind) for reference in references)
+        return max((float(getattr(score, part)) for score in scores), default=math.nan)
 
     return compute
 
@@ -137,18 +141,20 @@ def _similarity(scored: Scored) -> float:
 
 
 def _n_words(scored: Scored) -> float:
-    return float(len(_WORD.findall(scored.text)))
+    return float(len(words(scored.text))) if words_are_known(scored.text) else math.nan
 
 
 def _copied(scored: Scored) -> float:
     """The share of the output's pairs of neighbouring words that stand in the source, too; of a
     single word whether it does.
     """
-    words, source = (_WORD.findall(text.lower()) for text in (scored.text, scored.source))
-    if len(words) < 2:
-        return float(words[0] in source) if words else math.nan
+    if not (words_are_known(scored.text) and words_are_known(scored.source)):
+        return math.nan
+    output, source = (words(text.lower()) for text in (scored.text, scored.source))
+    if len(output) < 2:
+        return float(output[0] in source) if output else math.nan
     pairs_of_source = set(pairwise(source))
-    pairs = list(pairwise(words))
+    pairs = list(pairwise(output))
     return sum(pair in pairs_of_source for pair in pairs) / len(pairs)
 
 
@@ -157,9 +163,9 @@ def _version(library: str, settings: str) -> str:
 
 
 def _rouge_metric(name: str, label: str, kind: str, part: str) -> Metric:
-    settings = f"{kind} {part}, Porter stemmer, best reference"
+    settings = f"ROUGE 1, {kind} {part}, words of all scripts, Porter stemmer, best reference"
     compute = _rouge_of(kind, part)
-    return Metric(name, label, _version("rouge-score", settings), "references", 1.0, compute)
+    return Metric(name, label, f"{settings}, {TREATMENT}", "references", 1.0, compute)
 
 
 def _optional() -> Iterator[Metric]:
@@ -177,7 +183,9 @@ METRICS: Mapping[str, Metric] = {
         Metric(
             "bleu",
             "BLEU of the output",
-            _version("sacrebleu", "sentence BLEU, effective order, exponential smoothing"),
+            _version(
+                "sacrebleu", f"sentence BLEU, effective order, exponential smoothing, {TOKENIZERS}"
+            ),
             "references",
             1.0,
             _sentence_bleu,
@@ -194,11 +202,11 @@ METRICS: Mapping[str, Metric] = {
         _rouge_metric("rouge_1_r", "ROUGE-1, recall", "rouge1", "recall"),
         _rouge_metric("rouge_2_f", "ROUGE-2", "rouge2", "fmeasure"),
         _rouge_metric("rouge_l_f", "ROUGE-L", "rougeL", "fmeasure"),
-        Metric("length", "Words", f"words 1, {TREATMENT}", "text", math.inf, _n_words),
+        Metric("length", "Words", f"words 2, {TREATMENT}", "text", math.inf, _n_words),
         Metric(
             "copy_rate",
             "Copied from the source",
-            f"pairs of words 2, {TREATMENT}",
+            f"pairs of words 3, {TREATMENT}",
             "source",
             1.0,
             _copied,
