@@ -22,7 +22,7 @@ still there for the answer
 """
 
 
-class MaskingLogger(Logger):
+class MaskingLogger(Logger):  # type: ignore[misc]  # gunicorn has no types
     """Gunicorn's logger without links that let their reader in: the access log has all paths."""
 
     def setup(self, cfg: Any) -> None:

@@ -145,7 +145,7 @@ def test_home_says_what_is_open_and_what_was_earned(published: Submission, ada: 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_home_is_read_at_one_moment_while_a_form_is_declared(
+def test_home_is_answered_while_a_form_is_declared(
     track: object, ada: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def declare_meanwhile(**asked: object) -> dict[str, hourly.Hourly]:

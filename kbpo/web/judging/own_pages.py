@@ -37,7 +37,6 @@ from kbpo.tracks.models import Track
 from kbpo.web.address import address_of, network_of
 from kbpo.web.armed import is_armed
 from kbpo.web.judging.views import for_annotators, interface_title
-from kbpo.web.moment import at_one_moment
 from kbpo.web.public import throttle
 
 STATES = {
@@ -57,7 +56,6 @@ COUNTED = 200
 
 @require_GET
 @for_annotators
-@at_one_moment
 def home(request: HttpRequest, worker: Worker) -> HttpResponse:
     """What is open, what stands before it, earnings by state, messages, the last answers."""
     held = Assignment.objects.filter(
@@ -119,7 +117,7 @@ def _kinds(
     tutorials = teach.tutorials()
     offers = lease.offers_to(worker, [*learned, *learnable]) if anything else {}
     rewards = teach.offered_rewards(worker, [name for name in tutorials if name not in learned])
-    for name in names():
+    for name in rates:  # a form may be declared meanwhile: the registry is read once
         offer, reward = offers.get(name), rewards.get(name, ZERO)
         failed = name not in learned and name not in learnable
         if (offer and offer.n) or reward > 0 or failed:
