@@ -192,6 +192,7 @@ TEMPLATES = [
 ]
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["kbpo.accounts.backend.PlannedBackend"]
+PASSWORD_HASHERS = ["kbpo.web.hashing.LimitedHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {

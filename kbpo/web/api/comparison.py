@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import Http404
+from django.utils.decorators import method_decorator
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ValidationError
@@ -24,10 +25,12 @@ from kbpo.web.api.answers import whole
 from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
 from kbpo.web.api.tracks import public_track
 from kbpo.web.api.view import APIView
+from kbpo.web.expensive import expensive
 from kbpo.web.public.by_relation import by_relation
 from kbpo.web.public.compare import overlap, permalink
 
 
+@method_decorator(expensive, name="dispatch")
 class Comparison(APIView):
     """How two systems differ: the differences of what the board prints, each with its interval; by
     relation, for all of them at once (`by_relation`); and what both predict or one alone, with the

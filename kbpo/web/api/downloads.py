@@ -7,6 +7,7 @@ from typing import Any
 
 from django.http import Http404, HttpResponseBase, HttpResponseNotModified, StreamingHttpResponse
 from django.urls import reverse
+from django.utils.decorators import method_decorator
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.permissions import AllowAny
@@ -22,6 +23,7 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.api.tracks import as_track, public_track
 from kbpo.web.api.view import APIView
 from kbpo.web.csv import begun
+from kbpo.web.expensive import export
 
 MENTIONS = "mentions.jsonl.gz"
 ASK = "Its documents are not to be downloaded here: ask whoever runs the track for them."
@@ -108,6 +110,7 @@ class SchemaDetail(APIView):
         return Response(public_track(slug).corpus.schema)
 
 
+@method_decorator(export, name="dispatch")
 class Documents(APIView):
     """The documents or other inputs that systems are run on: JSON Lines, gzipped, streamed."""
 
@@ -129,6 +132,7 @@ class Documents(APIView):
         )
 
 
+@method_decorator(export, name="dispatch")
 class MentionTypes(APIView):
     """The types of the mentions that came with a track's corpus: JSON Lines, gzipped, streamed.
 

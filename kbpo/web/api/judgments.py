@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from django.http import Http404
+from django.utils.decorators import method_decorator
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -25,6 +26,7 @@ from kbpo.web.api.parameters import BIGGEST, limit_of, whole_number
 from kbpo.web.api.said import Said
 from kbpo.web.api.submissions import PAGING, find, find_to_act, page_of
 from kbpo.web.api.view import APIView
+from kbpo.web.expensive import expensive
 from kbpo.web.public.documents import shows_readers
 from kbpo.web.research.explore import as_record, explored, rows_of
 from kbpo.web.research.explorer import SORTS, VERDICTS, Choice, Unreadable, read_choice
@@ -66,6 +68,7 @@ FILTERS = [
 ]
 
 
+@method_decorator(expensive, name="dispatch")
 class Predictions(APIView):
     """The predictions of a submission, each part right, wrong or not judged, in pages: as long as
     `next` is not null there are more. Yours before the track is closed, and before its own sample
@@ -149,6 +152,7 @@ class Line(APIView):
         return Response({"prediction": prediction, **told})
 
 
+@method_decorator(expensive, name="dispatch")
 class Missed(APIView):
     """What people found true in documents that they read in full and a submission does not state:
     what others found (`missed`), or nobody did (`nobody`). Before the track is closed only admins

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import IO, Any, cast
 
 from django.http import Http404, HttpResponseBase
+from django.utils.decorators import method_decorator
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.parsers import BaseParser, MultiPartParser
@@ -23,6 +24,7 @@ from kbpo.web.api.errors import Refused
 from kbpo.web.api.parameters import one_of
 from kbpo.web.api.tracks import public_track
 from kbpo.web.api.view import APIView
+from kbpo.web.expensive import export
 from kbpo.web.judgments import bring, judgment_file
 
 TOLD = 100
@@ -43,6 +45,7 @@ class Plain(BaseParser):
         return stream.read()
 
 
+@method_decorator(export, name="get")
 class TrackJudgments(APIView):
     """All single judgments of a track's texts: input_id, system, worker, prompt, value, seconds.
     Admins read and import them; everybody reads those of a closed track's board, by the names that

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.http import HttpResponseBase
+from django.utils.decorators import method_decorator
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import Throttled
@@ -11,10 +12,12 @@ from rest_framework.request import Request
 
 from kbpo.web.address import address_of
 from kbpo.web.api.view import APIView
+from kbpo.web.expensive import export
 from kbpo.web.public import whole
 from kbpo.web.public.track import OUTPUTS
 
 
+@method_decorator(export, name="dispatch")
 class TrackZip(APIView):
     """All that one needs to take part in a track as one zip file, streamed: texts, schema,
     guidelines, baseline and its output, licence.

@@ -15,6 +15,7 @@ from kbpo.tracks.content.judgments import CannotImport, text_kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.access import for_admins
+from kbpo.web.expensive import export
 from kbpo.web.judgments import bring, judgment_file
 
 SHOWN = 100
@@ -59,6 +60,7 @@ def why_none(track: Track) -> str:
 
 
 @for_admins
+@export
 def download(request: HttpRequest, slug: str) -> HttpResponseBase:
     """All single judgments of a track, as a file."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)

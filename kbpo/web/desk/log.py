@@ -20,6 +20,7 @@ from kbpo.money.purpose import Purpose
 from kbpo.tracks.models import Track
 from kbpo.web.access import for_admins
 from kbpo.web.csv import csv_stream
+from kbpo.web.expensive import export
 
 PAGE = 100
 COLUMNS = ("at", "what", "about", "who", "before", "after", "why", "track", "book")
@@ -108,6 +109,7 @@ def show(request: HttpRequest) -> HttpResponse:
 
 
 @for_admins
+@export
 def as_csv(request: HttpRequest) -> HttpResponseBase:
     """The same entries, all of them, as CSV."""
     rows = ([row[f"{name}_"] for name in COLUMNS] for row in entries(**_asked(request)).iterator())

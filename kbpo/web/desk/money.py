@@ -30,6 +30,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.web.access import for_admins
 from kbpo.web.csv import csv_response
+from kbpo.web.expensive import export
 from kbpo.web.moment import at_one_moment
 
 ZERO = Decimal("0.00")
@@ -203,6 +204,7 @@ def cap(request: HttpRequest) -> HttpResponse:
 
 
 @for_admins
+@export
 def cents_csv(request: HttpRequest) -> HttpResponse:
     """Every cent in its finest parts; the sum of the amounts of a purpose is what was reserved for
     it.
@@ -219,6 +221,7 @@ def cents_csv(request: HttpRequest) -> HttpResponse:
 
 
 @for_admins
+@export
 def ledger_csv(request: HttpRequest) -> HttpResponse:
     """Every movement of the ledger, as it stands there."""
     track = _track(request)

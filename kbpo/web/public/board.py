@@ -129,17 +129,23 @@ def show(request: HttpRequest, slug: str = "", number: int | None = None) -> Htt
     most to show. It carries an ETag, so that a reader who comes back is answered
     without a page; and who is nobody in particular shares one with everybody else.
     """
-    somebody = request.COOKIES.get(settings.SESSION_COOKIE_NAME) or get_messages(request)
-    if somebody or not settings.PAGES_KEPT_SECONDS:
+    if request.COOKIES.get(settings.SESSION_COOKIE_NAME) or get_messages(request):
         return _page(request, slug, number)
+    return _shared(request, slug, lambda slug: _page(request, slug, number))
+
+
+def _shared(request: HttpRequest, slug: str, draw: Callable[[str], HttpResponse]) -> HttpResponse:
+    """A page that is the same for everybody, drawn by `draw` where none is kept."""
+    if not settings.PAGES_KEPT_SECONDS:
+        return draw(slug)
     key = _key(request)
     page, stamps = _kept(key, slug)
     if page is None or page.stamps != stamps:
         track = _track(slug)
         if track is None:
-            return _page(request, slug, number)
+            return draw(slug)
         stamps = stamps_of(track.pk)  # before anything of it is read
-        page = _Shared.of(_page(request, track.slug, number), track.pk, stamps)
+        page = _Shared.of(draw(track.slug), track.pk, stamps)
         cache.set(key, page, timeout=settings.PAGES_KEPT_SECONDS)
         _TRACKS[slug] = track.pk
     return page.answer(request)
@@ -873,12 +879,20 @@ def withdrawn_from(track: Track) -> QuerySet[Submission]:
     return gone.select_related("team").order_by("-withdrawn_at")[:200]
 
 
+@gzip_page
 @xframe_options_exempt
 @cache_control(public=True, max_age=300)
 def embed(request: HttpRequest, slug: str) -> HttpResponse:
     """The first rows of the board for a frame on any other site, the same for everybody: with what
     is ranked by, or, where that is undefined of all, with the mean.
     """
+    response = _shared(request, slug, lambda slug: _embedded(request, slug))
+    response["Content-Security-Policy"] = "frame-ancestors *; form-action 'none'"
+    return response
+
+
+@at_one_moment
+def _embedded(request: HttpRequest, slug: str) -> HttpResponse:
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     view = read(request, track)
     shown = of_view(track, view)
@@ -886,9 +900,7 @@ def embed(request: HttpRequest, slug: str) -> HttpResponse:
     rows = [_row(shown, heads, row, set(), view) for row in shown.rows[:EMBEDDED]]
     context = {"track": track, "board": shown, "head": heads[0], "rows": rows, "view": view}
     context["has_few"] = _has_few(rows)
-    response = render(request, "embed.html", context)
-    response["Content-Security-Policy"] = "frame-ancestors *; form-action 'none'"
-    return response
+    return render(request, "embed.html", context)
 
 
 urlpatterns = [

@@ -26,6 +26,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import count_text, number_text
+from kbpo.web.expensive import expensive
 from kbpo.web.moment import at_one_moment
 from kbpo.web.public.board import View, interval, read
 from kbpo.web.public.by_relation import by_relation
@@ -57,6 +58,7 @@ def newest(request: HttpRequest) -> HttpResponse:
     return redirect("compare-track", slug=track.slug) if track else redirect("home")
 
 
+@expensive
 @at_one_moment
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """The comparison, or what there is to compare. `?a=12&b=15`, or two of `?s=`, are submissions;

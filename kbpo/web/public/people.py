@@ -27,6 +27,7 @@ from kbpo.accounts.password_again import why_not
 from kbpo.accounts.sign_up import NewPassword
 from kbpo.accounts.teams import CannotChange
 from kbpo.web.armed import is_armed
+from kbpo.web.expensive import export
 from kbpo.web.public import throttle
 from kbpo.web.public.own_data import as_json, zip_of
 from kbpo.web.research import teams
@@ -238,6 +239,7 @@ PACKED = Limit("own_data_zip", 5, 3600)
 
 @never_cache
 @login_required
+@export
 def own_data(request: HttpRequest) -> HttpResponse:
     """All that is known of whoever asks, as JSON."""
     text = as_json(cast(User, request.user))
@@ -247,6 +249,7 @@ def own_data(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @login_required
+@export
 def own_data_zip(request: HttpRequest) -> HttpResponseBase:
     """The same with the files that they uploaded, sent while it is packed; a few times an hour."""
     if not PACKED.count(str(request.user.pk)):

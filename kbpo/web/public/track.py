@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.cache import cache
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import path, reverse
 from rest_framework.renderers import JSONRenderer
@@ -30,6 +31,7 @@ from kbpo.web.api.tracks import public_track
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import DASH
 from kbpo.web.csv import begun
+from kbpo.web.expensive import export
 from kbpo.web.moment import at_one_moment
 from kbpo.web.public.board import interval, kind_of_bars, rank_text
 from kbpo.web.public.client import install_command
@@ -301,7 +303,8 @@ def _state(track: Track) -> list[Any]:
     return [*loaded, script and script.read_text(encoding="utf-8")]
 
 
-def baseline_output(request: HttpRequest, slug: str) -> StreamingHttpResponse | HttpResponse:
+@export
+def baseline_output(request: HttpRequest, slug: str) -> HttpResponseBase:
     """What the script makes of this track's documents, ready to be uploaded: where it has to be
     made, for one address only so often.
     """

@@ -20,6 +20,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.address import address_of
 from kbpo.web.api.downloads import MENTIONS, downloadable, texts_name
+from kbpo.web.expensive import export
 from kbpo.web.public.client import install_command
 from kbpo.web.public.guidelines import as_file
 from kbpo.web.public.track import (
@@ -116,6 +117,7 @@ def _digest(track: Track, head: dict[str, bytes]) -> str:
     return digest.hexdigest()
 
 
+@export
 def download(request: HttpRequest, slug: str) -> HttpResponse | StreamingHttpResponse:
     """All of a track as one file."""
     try:

@@ -20,6 +20,8 @@ from kbpo.tracks.base import Judged
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.csv import csv_stream, json_stream
+from kbpo.web.expensive import expensive
+from kbpo.web.expensive import export as limited_export
 from kbpo.web.public.documents import may_read, shows_readers
 from kbpo.web.research.explorer import (
     BY_CONFIDENCE,
@@ -64,6 +66,7 @@ def explored(request: Asking, pk: int) -> Explorer:
     return Explorer(submission, public=only_public(request.user, submission))
 
 
+@expensive
 def show(request: HttpRequest, pk: int) -> HttpResponse:
     """The list of what was chosen, and one prediction of it in its text."""
     explorer = explored(request, pk)
@@ -366,6 +369,7 @@ def _named(explorer: Explorer, choice: Choice) -> list[dict[str, str]]:
     ][:SHOWN]
 
 
+@limited_export
 def export(request: HttpRequest, pk: int, form: str) -> StreamingHttpResponse | HttpResponse:
     """All that was chosen, as a file."""
     explorer = explored(request, pk)

@@ -14,6 +14,8 @@ from kbpo.inclusion.annotated import annotated
 from kbpo.tracks.recall import kind_with_recall
 from kbpo.web.components.figures import count_text
 from kbpo.web.csv import csv_stream, json_stream
+from kbpo.web.expensive import expensive
+from kbpo.web.expensive import export as limited_export
 from kbpo.web.public.documents import may_read, shows_readers
 from kbpo.web.research.explore import explored, tabs_of
 from kbpo.web.research.explorer import PAGE, Explorer, Unreadable
@@ -21,6 +23,7 @@ from kbpo.web.research.missed import MISSED, NOT_READ_YET, SORTS, Missed, missed
 from kbpo.web.research.submissions import is_own, name_for
 
 
+@expensive
 def show(request: HttpRequest, pk: int) -> HttpResponse:
     """A page of it."""
     explorer, refusal = explored(request, pk), ""
@@ -79,6 +82,7 @@ def _filters(explorer: Explorer, missed: Missed) -> list[dict[str, Any]]:
     return filters
 
 
+@limited_export
 def export(request: HttpRequest, pk: int, form: str) -> HttpResponse | StreamingHttpResponse:
     """The same as a file. Raises Http404 while it may not be told."""
     explorer = explored(request, pk)

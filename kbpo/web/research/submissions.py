@@ -65,6 +65,7 @@ from kbpo.web.access import check_may_act
 from kbpo.web.armed import is_armed
 from kbpo.web.csv import csv_stream
 from kbpo.web.desk.reason import why_of
+from kbpo.web.expensive import export
 from kbpo.web.kept import part, values
 from kbpo.web.moment import at_one_moment
 from kbpo.web.public.judges import of_submission
@@ -548,6 +549,7 @@ def told(rows: Any) -> list[dict[str, Any]]:
     ]
 
 
+@export
 def problems_tsv(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     """The problem report as a file."""
     submission = find(request, pk, own=True)

@@ -40,6 +40,7 @@ from kbpo.web.access import admin_of, for_admins
 from kbpo.web.components.drawing import axis_over
 from kbpo.web.csv import csv_stream, json_stream
 from kbpo.web.desk.quality.agreement import agreement_lines, published_of
+from kbpo.web.expensive import export as limited_export
 
 
 @for_admins
@@ -120,6 +121,7 @@ def _switch_aggregation(request: HttpRequest, track: Track) -> str:
 
 
 @for_admins
+@limited_export
 def export(request: HttpRequest, slug: str, what: str, form: str) -> HttpResponseBase:
     """Answers, labels or agreement of a track as a file, row by row."""
     track = get_object_or_404(Track, slug=slug)

@@ -1,0 +1,128 @@
+"""Limits what takes long to compute: two such requests of a process at once, and one export of a
+session. The next one is a 503 that says so, and the threads that are left answer all other pages.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial, wraps
+from hashlib import sha256
+from typing import Any, Concatenate, ParamSpec, cast
+
+from django.conf import settings
+from django.core.cache import cache
+from django.http import HttpRequest, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+
+from kbpo.web.address import address_of
+from kbpo.web.errors import Crowded
+
+P = ParamSpec("P")
+View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
+
+AT_ONCE = 2
+"""Expensive requests that one process computes at once: half of its threads"""
+WAIT = 0.5
+"""Seconds that a request waits for its turn: most of what is expensive takes less"""
+LONGEST_EXPORT = 600
+"""Seconds after which an export no longer counts as in flight, for a process that was killed"""
+SLOTS = threading.BoundedSemaphore(AT_ONCE)
+
+
+@contextmanager
+def slot(seconds: float) -> Iterator[None]:
+    """Hold one of the process's slots for an expensive computation.
+
+    Raises `Crowded` where none is free within `seconds`. Only processes that answer requests limit
+    themselves.
+    """
+    if not settings.ANSWERS_REQUESTS:
+        yield
+        return
+    if not SLOTS.acquire(timeout=seconds):
+        raise Crowded("Too many expensive requests at once")
+    try:
+        yield
+    finally:
+        SLOTS.release()
+
+
+def expensive(view: View[P]) -> View[P]:
+    """Return the view, which holds a slot while it computes its response."""
+
+    @wraps(view)
+    def limited(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+        with slot(WAIT):
+            return view(request, *args, **kwargs)
+
+    return limited
+
+
+def export(view: View[P]) -> View[P]:
+    """Return the view of a file, of which a session has one in flight. A streamed file holds a slot
+    while a part of it is computed, not while the part is sent: a slow reader blocks nobody.
+    """
+
+    @wraps(view)
+    def limited(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+        if not settings.ANSWERS_REQUESTS:
+            return view(request, *args, **kwargs)
+        key = _key(request)
+        if not _begins(key):
+            raise Crowded("Another export of this session is in flight")
+        try:
+            with slot(WAIT):
+                answer = view(request, *args, **kwargs)
+        except BaseException:
+            _ends(key)
+            raise
+        if answer.streaming:
+            stream = cast(StreamingHttpResponse, answer)
+            stream.streaming_content = _computed(cast(Iterable[bytes], stream.streaming_content))
+            answer._resource_closers.append(partial(_ends, key))  # type: ignore[attr-defined]
+        else:
+            _ends(key)
+        return answer
+
+    return limited
+
+
+def _computed(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the parts, each computed in a slot."""
+    rest = iter(parts)
+    while True:
+        with SLOTS:
+            part = next(rest, None)
+        if part is None:
+            return
+        yield part
+
+
+def _key(request: HttpRequest) -> str:
+    """Return what tells sessions apart: the token, the session, or else the address."""
+    session: Any = request.session
+    who = request.headers.get("Authorization") or session.session_key or address_of(request)
+    return f"export:{sha256(who.encode(errors='replace')).hexdigest()}"
+
+
+def _begins(key: str) -> bool:
+    """Return whether the session has no other export in flight. A client that asks for the next
+    file right after the last byte of one may be faster than our end of it, so this waits a moment.
+    """
+    until = time.monotonic() + WAIT
+    try:
+        while not cache.add(key, 1, LONGEST_EXPORT):
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.05)
+    except Exception:  # the cache does not answer: the slots still limit what is computed
+        return True
+    return True
+
+
+def _ends(key: str) -> None:
+    with suppress(Exception):
+        cache.delete(key)
