@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Sequence
+from typing import Any
 
 from celery import Celery, signals
 from django.db import close_old_connections
@@ -60,8 +62,10 @@ PIPELINE: dict[str, str] = {
     "leave":     "annotation.workers.leave.tick",
     # 7b who asked to be told that there is work
     "tell":      "annotation.hits.mail_work.tick",
-    # 7c mails, and what people want to be called about
-    "call":      "kbpo.accounts.deliver.tick",
+    # 7c mails about what happened
+    "mail":      "kbpo.accounts.deliver.tick",
+    # 7d the webhooks of people, in a worker of their own
+    "call":      "kbpo.accounts.deliver.tick_calls",
     # 10 Labels + Samples + p -> Evaluation, Estimate
     "estimate":  "kbpo.evaluation.run.tick",
     # 10a what an admin asked of all of a track's data
@@ -76,8 +80,21 @@ PIPELINE: dict[str, str] = {
     "reap":      "kbpo.queue.reap",
 }  # fmt: skip
 
+APART = {"call": "webhooks"}
+"""Steps that wait for other people's servers, each with the queue of its own worker: however slow
+they are, the other steps go on"""
+
 app = Celery("kbpo")
 app.config_from_object("django.conf:settings", namespace="CELERY")
+
+
+def route(name: str, args: Sequence[Any], *_: Any, **__: Any) -> dict[str, str] | None:
+    """Return where a task is queued; None for the default queue."""
+    queue = APART.get(args[0]) if name == "kbpo.step" and args else None
+    return {"queue": queue} if queue else None
+
+
+app.conf.task_routes = (route,)
 
 
 @app.task(name="kbpo.look")  # type: ignore[untyped-decorator]
@@ -86,7 +103,9 @@ def look() -> int:
     the next ticks, and pass over the rows that it holds.
     """
     moved = 0
-    for path in PIPELINE.values() if import_string("kbpo.clock.look.is_due")() else ():
+    for name, path in PIPELINE.items() if import_string("kbpo.clock.look.is_due")() else ():
+        if name in APART:
+            continue
         try:
             moved += import_string(path)()
         except Exception:  # a bug of one step keeps no other waiting; the clock comes round again
@@ -99,8 +118,8 @@ def look() -> int:
 def step(name: str) -> int:
     """How many rows the step moved; while it moves some, the next step is asked to look."""
     moved: int = import_string(PIPELINE[name])()
-    names = list(PIPELINE)
-    if moved and name != names[-1]:
+    names = [other for other in PIPELINE if other not in APART]
+    if moved and name in names and name != names[-1]:
         step.apply_async([names[names.index(name) + 1]], expires=60, retry=False)
     return moved
 
@@ -115,8 +134,10 @@ def begin(**_: object) -> None:
 
 @app.on_after_finalize.connect  # type: ignore[untyped-decorator]
 def wind_the_clock(sender: Celery, **_: object) -> None:
-    """A tick comes every `TICK_SECONDS`."""
+    """A tick comes every `TICK_SECONDS`, for the pipeline and for each step apart from it."""
     from django.conf import settings
 
     seconds = float(settings.TICK_SECONDS)
     sender.add_periodic_task(seconds, look.s(), name="look", expires=seconds)
+    for name in APART:
+        sender.add_periodic_task(seconds, step.s(name), name=name, expires=seconds)

@@ -580,6 +580,8 @@ class Demo:
                 "kbpo",
                 "worker",
                 "-B",
+                "-Q",
+                "kbpo,webhooks",
                 "-c",
                 "2",
                 "--without-heartbeat",

@@ -143,6 +143,8 @@ class Service:
                 "kbpo",
                 "worker",
                 "-B",
+                "-Q",
+                "kbpo,webhooks",
                 "-c",
                 "2",
                 "--without-heartbeat",

@@ -137,7 +137,7 @@ def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
     nudge("publish")
     nudge("settle")
     nudge("pay_out")
-    nudge("call")
+    nudge("mail")
     return str(status)
 
 

@@ -1,5 +1,5 @@
-"""Sends what people are told: calls their addresses and posts their mails, at least once each,
-until one is taken or we give up.
+"""Sends what people are told: posts their mails (`tick`) and calls their webhooks (`tick_calls`),
+at least once each, until one is taken or we give up.
 
 Nothing is sent inside a transaction: a short one claims the row and says when it is due again, the
 call or the mail follows, a second one notes what came of it. A process that dies in between leaves
@@ -15,11 +15,12 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F, Q
 
 from kbpo import clock
 from kbpo.accounts.close import delete_old_requests
 from kbpo.accounts.mail import CannotSend, goes_out, post
-from kbpo.accounts.models import Delivery
+from kbpo.accounts.models import Delivery, Webhook
 from kbpo.accounts.webhooks import CannotCall, call
 
 log = logging.getLogger(__name__)
@@ -29,15 +30,22 @@ FIRST_WAIT = timedelta(seconds=30)
 """After the first try; each later wait is three times as long: the last try is nine hours on"""
 A_ROUND, A_ROUND_SECONDS = 50, 15.0
 """Tries of one round, and when it ends: slow ones do not hold a worker for minutes"""
+SLOW_SECONDS, MOST_SLOW = 3.0, 3
+"""A call that takes longer is slow; after so many slow ones in a row a webhook is paused"""
+PAUSE = timedelta(hours=1)
+"""How long a slow webhook is not called; a test by its owner ends the pause"""
 KEPT = timedelta(days=30)
 NOT_SENT = "Not sent: this site sends no mail. It was written to its log."
 
 
 def tick() -> int:
-    """Return how many calls and mails were tried; what is long done is forgotten."""
-    tried, mails, end = 0, True, time.monotonic() + A_ROUND_SECONDS
-    while tried < A_ROUND and time.monotonic() < end and (row := _claim(mails)) is not None:
-        mails = _try(row) and mails
+    """Return how many mails were tried. Deletes what is long done.
+
+    A mail server that cannot be reached is tried once a round.
+    """
+    tried, is_up, end = 0, True, time.monotonic() + A_ROUND_SECONDS
+    while is_up and tried < A_ROUND and time.monotonic() < end and (row := _claim_mail()):
+        is_up = _try(row)
         tried += 1
     old = Delivery.objects.filter(made_at__lt=clock.now() - KEPT).exclude(status="waiting")
     old.delete()
@@ -45,12 +53,35 @@ def tick() -> int:
     return tried
 
 
+def tick_calls() -> int:
+    """Return how many webhooks were called; those that are paused are not.
+
+    This runs in a worker of its own (`kbpo.celery`), so that a slow webhook delays other webhooks
+    and nothing else.
+    """
+    tried, end = 0, time.monotonic() + A_ROUND_SECONDS
+    while tried < A_ROUND and time.monotonic() < end and (row := _claim_call()):
+        began = time.monotonic()
+        _try(row)
+        _note_speed(row, time.monotonic() - began)
+        tried += 1
+    return tried
+
+
+def _claim_mail() -> Delivery | None:
+    return _claim(Q(hook=None))
+
+
+def _claim_call() -> Delivery | None:
+    paused = Q(hook__paused_until__gt=clock.now())
+    return _claim(Q(hook__isnull=False) & ~paused)
+
+
 @transaction.atomic
-def _claim(mails: bool) -> Delivery | None:
-    """Return the next one that is due, which nobody else tries meanwhile; with mails or without."""
+def _claim(which: Q) -> Delivery | None:
+    """Return the next one of these that is due, which nobody else tries meanwhile."""
     deliveries = Delivery.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
-    due = deliveries.due("waiting") if mails else deliveries.due("waiting").exclude(hook=None)
-    row = due.select_related("hook").first()
+    row = deliveries.due("waiting").filter(which).select_related("hook").first()
     if row is not None:
         row.attempts += 1
         row.next_try_at = clock.now() + FIRST_WAIT * 3 ** (row.attempts - 1)
@@ -85,6 +116,16 @@ def _try(row: Delivery) -> bool:
         body=_kept(row, status),
     )
     return is_up
+
+
+def _note_speed(row: Delivery, seconds: float) -> None:
+    """Pause the webhook after `MOST_SLOW` slow calls in a row."""
+    hooks = Webhook.objects.filter(deliveries=row)
+    if seconds <= SLOW_SECONDS:
+        hooks.exclude(slow_calls=0).update(slow_calls=0)
+        return
+    hooks.update(slow_calls=F("slow_calls") + 1)
+    hooks.filter(slow_calls__gte=MOST_SLOW).update(paused_until=clock.now() + PAUSE)
 
 
 def _done(row: Delivery) -> str:

@@ -44,7 +44,7 @@ def send(
         row = letter(address, subject, text, event="mail", user=user)
         row.request = request
         row.save()
-        nudge("call")
+        nudge("mail")
 
 
 def letter(address: str, subject: str, text: str, *, event: str, user: User | None) -> Delivery:

@@ -317,6 +317,10 @@ class Webhook(models.Model):
     url = models.CharField(max_length=500)
     secret = models.CharField(max_length=64, default=secrets.token_urlsafe)
     made_at = models.DateTimeField(default=clock.now)
+    slow_calls = models.PositiveSmallIntegerField(default=0, help_text="Slow calls in a row")
+    paused_until = models.DateTimeField(
+        null=True, help_text="Until when it is not called, because its calls were slow"
+    )
 
     class Meta:
         db_table_comment = "Addresses that are called about events"
@@ -324,6 +328,16 @@ class Webhook(models.Model):
 
     def __str__(self) -> str:
         return self.url
+
+    @property
+    def pause(self) -> str:
+        """Why it is not called now, for its owner; empty if it is."""
+        if self.paused_until is None or self.paused_until <= clock.now():
+            return ""
+        return (
+            f"Paused until {self.paused_until:%H:%M} UTC, because {self.slow_calls} calls in a row"
+            " were slow. Answer first and work afterwards. A test ends the pause."
+        )
 
 
 class Delivery(Moving):

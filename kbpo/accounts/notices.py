@@ -51,6 +51,8 @@ def _calls(hooks: Iterable[Webhook], event: str, body: dict[str, Any]) -> list[D
 
 def _queue(unsaved: list[Delivery]) -> list[Delivery]:
     deliveries = Delivery.objects.bulk_create(unsaved)
-    if deliveries:
+    if any(row.hook_id is None for row in deliveries):
+        nudge("mail")
+    if any(row.hook_id is not None for row in deliveries):
         nudge("call")
     return deliveries

@@ -22,6 +22,11 @@ from kbpo import clock
 
 LONGEST = 10.0
 """Seconds that a call may take in all, whatever comes back how slowly"""
+LOOK_UP = 5.0
+"""Seconds that the look-up of a name may take; the system's own waits much longer"""
+NOT_PUBLIC = "The address does not lead to the public internet."
+GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
+"""All addresses of version 6 that are given out (RFC 4291)"""
 AGENT = "KBP-Online-Webhook/1"
 LONGEST_HOST, LONGEST_LABEL = 253, 63
 """Letters of a host's name, and of each of its parts (RFC 1035, section 2.3.4)"""
@@ -75,19 +80,29 @@ def check_new(url: str) -> None:
     ours = host == "localhost" or host.endswith(".localhost")
     with suppress(OSError, UnicodeError):
         number = "127.0.0.1" if ours else host
-        _refuse_private(host, _addresses(number, 0, flags=socket.AI_NUMERICHOST))
+        _refuse_private(_addresses(number, 0, flags=socket.AI_NUMERICHOST))
 
 
 def resolve(host: str, port: int) -> str:
     """Return the address on the network that is called for a host. Raises CannotCall where any of
     its addresses is not a public one: it could lead into our own network.
     """
-    try:
-        addresses = _addresses(host, port)
-    except (OSError, UnicodeError):
-        raise CannotCall(f"There is no host {host[:80]}.") from None
-    _refuse_private(host, addresses)
-    return addresses[0]
+    found: list[list[str]] = []
+
+    def look_up() -> None:
+        with suppress(OSError, UnicodeError):
+            found.append(_addresses(host, port))
+
+    # The system's look-up has no time-out, so a thread that may be left behind does it.
+    thread = threading.Thread(target=look_up, daemon=True)
+    thread.start()
+    thread.join(LOOK_UP)
+    if thread.is_alive():
+        raise CannotCall(f"{host[:80]} was not found within {LOOK_UP:.0f} seconds.")
+    if not found or not found[0]:
+        raise CannotCall(f"There is no host {host[:80]}.")
+    _refuse_private(found[0])
+    return found[0][0]
 
 
 def _addresses(host: str, port: int, *, flags: int = 0) -> list[str]:
@@ -95,26 +110,22 @@ def _addresses(host: str, port: int, *, flags: int = 0) -> list[str]:
     return [str(address[4][0]).partition("%")[0] for address in resolved]
 
 
-def _refuse_private(host: str, addresses: list[str]) -> None:
-    if settings.WEBHOOKS_TO_PRIVATE:
-        return
-    for address in addresses:
-        if not is_public(address):
-            leads = "" if host == address else f"{host[:80]} leads to "
-            raise CannotCall(
-                f"{leads}{address}{', which' if leads else ''} is not a public address."
-            )
+def _refuse_private(addresses: list[str]) -> None:
+    """Raises CannotCall where any address is not a public one. The sentence does not say which: it
+    would tell the names and addresses of our own network.
+    """
+    if not settings.WEBHOOKS_TO_PRIVATE and not all(map(is_public, addresses)):
+        raise CannotCall(NOT_PUBLIC)
 
 
 def is_public(address: str) -> bool:
-    """Return whether an address belongs to the public network, also where it wraps another one."""
+    """Return whether an address belongs to the public internet. Of version 6 these are the global
+    unicast addresses, without those that wrap an address of version 4.
+    """
     ip = ipaddress.ip_address(address)
     if isinstance(ip, ipaddress.IPv6Address):
-        inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
-        if inner is None and ip in ipaddress.ip_network("64:ff9b::/96"):
-            inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
-        if inner is not None:
-            return is_public(str(inner))
+        wraps = ip.sixtofour is not None or ip.teredo is not None
+        return ip in GLOBAL_UNICAST and ip.is_global and not wraps
     return ip.is_global and not ip.is_multicast
 
 
@@ -125,16 +136,17 @@ def call(url: str, secret: str, event: str, body: bytes, number: int) -> int:
     parts = check_url(url)
     is_tls, host = parts.scheme == "https", str(parts.hostname)
     port = parts.port or (443 if is_tls else 80)
-    address = resolve(host, port)
     began = time.monotonic()
+    address = resolve(host, port)
+    left = LONGEST - (time.monotonic() - began)
     try:
-        plain = socket.create_connection((address, port), timeout=LONGEST)
+        plain = socket.create_connection((address, port), timeout=left)
     except OSError:
         raise CannotCall(f"{host[:80]} could not be reached.") from None
     # Whatever drips in slowly is cut off, the handshake too:
     # a timeout of the socket counts from byte to byte.
     held = [plain]
-    alarm = threading.Timer(LONGEST - (time.monotonic() - began), _cut, [held])
+    alarm = threading.Timer(max(0.0, LONGEST - (time.monotonic() - began)), _cut, [held])
     alarm.daemon = True
     alarm.start()
     connection = http.client.HTTPConnection(host, port, timeout=LONGEST)

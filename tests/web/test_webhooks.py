@@ -11,6 +11,8 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from smtplib import SMTPDataError, SMTPRecipientsRefused
 from typing import Any, ClassVar
@@ -27,15 +29,16 @@ from django.urls import reverse
 from annotation.desk import adjudicate
 from annotation.workers import speak
 from annotation.workers.worker import worker_of
-from kbpo import clock
+from kbpo import celery, clock
 from kbpo.accounts import deliver, notices, webhooks
 from kbpo.accounts.models import EVENTS, Delivery, Token, User, Webhook
-from kbpo.accounts.preferences import choose, ways_of
+from kbpo.accounts.preferences import MOST, choose, ways_of
 from kbpo.evaluation.leaderboard import headlines
 from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.words import figure_text
 from kbpo.sampling.confirm import confirm
 from kbpo.submissions.models import Submission
+from kbpo.web.public import people
 from kbpo.web.research.judged import dispute
 from kbpo.web.research.news import news_of
 from tests.conftest import Toy
@@ -89,12 +92,17 @@ def calls() -> QuerySet[Delivery]:
     return Delivery.objects.exclude(hook=None)
 
 
+def send() -> int:
+    """How many mails and calls were tried in one round of both workers."""
+    return deliver.tick() + deliver.tick_calls()
+
+
 def test_each_end_of_a_run_is_told_once_with_a_signature_that_holds(
     hook: Webhook, draft: Draft
 ) -> None:
     row = draft()
     row.move("expired", "You did not confirm it within seven days.")
-    assert deliver.tick() == 2 and deliver.tick() == 0, "a call and a mail"
+    assert send() == 2 and send() == 0, "a call and a mail"
     headers, body = Ear.heard[0]
     told = signed(hook, headers, body)
     assert told["event"] == headers["X-KBPO-Event"] == "expired"
@@ -160,7 +168,7 @@ def test_every_event_is_told_by_mail_and_signed_call_as_each_is_chosen(
         mail.outbox.clear()
         Ear.heard.clear()
         happens(toy, judged, n)
-        deliver.tick()
+        send()
         assert [letter.to for letter in mail.outbox] == [["who@example.org"]] * by_mail
         told = [signed(hook, *heard) for heard in Ear.heard]
         assert [said["event"] for said in told] == [event] * by_call
@@ -252,14 +260,14 @@ def test_a_call_is_repeated_later_and_given_up_in_words(hook: Webhook) -> None:
     delivery = notices.test(hook)
     waits = []
     for tries in range(1, deliver.MOST_TRIES + 1):
-        assert deliver.tick() == 1
-        assert deliver.tick() == 0, "not before it is due again"
+        assert send() == 1
+        assert send() == 0, "not before it is due again"
         delivery.refresh_from_db()
         assert delivery.attempts == tries
         waits.append((delivery.next_try_at - clock.now()).total_seconds())
         Delivery.objects.update(next_try_at=clock.now())
     assert (delivery.status, delivery.answered) == ("failed", 503)
-    assert delivery.reason == "It answered 503." and deliver.tick() == 0
+    assert delivery.reason == "It answered 503." and send() == 0
     assert waits[1] > 2 * waits[0], "each wait is longer"
     assert len(Ear.heard) == deliver.MOST_TRIES, "a redirect is not followed"
     assert len({headers["X-KBPO-Delivery"] for headers, _ in Ear.heard}) == 1
@@ -286,7 +294,7 @@ def test_a_mail_is_not_called_sent_where_the_site_sends_none(
     hook.delete()
     settings.MAIL_URL = ""
     draft().move("scored")
-    assert deliver.tick() == 1
+    assert send() == 1
     row = Delivery.objects.get()
     assert (row.status, row.reason) == ("printed", deliver.NOT_SENT)
     assert list(row.body) == ["subject"], "its text may hold a link"
@@ -315,13 +323,13 @@ def test_a_mail_that_the_server_does_not_take_is_tried_again_and_not_lost(
     draft().move("scored")
     row = Delivery.objects.get()
     for code in (None, 451):
-        assert deliver.tick() == 1 and deliver.tick() == 0, "not before it is due again"
+        assert send() == 1 and send() == 0, "not before it is due again"
         row.refresh_from_db()
         assert (row.status, row.answered) == ("waiting", code)
         assert "server" in row.reason if code else "could not be sent" in row.reason
         Delivery.objects.update(next_try_at=clock.now())
     assert "waits" in as_user("Rosa").get(reverse("notices")).content.decode()
-    assert deliver.tick() == 1
+    assert send() == 1
     row.refresh_from_db()
     [letter] = post.taken
     assert (row.status, row.attempts, letter.to) == ("sent", 3, ["rosa@example.org"])
@@ -341,7 +349,7 @@ def test_a_mail_that_is_given_up_stands_on_the_desk_and_is_sent_from_there(
     draft().move("scored")
     for _ in range(deliver.MOST_TRIES):
         Delivery.objects.update(next_try_at=clock.now())
-        assert deliver.tick() == 1
+        assert send() == 1
     row = Delivery.objects.get()
     assert (row.status, row.reason) == ("failed", "The mail server answered 554.")
     admin = as_user("Admin")
@@ -349,7 +357,7 @@ def test_a_mail_that_is_given_up_stands_on_the_desk_and_is_sent_from_there(
         admin.get(reverse("desk")).content.decode()
     )
     admin.post(reverse("desk-retry", args=["mail", row.pk]))
-    assert deliver.tick() == 1 and len(post.taken) == 1
+    assert send() == 1 and len(post.taken) == 1
     Delivery.objects.update(status="failed")
     assert "Mail to rosa@example.org" in admin.get(reverse("desk")).content.decode()
     admin.post(reverse("desk-dismiss", args=["mail", row.pk]), {"why": "Rosa read it here."})
@@ -363,7 +371,7 @@ def test_a_mail_server_that_is_away_keeps_no_call_waiting(
     post.troubles += [TimeoutError(), TimeoutError()]
     for name in ("one", "two"):
         draft(name=name).move("scored")
-    assert deliver.tick() == 3, "one mail told that the server is away"
+    assert send() == 3, "one mail told that the server is away"
     assert len(Ear.heard) == 2 and len(post.troubles) == 1
     assert sorted(Delivery.objects.filter(hook=None).values_list("attempts", flat=True)) == [0, 1]
 
@@ -381,17 +389,21 @@ def test_a_process_that_dies_in_a_call_leaves_it_due_again(
     with monkeypatch.context() as patched:
         patched.setattr(deliver, "call", dies)
         with pytest.raises(KeyboardInterrupt):
-            deliver.tick()
+            send()
     assert seen == [False], "no call is made inside a transaction"
-    assert deliver.tick() == 0
+    assert send() == 0
     Delivery.objects.update(next_try_at=clock.now())
-    assert deliver.tick() == 1 and Delivery.objects.get().status == "sent"
+    assert send() == 1 and Delivery.objects.get().status == "sent"
 
 
 PRIVATE = (
     *("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0"),
     *("100.64.0.1", "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1", "fc00::1"),
     *("::ffff:127.0.0.1", "::ffff:10.0.0.1", "2002:7f00:1::", "64:ff9b::a00:1"),
+    # of version 6 nothing but global unicast, and nothing that wraps an address of version 4
+    *("::ffff:93.184.216.34", "64:ff9b::5db8:d822", "2002:5db8:d822::1", "2001:0:5db8:d822::1"),
+    *("64:ff9b:1::1", "100::1", "1fff::1", "4000::1", "5f00::1", "fec0::1", "ff0e::1"),
+    *("2001:db8::1",),
 )
 
 
@@ -400,7 +412,7 @@ def test_no_address_of_a_private_network_is_public(address: str) -> None:
     assert not webhooks.is_public(address)
 
 
-@pytest.mark.parametrize("address", ["93.184.216.34", "2606:4700::1111", "64:ff9b::5db8:d822"])
+@pytest.mark.parametrize("address", ["93.184.216.34", "2606:4700::1111", "2001:4860:4860::8888"])
 def test_addresses_of_the_public_network_are(address: str) -> None:
     assert webhooks.is_public(address)
 
@@ -412,15 +424,15 @@ def test_a_name_that_leads_to_this_machine_is_refused_when_it_is_called(
     for url in (hook.url, hook.url.replace("127.0.0.1", "localhost")):
         Webhook.objects.update(url=url)
         notices.test(hook)
-        deliver.tick()
+        send()
     assert not Ear.heard
-    assert all("not a public address" in row.reason for row in Delivery.objects.all())
+    assert {row.reason for row in Delivery.objects.all()} == {webhooks.NOT_PUBLIC}
     # one of several addresses is enough to refuse, and a name is looked up once: what it leads to
     # in the next moment does not matter
     family, kind = socket.AF_INET, socket.SOCK_STREAM
     both = [(family, kind, 6, "", (one, 80)) for one in ("93.184.216.34", "10.0.0.1")]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: both)
-    with pytest.raises(webhooks.CannotCall, match=r"10\.0\.0\.1"):
+    with pytest.raises(webhooks.CannotCall, match=f"^{webhooks.NOT_PUBLIC}$"):
         webhooks.resolve("two.example", 80)
     asked, called = [], []
 
@@ -437,6 +449,79 @@ def test_a_name_that_leads_to_this_machine_is_refused_when_it_is_called(
     with pytest.raises(webhooks.CannotCall, match="could not be reached"):
         webhooks.call("http://two.example/", "s", "test", b"{}", 1)
     assert called == [("93.184.216.34", 80)] and len(asked) == 1
+
+
+def test_the_look_up_of_a_name_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered = threading.Event()
+    monkeypatch.setattr(webhooks, "LOOK_UP", 0.1)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [answered.wait(30)][:0])
+    began = time.monotonic()
+    with pytest.raises(webhooks.CannotCall, match="not found within"):
+        webhooks.call("http://slow.example/", "s", "test", b"{}", 1)
+    assert time.monotonic() - began < 5
+    answered.set()
+
+
+def test_webhooks_are_called_in_a_queue_of_their_own(
+    hook: Webhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notices.test(hook)
+    steps = {name: celery.PIPELINE[name] for name in ("mail", "call")}
+    monkeypatch.setattr(celery, "PIPELINE", steps)
+    celery.look()
+    assert not Ear.heard, "the workers of the pipeline call nobody"
+    assert celery.step("call") == 1 and len(Ear.heard) == 1
+    queue_of = {
+        name: celery.app.amqp.router.route({}, "kbpo.step", args=(name,))["queue"].name
+        for name in steps
+    }
+    assert queue_of == {"mail": "kbpo", "call": "webhooks"}
+
+
+def test_a_slow_webhook_is_paused_until_its_owner_tests_it(
+    hook: Webhook, as_user: As, toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Webhook.objects.create(user=toy.users["Tim"], url=hook.url)
+    monkeypatch.setattr(deliver, "SLOW_SECONDS", 0.0)
+    for _ in range(deliver.MOST_SLOW):
+        assert not hook.pause
+        notices.test(hook)
+        assert send() == 1
+        hook.refresh_from_db()
+    rosa = as_user("Rosa")
+    assert "3 calls in a row were slow" in rosa.get(reverse("notices")).content.decode()
+    waiting = notices.test(hook)
+    notices.test(other)
+    assert send() == 1, "others are called"
+    waiting.refresh_from_db()
+    assert (waiting.status, waiting.attempts) == ("waiting", 0)
+    monkeypatch.setattr(deliver, "SLOW_SECONDS", 60.0)
+    rosa.post(reverse("notices-webhook", args=[hook.pk]), {"verb": "test"})
+    assert send() == 2, "what waited, and the test"
+    hook.refresh_from_db()
+    assert (hook.slow_calls, hook.pause) == (0, "")
+
+
+def test_limits_of_webhooks_and_tokens_hold_for_requests_at_once(
+    toy: Toy, as_user: As, settings: Any
+) -> None:
+    settings.WEBHOOKS_TO_PRIVATE = True
+    rosa = toy.users["Rosa"]
+
+    def add(number: int) -> None:
+        with closing(connection):
+            browser = Client()
+            browser.force_login(rosa)
+            said = {"verb": "add", "url": f"https://example.org/{number}"}
+            browser.post(reverse("notices"), said)
+            browser.post(reverse("tokens"), {"name": f"n{number}", "scope": "read", "days": "30"})
+
+    for number in range(people.TOKENS - 2):
+        Token.issue(rosa, f"old {number}")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(16)))
+    assert Webhook.objects.count() == MOST
+    assert rosa.tokens.filter(revoked_at=None).count() == people.TOKENS
 
 
 def test_what_drips_in_slowly_is_cut_off(hook: Webhook, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -510,7 +595,7 @@ def test_webhooks_are_tested_removed_and_ones_own(hook: Webhook, as_user: As) ->
     rosa, address = as_user("Rosa"), reverse("notices-webhook", args=[hook.pk])
     assert as_user("Tim").post(address, {"verb": "remove"}).status_code == 404
     rosa.post(address, {"verb": "test"})
-    deliver.tick()
+    send()
     page = rosa.get(reverse("notices")).content.decode()
     assert "arrived" in page and hook.secret in page
     assert hook.secret not in as_user("Tim").get(reverse("notices")).content.decode()

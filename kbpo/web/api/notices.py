@@ -192,7 +192,7 @@ class WebhookTest(APIView):
 
 
 def _hook(row: Webhook) -> dict[str, Any]:
-    return {"id": row.pk, "url": row.url, "made_at": row.made_at}
+    return {"id": row.pk, "url": row.url, "made_at": row.made_at, "pause": row.pause}
 
 
 def _own(request: Request, pk: int) -> Webhook:

@@ -11,6 +11,7 @@ from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.contrib.auth.views import LoginView, LogoutView, PasswordChangeView
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
@@ -174,11 +175,14 @@ def tokens(request: HttpRequest) -> HttpResponse:
     scope, days = request.POST.get("scope", ""), request.POST.get("days", "")
     if scope not in Token.Scope.values or days not in map(str, TOKEN_DAYS):
         return _account(request, refusal="Say what the token may do, and for how long.")
-    if user.tokens.filter(revoked_at=None).count() >= TOKENS:
-        return _account(
-            request, refusal=f"You have {TOKENS} tokens. Revoke one that is not used any more."
-        )
-    return _account(request, secret=Token.issue(user, name, days=int(days), scope=scope)[1])
+    with transaction.atomic():
+        User.objects.select_for_update(no_key=True).get(pk=user.pk)  # counts one at a time
+        if user.tokens.filter(revoked_at=None).count() < TOKENS:
+            secret = Token.issue(user, name, days=int(days), scope=scope)[1]
+            return _account(request, secret=secret)
+    return _account(
+        request, refusal=f"You have {TOKENS} tokens. Revoke one that is not used any more."
+    )
 
 
 @login_required
