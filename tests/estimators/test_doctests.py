@@ -12,7 +12,7 @@ import estimators
 
 MODULES = [
     "estimators",
-    *(f"estimators.{module.name}" for module in pkgutil.iter_modules(estimators.__path__)),
+    *(module.name for module in pkgutil.walk_packages(estimators.__path__, "estimators.")),
 ]
 
 

@@ -16,17 +16,18 @@ import estimators
 
 HERE = Path(__file__).parent
 README = (Path(estimators.__file__).parent / "README.md").read_text()
-NAMED = [pair for pair in re.findall(r"`(\w+)\.(\w+)`", README) if pair != ("numpy", "random")]
+NAMED = [pair for pair in re.findall(r"`((?:onthejob\.)?\w+)\.(\w+)`", README) if pair != ("numpy", "random")]
 # What other modules are made of, or offer under their own names.
 INNER = {"checks", "labelled", "mixture", "pool", "sums", "votes"}
-ROWS = re.findall(r"^\| (`\w+\.\w+`.*?) \| .* \| (`test_\w+`.*?) \|$", README, re.MULTILINE)
+ROWS = re.findall(r"^\| (`[\w.]+\.\w+`.*?) \| .* \| (`test_\w+`.*?) \|$", README, re.MULTILINE)
 
 
 def public_functions() -> Iterator[FunctionType]:
-    for info in pkgutil.iter_modules(estimators.__path__):
-        module = importlib.import_module(f"estimators.{info.name}")
+    for info in pkgutil.walk_packages(estimators.__path__, "estimators."):
+        module = importlib.import_module(info.name)
+        inner = info.name.removeprefix("estimators.") in INNER
         for name, thing in vars(module).items():
-            here = getattr(thing, "__module__", "") == module.__name__ and info.name not in INNER
+            here = getattr(thing, "__module__", "") == module.__name__ and not inner
             if isinstance(thing, FunctionType) and here and name[0] != "_":
                 yield thing
 
@@ -47,7 +48,7 @@ def test_everything_named_exists():
 
 
 def test_every_row_of_the_tables_is_read():
-    inside = [name for functions, _ in ROWS for name in re.findall(r"`\w+\.(\w+)`", functions)]
+    inside = [name for functions, _ in ROWS for name in re.findall(r"`[\w.]+\.(\w+)`", functions)]
     assert len(inside) > 70
     assert {thing.__name__ for thing in public_functions()} - set(inside) == set()
 
@@ -63,9 +64,9 @@ def names_in(file: Path) -> set[str]:
     ("functions", "tests"), ROWS, ids=lambda cell: re.sub(r"\W+", " ", cell)[:40]
 )
 def test_the_test_named_uses_the_function(functions, tests):
-    files = [HERE / f"{name}.py" for name in re.findall(r"`(test_\w+)`", tests)]
+    files = [next(HERE.rglob(f"{name}.py")) for name in re.findall(r"`(test_\w+)`", tests)]
     used = set().union(*(names_in(file) for file in files))
-    unused = [name for name in re.findall(r"`\w+\.(\w+)`", functions) if name not in used]
+    unused = [name for name in re.findall(r"`[\w.]+\.(\w+)`", functions) if name not in used]
     assert unused == [], f"{', '.join(file.name for file in files)}: nothing there uses {unused}"
 
 

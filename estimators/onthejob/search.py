@@ -1,0 +1,263 @@
+"""Monte Carlo tree search over queries, waits and the return of labels (LENSE)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+
+from estimators.onthejob.delays import Delays
+from estimators.onthejob.policies import value_of_answers
+from estimators.onthejob.states import RETURN, WAIT, Costs, Evidence, State
+
+Flight = tuple[tuple[int, float], ...]
+"""Queries without an answer: (position, time of asking)"""
+
+
+class _Node:
+    """A state in which the system decides.
+
+    ``returned`` is the utility of returning now. ``value`` is that of the best action known; it
+    starts at the better one of returning now and returning when all answers in flight are there.
+    """
+
+    __slots__ = (
+        "answered",
+        "children",
+        "in_flight",
+        "now",
+        "returned",
+        "untried",
+        "value",
+        "visits",
+    )
+
+    def __init__(self, answered: Evidence, in_flight: Flight, now: float, returned: float) -> None:
+        self.answered, self.in_flight, self.now = answered, in_flight, now
+        self.visits, self.value, self.returned = 0, returned, returned
+        self.untried: list[int] | None = None
+        self.children: dict[int, _Node | _Crowd] = {}
+
+
+class _Draw:
+    """Which answer comes first and when, drawn once, with one child for each response."""
+
+    __slots__ = ("law", "nodes", "value", "visits")
+
+    def __init__(self, law: list[float], nodes: list[_Node]) -> None:
+        self.law, self.nodes, self.visits = law, nodes, 0
+        self.value = self.expectation()
+
+    def expectation(self) -> float:
+        return sum(p * node.value for p, node in zip(self.law, self.nodes, strict=True))
+
+
+class _Crowd:
+    """A state in which the system waits; ``value`` is the mean of its draws."""
+
+    __slots__ = ("draws", "value", "visits")
+
+    def __init__(self) -> None:
+        self.draws: list[_Draw] = []
+        self.visits, self.value = 0, 0.0
+
+
+class Search:
+    """Monte Carlo tree search with progressive widening (after Chaganty 2018, algorithm 2).
+
+    One simulation goes from the root down. Where the system decides, an action that was never tried
+    is tried first, waiting before asking; else the one with the largest ``V + c √(log N_parent /
+    N)``. A crowd node with N visits has max(1, ⌈√N⌉) draws of which answer comes first, and when;
+    a single query in flight has one, at its expected delay, because utility is linear in time. The
+    simulation goes on with the draw that has the fewest visits, and with a response in proportion
+    to p(r), until a draw is new.
+
+    Values are backed up to every node on the path. The publication takes the mean utility of all
+    simulations, which mixes what exploring actions lost into a node's value. Here a node where the
+    system decides has the value of its best action, the utility of returning now among them, and a
+    draw has ``Σ_r p(r) V_r`` over all its K responses, which are computed in one batch. The value
+    of a new node is that of returning now, or of waiting for all answers in flight, each position
+    taken by itself.
+
+    A search goes on from the subtree of the query that it chose; after an answer it begins anew,
+    because no drawn delay equals the real one, but posteriors stay with the
+    :class:`~estimators.onthejob.states.Belief`.
+
+    Parameters
+    ----------
+    costs : Costs
+        Prices of queries and time.
+    delays : Delays
+        How long answers take.
+    rng : numpy.random.Generator
+        Draws delays and the order of actions.
+    simulations : int
+        Visits of the root before its best action is chosen.
+    exploration : float
+        c.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators.onthejob.delays import Empirical
+    >>> from estimators.onthejob.people import symmetric
+    >>> from estimators.onthejob.states import Belief
+    >>> state = State(Belief(np.zeros((1, 2)), np.zeros((2, 2)), [symmetric(2, 0.75)]))
+    >>> search = Search(Costs(0.01, 0.005), Empirical([1.0]), np.random.default_rng(0))
+    >>> search.next(state)
+    0
+    """
+
+    def __init__(
+        self,
+        costs: Costs,
+        delays: Delays,
+        rng: np.random.Generator,
+        *,
+        simulations: int = 200,
+        exploration: float = 0.5,
+    ) -> None:
+        self.costs, self.delays, self.rng = costs, delays, rng
+        self.simulations, self.exploration = simulations, exploration
+        self._state: State | None = None
+        self._gains: dict[tuple[Evidence, int, int], float] = {}
+        self._slowest: dict[int, float] = {}
+        self._root = _Node((), (), 0.0, 0.0)
+
+    def next(self, state: State) -> int:
+        """Return the action with the largest value."""
+        before = self._state
+        if not (
+            before is not None
+            and before.belief is state.belief
+            and before.answered == state.answered
+            and before.in_flight == state.in_flight
+            and before.now == state.now
+        ):
+            self._root = self._node(state, state.answered, state.in_flight, state.now)
+        if before is None or before.belief is not state.belief:
+            self._gains = {}
+        self._state = state
+        root = self._root
+        if not self._actions(root, state):
+            return RETURN
+        while root.visits < self.simulations:
+            self._simulate(state)
+        action = max(root.children, key=lambda a: root.children[a].value)
+        if root.returned >= root.children[action].value:
+            return RETURN
+        child = root.children[action]
+        if isinstance(child, _Node):  # the state that comes next, if the query is sent now
+            self._root, self._state = child, state.ask(action)
+        return action
+
+    def tree(self) -> dict[int, tuple[int, float]]:
+        """Return visits and value of the actions at the root of the last search."""
+        return {action: (node.visits, node.value) for action, node in self._root.children.items()}
+
+    def _node(self, state: State, answered: Evidence, in_flight: Flight, now: float) -> _Node:
+        n = 1 if self.costs.per_token else len(state.belief.unary)
+        queries = len(answered) + len(in_flight)
+        utility = state.belief.posterior(answered).best / n
+        utility -= self.costs.query * queries + self.costs.time * now
+        node = _Node(answered, in_flight, now, utility)
+        if in_flight:
+            gain = sum(
+                self._gain(state, answered, position, m)
+                for position, m in Counter([query[0] for query in in_flight]).items()
+            )
+            delay = self._slowest.setdefault(
+                len(in_flight), self.delays.expected_max(len(in_flight))
+            )
+            node.value = max(utility, utility + gain / n - self.costs.time * delay)
+        return node
+
+    def _gain(self, state: State, answered: Evidence, position: int, m: int) -> float:
+        """Return what m answers about a position add to the expected number of right labels."""
+        key = (answered, position, m)
+        if key not in self._gains:
+            p = state.belief.posterior(answered).nodes[position]
+            self._gains[key] = value_of_answers(p, state.belief.tables[0], m) - float(p.max())
+        return self._gains[key]
+
+    def _simulate(self, state: State) -> None:
+        node: _Node | _Crowd = self._root
+        path: list[_Node | _Crowd | _Draw] = [node]
+        new = False
+        while not new:
+            if isinstance(node, _Crowd):
+                crowd, parent = node, path[-2]
+                assert isinstance(parent, _Node)
+                alone = len(parent.in_flight) == 1
+                new = len(crowd.draws) < (1 if alone else max(1, math.ceil(crowd.visits**0.5)))
+                if new:
+                    crowd.draws.append(self._draw(parent, state))
+                    draw = crowd.draws[-1]
+                else:
+                    draw = min(crowd.draws, key=lambda one: one.visits)
+                ranks = [p / (one.visits + 1) for p, one in zip(draw.law, draw.nodes, strict=True)]
+                node = draw.nodes[ranks.index(max(ranks))]
+                path += [draw, node]
+                continue
+            if node.untried is None:
+                node.untried = self._actions(node, state)
+            if node.untried:
+                action = node.untried.pop()
+                if action == WAIT:
+                    node.children[action] = _Crowd()
+                else:
+                    flight = (*node.in_flight, (action, node.now))
+                    node.children[action] = self._node(state, node.answered, flight, node.now)
+                node = node.children[action]
+            elif node.children:
+                log_visits = math.log(node.visits)
+                node = max(
+                    node.children.values(),
+                    key=lambda child: (
+                        child.value + self.exploration * math.sqrt(log_visits / child.visits)
+                    ),
+                )
+            else:
+                break  # nothing can be asked: the value is that of returning
+            path.append(node)
+        for visited in reversed(path):
+            visited.visits += 1
+            if isinstance(visited, _Node):
+                values = [child.value for child in visited.children.values()]
+                visited.value = max([visited.returned, *values])
+            elif isinstance(visited, _Draw):
+                visited.value = visited.expectation()
+            else:
+                visited.value = sum(one.value for one in visited.draws) / len(visited.draws)
+
+    def _actions(self, node: _Node, state: State) -> list[int]:
+        """Return the legal actions besides RETURN, the first to try at the end."""
+        asked = Counter([query[0] for query in node.answered])
+        asked.update([query[0] for query in node.in_flight])
+        uncertain = state.belief.posterior(node.answered).uncertain
+        positions = [i for i in uncertain if asked[i] < state.most]
+        if len(positions) > 1:
+            self.rng.shuffle(positions)
+        return [*positions, WAIT] if node.in_flight else positions
+
+    def _draw(self, node: _Node, state: State) -> _Draw:
+        """Draw which of the answers in flight comes first, and when."""
+        if len(node.in_flight) == 1:
+            sent = node.in_flight[0][1]
+            arrivals = [sent + self.delays.expected(node.now - sent)]
+        else:
+            uniforms = self.rng.random(len(node.in_flight)).tolist()
+            arrivals = [
+                sent + self.delays.draw(uniform, node.now - sent)
+                for uniform, (_, sent) in zip(uniforms, node.in_flight, strict=True)
+            ]
+        first = arrivals.index(min(arrivals))
+        position, now = node.in_flight[first][0], max(arrivals[first], node.now)
+        in_flight = node.in_flight[:first] + node.in_flight[first + 1 :]
+        law = state.belief.next_response(position, node.answered)
+        nodes = [
+            self._node(state, state.belief.after(node.answered, position, r), in_flight, now)
+            for r in range(len(law))
+        ]
+        return _Draw(law, nodes)
