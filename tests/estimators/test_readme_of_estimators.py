@@ -16,7 +16,11 @@ import estimators
 
 HERE = Path(__file__).parent
 README = (Path(estimators.__file__).parent / "README.md").read_text()
-NAMED = [pair for pair in re.findall(r"`((?:onthejob\.)?\w+)\.(\w+)`", README) if pair != ("numpy", "random")]
+NAMED = [
+    pair
+    for pair in re.findall(r"`((?:onthejob\.)?\w+)\.(\w+)`", README)
+    if pair != ("numpy", "random")
+]
 # What other modules are made of, or offer under their own names.
 INNER = {"checks", "labelled", "mixture", "pool", "sums", "votes"}
 ROWS = re.findall(r"^\| (`[\w.]+\.\w+`.*?) \| .* \| (`test_\w+`.*?) \|$", README, re.MULTILINE)
