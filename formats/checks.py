@@ -74,13 +74,17 @@ class ClaimChecks:
     def unread_predicate(self, name: str, number: int, line: str, culprit: Columns | None) -> None:
         """Nothing; says why a predicate has no canonical reading."""
         if name in self.schema.ignored or name == NO_RELATION:
-            text = f"{quoted(name)} is not evaluated here. The line is ignored."
-            self.report.add("schema.ignored_predicate", number, text, line, culprit)
+            self.not_evaluated(name, number, line, culprit)
             return
         text = (
             f"The schema has no predicate {quoted(name)}{self._similar(name)}. The line is dropped."
         )
         self.report.add("schema.unknown_predicate", number, text, line, culprit)
+
+    def not_evaluated(self, name: str, number: int, line: str, culprit: Columns | None) -> None:
+        """Note that a line states something that is known, but not evaluated."""
+        text = f"{quoted(name)} is known, but not evaluated here. The line is ignored."
+        self.report.add("schema.ignored_predicate", number, text, line, culprit)
 
     def _similar(self, name: str) -> str:
         folded = name.strip().lower()

@@ -11,7 +11,7 @@ from formats.mentions import MentionStore
 from formats.messages import column, quoted
 from formats.occurrences import same_text
 from formats.splitting import Span
-from formats.tac_lines import MENTIONS, LineReader
+from formats.tac_lines import EVENT, MENTIONS, LineReader
 
 BATCH = 1_000
 _UNTYPED, _BAD_TYPE = 0, 1
@@ -47,7 +47,9 @@ class Entities:
         for number, line in lines:
             fields = line.split("\t", 2)
             read = readers.get(fields[1]) if len(fields) > 1 else None
-            if read is not None:
+            if read is not None and fields[0].startswith(EVENT):
+                self._checks.not_evaluated(fields[1], number, line, column(line, 1))
+            elif read is not None:
                 read(number, line, line.split("\t", 5))
         self._check_waiting()
         self._check_shared()

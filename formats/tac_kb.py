@@ -19,7 +19,7 @@ from formats.relation import RelationClaim, closest_pair
 from formats.schema import Schema
 from formats.splitting import Span
 from formats.tac_entities import BATCH, Entities, outside
-from formats.tac_lines import MENTIONS, LineReader, Spans, content
+from formats.tac_lines import MENTIONS, LineReader, Spans, content, is_beyond_relations
 
 Lines = Iterator[tuple[int, str]]
 _ENTITY_LINES = frozenset({*MENTIONS, "type", "link"})
@@ -37,6 +37,7 @@ class _Relation:
         "object",
         "object_id",
         "object_type",
+        "place",
         "predicate",
         "provenance",
         "subject",
@@ -56,6 +57,7 @@ class _Relation:
     object_id: str
     object_type: str
     provenance: Spans
+    place: tuple[str, Span] | None
     confidence: float | None
 
 
@@ -100,6 +102,8 @@ class _Relations:
             fields = line.split("\t", 6)
             if len(fields) > 1 and fields[1] in _ENTITY_LINES:
                 continue
+            if len(fields) > 1 and self._is_not_evaluated(number, line, fields):
+                continue
             relation = self._parse(number, line, fields)
             if self._report.fatal:
                 return
@@ -122,6 +126,13 @@ class _Relations:
                 if claim is not None and accept(claim, relation.turned, relation.line):
                     yield claim
 
+    def _is_not_evaluated(self, number: int, line: str, fields: list[str]) -> bool:
+        """Return whether a line is about events, after a message."""
+        if not is_beyond_relations(fields) or self._schema.reading(fields[1]) is not None:
+            return False
+        self._checks.not_evaluated(fields[1], number, line, column(line, 1))
+        return True
+
     def _parse(self, number: int, line: str, fields: list[str]) -> _Relation | None:
         """The relation on a line, or None after a message."""
         if len(fields) not in (4, 5):
@@ -142,7 +153,7 @@ class _Relations:
         provenance = self._reader.provenance(number, line, fields, 3)
         if provenance is None:
             return None
-        relation.provenance = provenance
+        relation.provenance, relation.place = provenance
         relation.confidence = self._reader.confidence(number, line, fields, 4)
         return relation
 
@@ -265,12 +276,16 @@ class _Relations:
         found = self._entities.mentions.of(relation.subject, number)
         subjects = inside(found.spans, spans) if found else ()
         other: Mentions | None = None
+        # The written object is the subject of a relation that is turned round, and no string then.
+        where = spans
+        if relation.place is not None and relation.place[0] == document and not relation.turned:
+            where = [relation.place[1]]
         if isinstance(relation.object, int):
             other = self._entities.mentions.of(relation.object, number)
-            objects = inside(other.spans, spans) if other else ()
+            objects = inside(other.spans, where) if other else ()
         else:
             is_date = self._schema.entity_types[relation.object_type].value == "date"
-            objects = occurrences(view.text, relation.object, spans, is_date)
+            objects = occurrences(view.text, relation.object, where, is_date)
         pair = closest_pair(view, subjects, objects) if subjects and objects else None
         if pair is None or found is None:
             self._not_inside(relation, document, subjects, objects)

@@ -3,7 +3,8 @@ provenance, confidence.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 from unicodedata import normalize
 
 from formats.messages import Report, column, quoted
@@ -23,6 +24,32 @@ MENTIONS = {
 """The predicates of mention lines, and whether such a mention is a name."""
 
 Spans = dict[str, list[Span]]
+
+
+class Provenance(NamedTuple):
+    """Where a relation is stated."""
+
+    spans: Spans
+    """By document, in the order of the line"""
+    place: tuple[str, Span] | None
+    """Where the object stands, in files of 2016 and later: `PLACE;JUSTIFICATION,…`"""
+
+
+EVENT = ":Event_"
+_REALIS = (".actual", ".generic", ".other")
+
+
+def is_beyond_relations(fields: Sequence[str]) -> bool:
+    """Return whether a line is about events or asserts a mention of one (Cold Start++ of 2016 and
+    2017), which are not evaluated here.
+    """
+    return (
+        fields[0].startswith(EVENT)
+        or fields[1].endswith(_REALIS)
+        or (len(fields) > 2 and fields[2].startswith(EVENT))
+    )
+
+
 REMEMBERED, SHORT = 2048, 200
 """Provenances of a file that are kept while it is read, and characters of the longest of them: long
 ones hardly come again, and thousands of them would fill the memory
@@ -78,18 +105,19 @@ def parse_span(field: str) -> tuple[str, Span] | None:
     return document, (int(begin), int(end) + 1)
 
 
-def parse_provenance(field: str) -> Spans | None:
-    """The spans by document, in the order of the line; None if one cannot be read."""
+def parse_provenance(field: str) -> Provenance | None:
+    """The spans, with the object's place before a semicolon; None if one cannot be read."""
+    place, _, justification = field.partition(";")
     by_document: Spans = {}
-    for part in map(str.strip, field.split(",")) if "," in field else (field,):
-        place = parse_span(part)
-        if place is None:
+    for part in map(str.strip, field.replace(";", ",").split(",")):
+        found = parse_span(part)
+        if found is None:
             return None
-        document, span = place
+        document, span = found
         spans = by_document.setdefault(document, [])
         if span not in spans:
             spans.append(span)
-    return by_document
+    return Provenance(by_document, parse_span(place.strip()) if justification else None)
 
 
 def parse_confidence(field: str) -> float | None:
@@ -106,7 +134,7 @@ class LineReader:
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        self._provenances: dict[str, Spans | None] = {}
+        self._provenances: dict[str, Provenance | None] = {}
 
     def wrong_columns(self, number: int, line: str, expected: str, found: int) -> None:
         """Nothing; says that the line has the wrong number of columns."""
@@ -139,8 +167,10 @@ class LineReader:
             self._bad_offsets(number, line, fields, index)
         return value
 
-    def provenance(self, number: int, line: str, fields: list[str], index: int) -> Spans | None:
-        """The spans by document in a column, or None after a message. Not to be changed: relations
+    def provenance(
+        self, number: int, line: str, fields: list[str], index: int
+    ) -> Provenance | None:
+        """The provenance in a column, or None after a message. Not to be changed: relations
         of one pair of mentions have the same provenance, which is read once.
         """
         field = fields[index]

@@ -54,6 +54,46 @@ def test_a_relation_line_becomes_a_claim_about_the_closest_mentions() -> None:
     assert not codes(report)
 
 
+def test_the_place_of_a_value_stands_before_its_justifications() -> None:
+    """Cold Start of 2016 and 2017 writes PLACE;JUSTIFICATION,… for strings."""
+    second, word = tac("D1", "actress", 1), entity(":String_1", "STRING", ("D1", "actress"))
+    word += "\n" + f':String_1\tmention\t"actress"\t{second}'
+    for value in ('"actress"', ":String_1"):
+        nearest = f":E1\tper:title\t{value}\t{whole('D1')}"
+        (claim,), report = read(kb(CARRIE, word, nearest))
+        assert claim.object == span("D1", "actress") and not codes(report)
+        placed = f":E1\tper:title\t{value}\t{second};D1:0-28, {whole('D1')}\t0.5"
+        (claim,), report = read(kb(CARRIE, word, placed))
+        assert claim.object == span("D1", "actress", 1) and not codes(report)
+        assert claim.provenance == [span("D1", "actress", 1), (0, 29), (0, len(TEXTS["D1"]))]
+        assert claim.confidence == 0.5
+
+
+def test_a_place_that_cannot_be_read_drops_the_line() -> None:
+    for place in ("D1:5", "", "NIL"):
+        relation = f':E1\tper:title\t"actress"\t{place};{whole("D1")}'
+        claims, report = read(kb(CARRIE, relation))
+        assert not claims and report.by_code["syntax.offsets"] == 1
+
+
+def test_events_and_sentiment_are_known_and_not_evaluated() -> None:
+    where = whole("D1")
+    beyond = [
+        ":Event_1\ttype\tLIFE.DIE",
+        f':Event_1\tmention.actual\t"died"\t{tac("D1", "died")}',
+        f':Event_1\tcanonical_mention.actual\t"died"\t{tac("D1", "died")}\t1.0',
+        f':Event_1\tmention\t"died"\t{tac("D1", "died")}',
+        f":Event_1\tlife.die:victim.actual\t:E1\t{where};{tac('D1', 'Fisher', 1)};NIL\t1.0",
+        f":E1\tper:life.die_victim.generic\t:Event_1\t{where};{where};NIL",
+        f":E1\tper:likes\t:E2\t{where}",
+        f":E2\tper:is_disliked_by\t:E1\t{where}",
+    ]
+    (claim,), report = read(kb(CARRIE, DEBBIE, PARENTS, *beyond))
+    assert claim.predicate == "per:parents"
+    assert report.errors == 0 and report.by_code["schema.ignored_predicate"] == len(beyond)
+    assert report.relation_lines == 3, "lines about events are no relations"
+
+
 def test_a_pair_in_one_sentence_comes_before_a_nearer_pair_in_two() -> None:
     relation = f":E2\tper:children\t:E1\t{whole('D2')}"
     (claim,), _ = read(kb(CARRIE, DEBBIE, relation))
