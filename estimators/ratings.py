@@ -28,7 +28,8 @@ from estimators.sums import by_code
 HALF = 0.5  # π of the rows that stand for judges' noise: (1 − ½)(√2 z)² = z²
 WIDEST = 0.25  # the most that ratings between 0 and 1 can vary
 LENT = 5.0  # ratings for which what holds of all systems counts in each
-SUPPOSED = 4.0  # degrees of freedom for which all that ratings differ by counts in σ_a²
+SUPPOSED = 6.0  # degrees of freedom for which σ_a² of all systems counts in that of each
+FEWEST_PAIRS = 20  # second opinions drawn at random, below which σ_a² is not separable
 TELLING = 1.1  # a width that grows by more than a tenth is worth printing
 
 
@@ -91,6 +92,7 @@ def with_rating_noise(
     sigma_a2: ArrayLike,
     *,
     sign: ArrayLike = 1.0,
+    freedom: float = np.inf,
     target: ArrayLike | None = None,
     certainty: ArrayLike | None = None,
     design: Design | None = None,
@@ -113,12 +115,14 @@ def with_rating_noise(
         Inclusion probability of the row's target, in (0, 1].
     count : (n,) array
         c, judgments of each row's target; 0 where there are none, which adds nothing.
-    sigma_a2 : float or (n,) array
-        Variance of single judgments about one output: pooled (``components.variance_components``),
-        or one number a row; at least 0.
+    sigma_a2 : float, (n,) or (n, m) array
+        Variance of single judgments about one output: one number (:func:`judgment_variance`), one a
+        row, or one a row and system; at least 0.
     sign : (n,) or (n, m) array, optional
         −1 where what is good for one is bad for another, and a rating v is 1 − v for the system: it
         wrote the second text of a pair. 1 elsewhere, and if left out. Covariances need it.
+    freedom : float
+        Degrees of freedom of ``sigma_a2``: the number of second opinions that it was learnt from.
     target : (n,) integer array, optional
         Target codes, as for the estimate.
     certainty : (n,) boolean array, optional
@@ -130,7 +134,7 @@ def with_rating_noise(
     -------
     Estimate
         The same value; the influence has 2t rows, see :func:`rating_design`. Degrees of freedom
-        n − 1, for intervals of few ratings.
+        n − 1, for intervals of few ratings, and at most ``freedom``.
 
     Raises
     ------
@@ -154,8 +158,10 @@ def with_rating_noise(
     for name, array in (("pi", chance), ("count", judged)):
         if array.shape != (n,):
             raise ValueError(f"{name} must have shape ({n},); got {array.shape}")
-    if noise.shape not in ((), (n,)):
-        raise ValueError(f"sigma_a2 must be one number or have shape ({n},); got {noise.shape}")
+    if noise.shape not in ((), (n,), (n, m)):
+        raise ValueError(
+            f"sigma_a2 must be one number or have shape ({n},) or ({n}, {m}); got {noise.shape}"
+        )
     direction = np.asarray(sign, dtype=np.float64)
     if direction.shape not in ((), weight.shape) or not np.isin(direction, (-1.0, 1.0)).all():
         raise ValueError(f"sign must be 1 or -1, of shape {weight.shape}; got {direction.shape}")
@@ -169,13 +175,14 @@ def with_rating_noise(
     certain = (
         np.zeros(n, dtype=np.bool_) if certainty is None else np.asarray(certainty, dtype=np.bool_)
     )
-    asked = np.where(certain, 1.0, chance) * judged
-    spread = np.divide(noise, asked, out=np.zeros(n), where=asked > 0)
+    asked = (np.where(certain, 1.0, chance) * judged)[:, None]
+    of_systems = np.broadcast_to(noise[:, None] if noise.ndim == 1 else noise, (n, m))
+    spread = np.divide(of_systems, asked, out=np.zeros((n, m)), where=asked > 0)
     moved = (direction * weight).reshape(n, m)
-    terms = by_code(moved * np.sqrt(spread)[:, None], code, n_targets)
+    terms = by_code(moved * np.sqrt(spread), code, n_targets)
     of_targets = np.reshape(estimate.influence, (n_targets, m))
     influence = np.concatenate([of_targets, terms / np.sqrt(1 - HALF)])
-    degrees = np.maximum(np.asarray(estimate.n) - 1, 0)
+    degrees = np.minimum(np.maximum(np.asarray(estimate.n) - 1, 0), freedom)
     noise_left = (terms**2).sum(axis=0)
     variance = np.asarray(estimate.variance) + noise_left
     # What people differ by stays, however sure the model is of what they think on average.
@@ -198,64 +205,101 @@ def with_rating_noise(
 
 
 def judgment_variance(rating: ArrayLike, item: ArrayLike) -> float:
-    """Return σ_a², what people differ by about one output,
-    such that few second opinions cannot hide it.
+    """Return σ_a², the variance of single ratings about one output, from second opinions that were
+    drawn at random.
 
-    ``v = (Σ_i Σ_k (y_ik − ȳ_i)² + 4 T)/(Σ_i (c_i − 1) + 4)``, ``T = (Σ (y − ȳ)² + ¼)/n`` and at
-    most ¼: pooled within the outputs that several people rated, as in
-    ``components.variance_components``, and drawn to what all n ratings differ by, which can only be
-    too much. Pooled alone it is exactly unbiased, but two people who agree on the only output that
-    two rated make it 0, and an interval a point. Four degrees of freedom are what Agresti and Coull
-    lend a share in the same need. The difference is ``4 (T − σ_a²)/(d + 4)`` on average: nothing
-    where many were asked twice.
-
-    Fewer degrees were tried on simulated ratings (10 and 40 outputs of which all were rated, 700
-    repeats, Dirichlet(α·(0.2, 0.3, 0.5)) with α = 0.5, 2, 20). Of intervals of 80 % held, with two
-    or three asked twice, 0.78 to 0.95 with 4 degrees, 0.76 to 0.92 with 2 and 0.75 to 0.88 with 1:
-    too much where people differ little, too few where they differ most. With eight it is 0.79 to
-    0.90 with 4. Where three in ten were rated, the three do the same to 0.02 (0.75 to 0.83).
+    Pooled within outputs, ``W = Σ_i Σ_k (y_ik − ȳ_i)²`` with ``d = Σ_i (c_i − 1)`` degrees of
+    freedom. Ratings of 0 and 1 give ``(W + ¼)/(d + ½)``: of k pairs of which x differ
+    (x + ½)/(2 (k + ½)). Others give ``(W + T)/(d + 1)``, T the variance of all ratings here, so
+    that people who agree on the few outputs that two rated do not make an interval a point.
 
     Parameters
     ----------
     rating : (n,) array
-        Single ratings in [0, 1]; NaN is left out.
+        Single ratings in [0, 1] of the outputs whose second opinions were drawn at random; NaN is
+        left out. Second opinions that exist because systems wrote the same text do not belong here:
+        such texts are the easy ones.
     item : (n,) integer array
         Which output each is of.
 
     Returns
     -------
     float
-        In (0, ¼].
+        In (0, ¼]; NaN with fewer than 20 degrees of freedom (pairs): the noise is not separable
+        from what outputs differ by, and :func:`verdict_variance` is an upper bound.
 
     Raises
     ------
     ValueError
         If shapes disagree or a number is out of range.
 
-    References
-    ----------
-    Agresti and Coull 1998, *Approximate is better than "exact" for interval estimation of binomial
-    proportions*.
-
     Examples
     --------
-    >>> judgment_variance([], []), judgment_variance([1.0, 0.0], [0, 1])  # nobody was asked twice
-    (0.25, 0.25)
-    >>> round(judgment_variance([0.5, 0.5, *[1.0, 0.5] * 4], [0, *range(9)]), 4)  # two agree
-    0.068
+    >>> import numpy as np
+    >>> pairs = np.repeat(np.arange(20), 2)
+    >>> rating = np.ones(40)
+    >>> rating[:10:2] = 0.0  # 5 of 20 pairs differ
+    >>> round(judgment_variance(rating, pairs), 4), judgment_variance(rating[:30], pairs[:30])
+    (0.1341, nan)
     """
     ratings = checks.labels("rating", rating)
     code = checks.codes("item", item, ratings.size)
     rated = ~np.isnan(ratings)
     ratings, code = ratings[rated], np.unique(code[rated], return_inverse=True)[1]
-    if not ratings.size:
-        return WIDEST
     count = np.bincount(code)
+    freedom = ratings.size - count.size
+    if freedom < FEWEST_PAIRS:
+        return float("nan")
     centre = by_code(ratings, code, count.size) / count
     within = float(((ratings - centre[code]) ** 2).sum())
-    whole = min((float(((ratings - ratings.mean()) ** 2).sum()) + WIDEST) / ratings.size, WIDEST)
-    freedom = ratings.size - count.size
-    return min((within + SUPPOSED * whole) / (freedom + SUPPOSED), WIDEST)
+    if np.isin(ratings, (0.0, 1.0)).all():
+        variance = (within + 0.25) / (freedom + 0.5)
+    else:
+        variance = (within + float(ratings.var(ddof=1))) / (freedom + 1)
+    return min(variance, WIDEST)
+
+
+def verdict_variance(verdict: ArrayLike, member: ArrayLike) -> FloatArray:
+    """Return what the mean ratings of each system's outputs vary by: an upper bound of the noise in
+    them, for where it is not separable.
+
+    ``(Σ (ȳ − mean)² + ¼)/n`` over the n rated outputs of a system, at most ¼: no interval is a
+    point because a few outputs were rated alike.
+
+    Parameters
+    ----------
+    verdict : (n, m) array
+        Mean rating of each output as each system's, in [0, 1]; NaN where there is none.
+    member : (n, m) array
+        Which systems wrote each output: anything but 0.
+
+    Returns
+    -------
+    (m,) array
+        ¼ for a system without a rating.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree or a number is out of range.
+
+    Examples
+    --------
+    >>> verdict_variance([[1.0], [0.0], [1.0], [0.0], [0.5]], [[1]] * 5).tolist()
+    [0.25]
+    >>> verdict_variance([[0.5], [0.5]], [[1], [1]]).tolist()
+    [0.125]
+    """
+    values = checks.labels("verdict", verdict)
+    wrote = np.asarray(member) != 0
+    if values.ndim != 2 or wrote.shape != values.shape:
+        raise ValueError(f"verdict and member must be (n, m); got {values.shape} and {wrote.shape}")
+    used = wrote & ~np.isnan(values)
+    n = np.maximum(used.sum(axis=0), 1)
+    mean = np.where(used, values, 0.0).sum(axis=0) / n
+    squares = np.where(used, (values - mean) ** 2, 0.0).sum(axis=0)
+    bound: FloatArray = np.minimum((squares + WIDEST) / n, WIDEST)
+    return bound
 
 
 def variances_of_rows(
@@ -263,14 +307,13 @@ def variances_of_rows(
 ) -> FloatArray:
     """Return σ_a² of each output, as those show that the same systems wrote.
 
-    ``v_i = σ_a² (W_i + 4 w)/(w (d_i + 4))``, at most ¼, with ``W_i = Σ Σ_k (y_k − ȳ)²`` and ``d_i =
+    ``v_i = σ_a² (W_i + 6 w)/(w (d_i + 6))``, at most ¼, with ``W_i = Σ Σ_k (y_k − ȳ)²`` and ``d_i =
     Σ (c − 1)`` over what system i wrote, and w their quotient over all outputs; of an output the
     mean over its systems. σ_a² itself where there is one system, or nobody differs.
 
     People agree on the texts of one and differ on those of another: of 30 and 100 outputs that were
     all rated, a fifth of them twice, intervals of 80 % held 0.66 of the time for the one and 0.98
-    for the other with one variance for all. What few second opinions show is drawn to what all do,
-    as in :func:`judgment_variance`.
+    for the other with one variance for all. What few second opinions show is drawn to what all do.
 
     Parameters
     ----------
@@ -297,7 +340,7 @@ def variances_of_rows(
     --------
     >>> import numpy as np
     >>> variances_of_rows([0.4, 0.0], [2, 2], np.eye(2), 0.2).round(2).tolist()
-    [0.24, 0.16]
+    [0.23, 0.17]
     """
     squares, judged = checks.non_negative("within", within), checks.non_negative("count", count)
     wrote = (np.asarray(member) != 0).astype(np.float64)
@@ -447,9 +490,10 @@ def judge_effect(residual: ArrayLike, judge: ArrayLike, item: ArrayLike) -> Judg
     """Return the variance between judges, from ratings of different outputs.
 
     ``σ̂_j² = mean of r r′ over pairs by one judge − mean of r r′ over pairs by two``, both over
-    pairs of different outputs. If outputs are handed to judges at random, it is exactly unbiased
-    for the variance of their levels, whatever the outputs are like and however many judgments each
-    has.
+    pairs of different outputs; each judge's own mean counts by the number of their judgments, as in
+    a one-way analysis of variance, so that a judge who gave half of them is not nearly all of it.
+    If outputs are handed to judges at random, it is exactly unbiased for the variance of their
+    levels, whatever the outputs are like and however many judgments each has.
 
     Parameters
     ----------
@@ -482,23 +526,30 @@ def judge_effect(residual: ArrayLike, judge: ArrayLike, item: ArrayLike) -> Judg
     r = r[defined]
     n_judges, n_items = int(person.max(initial=-1)) + 1, int(output.max(initial=-1)) + 1
     both = np.unique(person * max(n_items, 1) + output, return_inverse=True)[1]
-    products, pairs = zip(*(_squares(r, code) for code in (person, output, both)), strict=True)
-    whole, all_pairs = float(r.sum() ** 2), float(r.size**2)
-    same, n_same = products[0] - products[2], pairs[0] - pairs[2]
-    other = whole - products[0] - products[1] + products[2]
-    n_other = all_pairs - pairs[0] - pairs[1] + pairs[2]
+    owner = np.zeros(int(both.max(initial=-1)) + 1, dtype=np.int64)
+    owner[both] = person
+    of_judge, of_item, of_both = (_sums(r, code) for code in (person, output, both))
+    # Of each judge Σ r r′ over pairs of different outputs, and how many these are, twice.
+    own = of_judge[0] ** 2 - by_code(of_both[0] ** 2, owner, n_judges)
+    n_own = of_judge[1] ** 2 - by_code(of_both[1] ** 2, owner, n_judges)
+    whole, n_pairs = float(r.sum() ** 2), float(r.size**2)
+    other = whole - float(of_item[0] @ of_item[0]) - float(own.sum())
+    n_other = n_pairs - float(of_item[1] @ of_item[1]) - float(n_own.sum())
+    n_same, paired = float(n_own.sum()), n_own > 0
     estimable = n_same > 0 and n_other > 0
-    value = same / n_same - other / n_other if estimable else float("nan")
+    value = float("nan")
+    if estimable:
+        means = own[paired] / n_own[paired]
+        value = float(np.average(means, weights=of_judge[1][paired])) - other / n_other
     remaining = max(float(r.var()) - max(value, 0.0), 0.0) if estimable else 0.0
     noise = remaining * float((1 / np.bincount(person)).mean()) if estimable else 0.0
     return JudgeEffect(value, n_judges, int(r.size), round(n_same / 2), noise)
 
 
-def _squares(r: FloatArray, code: IntArray) -> tuple[float, float]:
-    """Return Σ (Σ r)² and Σ n² over the codes."""
+def _sums(r: FloatArray, code: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return Σ r and n of each code."""
     n_codes = int(code.max(initial=-1)) + 1
-    sums, sizes = by_code(r, code, n_codes), np.bincount(code, minlength=n_codes)
-    return float(sums @ sums), float((sizes.astype(np.float64) ** 2).sum())
+    return by_code(r, code, n_codes), np.bincount(code, minlength=n_codes).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -549,8 +600,9 @@ def with_judges(
     ``V + σ̂_j² (Σ_j A_j² − Σ_k w_k²)``, w = p/(c π) the weight of a judgment and A_j the sum of the
     weights of judge j: the ratings of one judge go together, what each adds by itself is in V
     already. Few judges are few degrees of freedom, as far as V rests on them (Satterthwaite's
-    rule): with ``d_j = (Σ A²)²/Σ A⁴ − 1``, one less than there are judges who rate equally many,
-    and the noise that is left in a judge's mean,
+    rule): with ``d_j = (1 − Σ s²)²/(Σ s² − 2 Σ s³ + (Σ s²)²)``, s = A/Σ A, those of the sum of
+    squares between judges (one less than there are judges, if they rate equally many), and the
+    noise that is left in a judge's mean,
 
         V²/d = (V − σ̂_j² Σ A²)²/d_0 + ((σ̂_j² + noise) Σ A²)²/d_j,    d at most d_0
 
@@ -616,9 +668,7 @@ def with_judges(
     before = np.broadcast_to(np.asarray(estimate.variance, dtype=np.float64), added.shape)
     variance = before + added
     degrees = np.broadcast_to(np.asarray(estimate.degrees_of_freedom, np.float64), added.shape)
-    degrees = np.where(
-        added > 0, _degrees(variance, degrees, level, effect.noise, loads**2), degrees
-    )
+    degrees = np.where(added > 0, _degrees(variance, degrees, level, effect.noise, loads), degrees)
     telling = before + added > TELLING**2 * before
     widened = replace(
         estimate,
@@ -629,14 +679,14 @@ def with_judges(
 
 
 def _degrees(
-    variance: FloatArray, without: FloatArray, level: float, noise: float, squares: FloatArray
+    variance: FloatArray, without: FloatArray, level: float, noise: float, loads: FloatArray
 ) -> FloatArray:
-    """Return the degrees of freedom of a variance of which judges with these squared
-    loads are a part.
-    """
-    load = squares.sum(axis=0)
+    """Return the degrees of freedom of a variance of which judges with these loads are a part."""
+    load = (loads**2).sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        of_judges = load**2 / (squares**2).sum(axis=0) - 1
+        share = loads / loads.sum(axis=0)
+        second, third = (share**2).sum(axis=0), (share**3).sum(axis=0)
+        of_judges = (1 - second) ** 2 / (second - 2 * third + second**2)
         remaining = np.maximum(variance - level * load, 0.0)
         spread = remaining**2 / without + ((level + noise) * load) ** 2 / of_judges
         degrees: FloatArray = np.minimum(variance**2 / spread, without)

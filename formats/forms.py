@@ -100,7 +100,8 @@ class Form:
     price: Decimal
     seconds: int
     people: int
-    second_share: Decimal
+    second_share: Decimal | None
+    """Of the texts one more person is asked about; None: as the service does by itself"""
     questions: tuple[Question, ...]
     needed: int = 0
     minutes: int = 0
@@ -172,9 +173,9 @@ class _Reader:
             price=self.money(keys.get("price"), "price", Decimal("0.05")),
             seconds=int(self.number(keys.get("seconds"), "seconds", 1, 36_000, 30, whole=True)),
             people=int(self.number(keys.get("people"), "people", 1, 15, 1, whole=True)),
-            second_share=Decimal(
-                str(self.number(keys.get("second_share"), "second_share", 0, 1, 0.2))
-            ),
+            second_share=Decimal(str(self.number(keys["second_share"], "second_share", 0, 1, 0)))
+            if "second_share" in keys
+            else None,
             questions=tuple(questions),
         )
         if "tutorial" in keys:

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.ratings import variances_of_rows
+from estimators.ratings import variances_of_rows, verdict_variance
 from estimators.sums import present
 from scoring.arrays import Bools, Floats, Ids, Matrix
 from scoring.documents import Annotated, Facts, InDocuments, KnownDocuments
@@ -75,14 +75,28 @@ class Noise:
     count: NDArray[np.int64]
     """(n,) how many ratings each has; 0 where there is none"""
     variance: float
-    """Of single ratings about one target, σ_a²"""
+    """Of single ratings about one target, σ_a²; NaN where second opinions drawn at random do not
+    tell it"""
     single: SingleRatings
     """Who gave each rating"""
     lowers: Bools | None = None
     """(n, m) where a rating v is 1 − v for a system: it wrote the second text of a pair; None: for
     none"""
     within: Floats | None = None
-    """(n,) Σ (y − ȳ)² of the ratings of each; None: not known, as in releases of before"""
+    """(n,) Σ (y − ȳ)² of the ratings of each whose second opinions were drawn at random, NaN of the
+    others; None: not known, as in releases of before"""
+
+    @property
+    def is_separable(self) -> bool:
+        """Whether annotator noise is known apart from what instances differ by."""
+        return bool(np.isfinite(self.variance))
+
+    @property
+    def freedom(self) -> float:
+        """Second opinions that `variance` was learnt from; infinite where it was not."""
+        if not self.is_separable or self.within is None:
+            return np.inf
+        return float(np.maximum(self.count - 1, 0)[~np.isnan(self.within)].sum())
 
     def of(self, rows: NDArray[np.int64]) -> Noise:
         """The same of some of the instances."""
@@ -90,11 +104,28 @@ class Noise:
         within = None if self.within is None else self.within[rows]
         return Noise(self.count[rows], self.variance, self.single.of(rows), lowers, within)
 
-    def variances(self, member: NDArray[np.bool_]) -> Floats:
-        """(n,) σ_a² of each instance, as those show that the same systems (n, m) predict."""
+    def variances(self, member: NDArray[np.bool_], verdict: Floats) -> Floats:
+        """Return (n, m) σ_a² of each instance as each system's. Where noise is not separable: what
+        the mean ratings (n, m) of the system vary by, an upper bound of the noise in each of them.
+        """
+        shape = member.shape
+        if not self.is_separable:
+            return np.broadcast_to(verdict_variance(verdict, member), shape)
         if self.within is None:
-            return np.full(self.count.size, self.variance)
-        return variances_of_rows(self.within, self.count, member, self.variance)
+            return np.full(shape, self.variance)
+        drawn = ~np.isnan(self.within)
+        rows = variances_of_rows(
+            np.where(drawn, self.within, 0.0),
+            np.where(drawn, self.count, np.minimum(self.count, 1)),
+            member,
+            self.variance,
+        )
+        return np.broadcast_to(rows[:, None], shape)
+
+    def per_mean(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how many ratings share the variance that `variances` gives for these instances."""
+        count = self.count[rows]
+        return count if self.is_separable else np.minimum(count, 1)
 
     def sign(self, rows: NDArray[np.int64]) -> Floats | float:
         """(k, m) −1 where a rating of one of these instances lowers a system, else 1; one 1 where

@@ -34,23 +34,41 @@ def with_noise(
     if noise is None:
         return estimate, under.design
     p = arranged.data.pool.p[kind][under.row].toarray()
-    count = noise.count[under.at]
+    count = noise.per_mean(under.at)
     member = arranged.data.pool.member[arranged.data.judged].toarray() > 0
-    variance = noise.variances(member)[under.at]
+    variance = noise.variances(member, arranged.data.f[criterion])[under.at]
     target, design = under.targets[1], under.design
     sign = np.broadcast_to(noise.sign(under.at), p.shape)
 
-    def widened(alone: Estimate, weight: np.ndarray, pi: np.ndarray, sign: np.ndarray) -> Estimate:
+    def widened(
+        alone: Estimate,
+        weight: np.ndarray,
+        pi: np.ndarray,
+        sign: np.ndarray,
+        variance: np.ndarray,
+    ) -> Estimate:
         return with_rating_noise(
-            alone, weight, pi, count, variance, sign=sign, target=target, design=design
+            alone,
+            weight,
+            pi,
+            count,
+            variance,
+            sign=sign,
+            freedom=noise.freedom,
+            target=target,
+            design=design,
         )
 
-    of_all = widened(estimate, p * under.counts[:, None], under.row_pi, sign)
+    of_all = widened(estimate, p * under.counts[:, None], under.row_pi, sign, variance)
     of_own = {}
     for column in arranged.data.disclosed:  # their probabilities are their own
         used, pi = under.own(column)
         of_own[column] = widened(
-            _column(estimate, column), p[:, column] * used, pi, sign[:, column]
+            _column(estimate, column),
+            p[:, column] * used,
+            pi,
+            sign[:, column],
+            variance[:, column],
         )
     return with_columns(of_all, of_own), rating_design(under.row_pi, target=target, design=design)
 

@@ -87,7 +87,7 @@ def about(data: Data, checks: Checks | None) -> Row:
         "mean": data.mean,
         "correlation": data.rho,
         "unaided_correlation": {name: guesses.rho for name, guesses in data.unaided.items()},
-        "noise": {name: noise.variance for name, noise in data.noise.items()},
+        "noise": {name: _number(noise.variance) for name, noise in data.noise.items()},
         "scorers": data.pool.scorers,
         "everybody": _inclusion(data.inclusion),
         "known_documents": {
@@ -242,7 +242,7 @@ def _labels(data: Data) -> Iterator[Row]:
         for criterion, noise in data.noise.items():
             label[f"ratings_{criterion}"] = int(noise.count[number])
             if noise.within is not None:
-                label[f"within_{criterion}"] = float(noise.within[number])
+                label[f"within_{criterion}"] = _number(noise.within[number])
             if noise.lowers is not None:
                 label[LOWERS] = [
                     data.systems[column] for column in np.flatnonzero(noise.lowers[number])
@@ -607,7 +607,7 @@ class _Reader:
         noise = {
             criterion: Noise(
                 _ids(stored.get(f"ratings_{criterion}", [])),
-                variance,
+                _float(variance),
                 self.single_ratings(criterion, judged),
                 self.lowers(stored),
                 self.within(criterion, stored),

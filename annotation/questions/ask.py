@@ -15,6 +15,8 @@ from django.db import connection, transaction
 from annotation.interfaces.registry import interface_of
 from annotation.models import UNSETTLED, Considered, Question
 from kbpo import clock
+from kbpo.instances.hashing import second_number
+from kbpo.instances.models import Target
 from kbpo.money.models import Price
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO
@@ -177,10 +179,14 @@ def new_questions(
     drafts = list(drafts)
     rounds = _rounds(drafts)
     terms = {name: terms_of(track, name) for name in {draft.interface for draft in drafts}}
+    left = []
     for draft in drafts:
         number, shown = rounds[draft.target_id, draft.interface]
-        if number > 1 and set(draft.shown) <= shown and not draft.reopens:
-            continue  # all of it was asked before; that it was given up is an answer too
+        if number == 1 or not set(draft.shown) <= shown or draft.reopens:
+            left.append(draft)  # of others all was asked before; that it was given up is an answer
+    seconded = frozenset[int]() if like else _seconded(track, left)
+    for draft in left:
+        number = rounds[draft.target_id, draft.interface][0]
         payer, order = payers[draft.target_id]
         price = (agreed or {}).get((payer, draft.interface), terms[draft.interface])
         yield Question(
@@ -193,7 +199,7 @@ def new_questions(
             payload=draft.payload,
             **payer.at("payer"),
             order=order,
-            answers_wanted=_people(track, draft, like),
+            answers_wanted=_people(track, draft, like) + (draft.target_id in seconded),
             price=like.price if like else price.per_answer,
             reward=(like or price).reward,
             extra=ZERO if like else price.extra,
@@ -207,6 +213,25 @@ def _people(track: Track, draft: QuestionDraft, like: FollowUp | None) -> int:
     if like is not None:
         return like.workers
     return track.workers_per_question if draft.people is None else draft.people
+
+
+def _seconded(track: Track, drafts: Sequence[QuestionDraft]) -> frozenset[int]:
+    """Return the targets about which one more person is asked: those with the lowest keyed numbers,
+    which are independent of whether a target was drawn.
+    """
+    kind = kind_of(track)
+    if not kind.second_opinions(len(drafts)):
+        return frozenset()
+    before = Question.objects.filter(
+        track=track, gold=None, answers_wanted__gt=track.workers_per_question
+    )
+    wanted = kind.second_opinions(len(drafts), before.count())
+    targets = Target.objects.filter(pk__in=[draft.target_id for draft in drafts])
+    number = {
+        pk: second_number(track.corpus.hash_key, key)
+        for pk, key in targets.values_list("pk", "key")
+    }
+    return frozenset(sorted(number, key=number.__getitem__)[:wanted])
 
 
 def _rounds(drafts: Sequence[QuestionDraft]) -> dict[tuple[int, str], tuple[int, set[str]]]:

@@ -50,6 +50,12 @@ class Judges:
     """how many gave ratings, of those who are known, where a level of their own would count"""
     of_unknown: int = 0
     """ratings of which nobody knows who gave them, there"""
+    second: int = 0
+    """second opinions, however they arose, where single ratings count"""
+    second_drawn: int = 0
+    """of these, those that were drawn at random"""
+    is_separable: bool = True
+    """annotator noise is known apart from what things differ by"""
 
 
 def judges_of(evaluation: Evaluation | None, submission: Submission | None = None) -> Judges:
@@ -64,6 +70,9 @@ def judges_of(evaluation: Evaluation | None, submission: Submission | None = Non
         counts.get("differ"),
         counts.get("people", 0),
         counts.get("of_unknown", 0),
+        counts.get("second", 0),
+        counts.get("second_drawn", 0),
+        counts.get("is_separable", True),
     )
 
 
@@ -90,7 +99,7 @@ def agreement(track: Track, data: Data, standing: set[int]) -> dict[str, dict[st
         apart = np.array([_apart(ratings) for ratings in opinions[track.criterion]])
         noise = data.noise[track.criterion].of(first)
         told = {
-            name: _mean_apart(apart[inside]) | _raters(noise, inside)
+            name: _mean_apart(apart[inside]) | _raters(noise, inside) | _second(noise, inside)
             for name, inside in which.items()
         }
     else:
@@ -120,6 +129,21 @@ def _raters(noise: Noise, which: Bools) -> dict[str, float | int]:
     known = noise.single.judge[which[noise.single.at]]
     people, unknown = np.unique(known).size, int(noise.count[which].sum()) - known.size
     return {"people": people, "of_unknown": unknown} if people or unknown else {}
+
+
+def _second(noise: Noise, which: Bools) -> dict[str, float | int]:
+    """Return how many second opinions there are of some of the instances, and how many of these
+    were drawn at random.
+    """
+    second = np.maximum(noise.count - 1, 0) * which
+    if not noise.count[which].any():
+        return {}
+    drawn = second if noise.within is None else second[~np.isnan(noise.within)]
+    return {
+        "second": int(second.sum()),
+        "second_drawn": int(drawn.sum()),
+        "is_separable": noise.is_separable,
+    }
 
 
 def _share(answers: Floats, against: Floats, which: Bools) -> dict[str, float | int]:

@@ -48,6 +48,8 @@ UNSCORED = 0.05
 """Share of a system's things that may have no score, as where one has no reference: beyond it a
 metric says nothing of the system
 """
+PAIRS = 100
+"""Things with second opinions drawn at random, below which there is no PRMSE"""
 TOGETHER = "All together"
 """The model that learns from all of them"""
 
@@ -329,18 +331,27 @@ def _between(means: Estimate, columns: Sequence[int], alone: Floats) -> dict[str
 
 
 def _prmse(ratings: Floats, score: Floats) -> dict[str, Any]:
-    """PRMSE with its 80 % interval over resampled things, how many were rated twice, and what the
-    guidelines say of so few.
+    """PRMSE with its 80 % interval over resampled things, how many have second opinions that were
+    drawn at random, and what the guidelines say of so few. Undefined with fewer than 100, and where
+    the variance of true scores may be 0.
     """
     estimate = prmse(ratings, score, n_resamples=RESAMPLES, rng=np.random.default_rng(SEED))
-    ends: Sequence[float] = (math.nan, math.nan)
-    if estimate.replicates is not None and math.isfinite(estimate.value):
+    warnings = list(estimate.warnings[1:])  # it stands beside other measures here
+    value, ends = estimate.value, (math.nan, math.nan)
+    if estimate.replicates is not None and math.isfinite(value):
         low, high = estimate.replicates.confidence_interval(0.8, method="percentile")
-        ends = (np.asarray(low)[0], np.asarray(high)[0])
+        ends = (float(np.asarray(low)[0]), float(np.asarray(high)[0]))
+        if estimate.n_multiple < PAIRS:
+            reason = f"{PAIRS} second opinions drawn at random; there are {estimate.n_multiple}"
+            warnings.append(f"PRMSE needs {reason}.")
+        elif np.asarray(low)[1] <= 0:
+            warnings.append("The interval of the variance of true scores contains 0: no PRMSE.")
+        if estimate.n_multiple < PAIRS or np.asarray(low)[1] <= 0:
+            value, ends = math.nan, (math.nan, math.nan)
     return {
-        "prmse": _number(estimate.value),
+        "prmse": _number(value),
         "prmse_80": _ends(ends),
-        "prmse_warnings": list(estimate.warnings[1:]),  # it stands beside other measures here
+        "prmse_warnings": warnings,
         "n_multiple": estimate.n_multiple,
     }
 

@@ -607,10 +607,18 @@ class Track(ABC):
         """The quantities that are compared between systems."""
         return [quantity for quantity in cls.quantities if quantity.short]
 
-    @property
-    def answers(self) -> Decimal:
-        """How many answers one question takes, on average: by that a plan is priced."""
-        return Decimal(self.track.workers_per_question)
+    def second_opinions(self, new: int, before: int = 0) -> int:
+        """Return of how many of `new` questions, drawn at random, one more person is asked, if that
+        was done for `before` questions of the track already.
+        """
+        return 0
+
+    def answers(self, new: int) -> Decimal:
+        """Return how many answers a question takes, on average over `new` ones: by that a plan is
+        priced.
+        """
+        more = Decimal(self.second_opinions(new)) / new if new else Decimal(0)
+        return self.track.workers_per_question + more
 
     @abstractmethod
     def new_report(self) -> Any:
@@ -718,7 +726,7 @@ class Track(ABC):
 
     def opinions(self, instances: NDArray[np.int64]) -> Mapping[str, Sequence[Sequence[float]]]:
         """What single people said of each instance, for each criterion whose judgments are single
-        ratings.
+        ratings; one of them where the others were not drawn at random.
         """
         return {}
 

@@ -34,6 +34,7 @@ from kbpo.money.spend import balance, reserve
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.submissions.models import Submission
+from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.content.store import Claim, store
 from kbpo.tracks.generation.track import GenerationTrack
 from kbpo.tracks.models import Track
@@ -255,15 +256,36 @@ def test_a_kill_between_price_and_bonus_leaves_all_or_nothing(
     assert books.check_books() == []
 
 
-def test_a_second_person_is_asked_where_chance_says_so_and_never_instead_of_a_first(
+def test_one_in_twenty_is_asked_twice_at_least_twenty_and_at_most_forty_on_a_track(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(GenerationTrack, "second_share", Decimal("0.2"))
+    monkeypatch.setattr(GenerationTrack, "second_share", None)
+    kind = GenerationTrack(Track())
+    assert [kind.second_opinions(new) for new in (5, 60, 500, 2000)] == [5, 20, 25, 40]
+    assert kind.second_opinions(100, before=20) == 5
+    assert kind.second_opinions(100, before=12) == 8
+    assert kind.second_opinions(400, before=30) == 10
+    assert kind.second_opinions(400, before=40) == 0
+
+
+def test_a_second_person_is_asked_by_a_number_that_is_independent_of_the_draw(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     keys = [uuid5(NAMESPACE_URL, str(n)) for n in range(4000)]
     numbers = [second_number("key", key) for key in keys]
-    assert abs(sum(number < 0.2 for number in numbers) / 4000 - 0.2) < 4 * (0.16 / 4000) ** 0.5
     us = [u_of("key", key) for key in keys]
-    assert abs(np.corrcoef(us, numbers)[0, 1]) < 4 / 4000**0.5, "it says nothing of who is drawn"
+    assert abs(np.corrcoef(us, numbers)[0, 1]) < 4 / 4000**0.5
+    track, _ = a_track("pool", "0")
+    monkeypatch.setattr(GenerationTrack, "second_share", Decimal("0.3"))
+    targets = Target.objects.filter(corpus=track.corpus)
+    drafts = [QuestionDraft(target.pk, "language_quality", {}, []) for target in targets]
+    lowest = min(targets, key=lambda target: second_number(track.corpus.hash_key, target.key))
+    assert len(drafts) == 3 and ask._seconded(track, drafts) == {lowest.pk}
+
+
+def test_without_money_for_a_second_person_the_first_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(GenerationTrack, "second_share", Decimal(1))
     a_track("pool", "0")
     wanted = Question.objects.order_by("order").values_list("answers_wanted", "status")

@@ -15,7 +15,7 @@ from scoring.pool import Pool
 from scoring.saved import best_metrics
 from scoring.score import default_estimates
 
-TEXTS, TWICE, REPEATS = 60, 18, 120
+TEXTS, TWICE, REPEATS = 60, 18, 120  # TWICE of each of two systems
 
 
 def rated(rng: Any, f: np.ndarray[Any, Any]) -> Data:
@@ -27,7 +27,8 @@ def rated(rng: Any, f: np.ndarray[Any, Any]) -> Data:
     said = (rng.random(row.size) < f[row]).astype(np.float64)
     count = np.bincount(row)
     mean = np.bincount(row, said) / count
-    within = np.bincount(row, (said - mean[row]) ** 2)
+    within = np.where(count > 1, np.bincount(row, (said - mean[row]) ** 2), np.nan)
+    drawn = count[row] > 1
     of, nothing, every = np.arange(n), np.zeros(n), np.ones(n, dtype=np.bool_)
     p = sparse.csr_array(np.repeat(np.eye(2) / TEXTS, TEXTS, axis=0))
     pool = Pool(
@@ -67,7 +68,7 @@ def rated(rng: Any, f: np.ndarray[Any, Any]) -> Data:
         noise={
             "overall": Noise(
                 count,
-                judgment_variance(said, row),
+                judgment_variance(said[drawn], row[drawn]),
                 SingleRatings(nobody, nobody, np.zeros(0)),
                 within=within,
             )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from uuid import UUID
+
 import numpy as np
 import pytest
 from django.utils import timezone
@@ -13,24 +16,62 @@ from kbpo.instances.models import Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution, Threshold
 from kbpo.submissions.models import Submission
-from kbpo.tracks.content.ratings import Rated, noise_of
+from kbpo.tracks.content.ratings import Rated, noise_of, seconded
 from kbpo.tracks.content.store import Claim, store
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import KINDS
 from scoring.score import default_estimates
 
 
-def test_what_people_differ_by_is_told_by_what_two_of_them_rated() -> None:
+def pairs(n: int, said: Sequence[float] = (1.0, 0.0)) -> dict[int, Rated]:
+    return {target: Rated({"fluency": said}) for target in range(n)}
+
+
+def test_annotator_noise_is_learnt_from_second_opinions_drawn_at_random_alone() -> None:
+    """Those of equal texts are the easy ones: here they agree, and would halve the noise."""
+    easy = {100 + target: Rated({"fluency": [1.0, 1.0]}) for target in range(40)}
+    noise = noise_of(np.array([3, 100, 7]), pairs(20) | easy, "fluency", range(20))
+    assert noise.count.tolist() == [2, 2, 2]
+    assert noise.within is not None and np.isnan(noise.within[1]) and noise.within[0] == 0.5
+    assert noise.variance == 0.25 and noise.is_separable
+    none_at_random = noise_of(np.array([3]), pairs(20) | easy, "fluency", ())
+    assert np.isnan(none_at_random.variance) and not none_at_random.is_separable
+    assert not noise_of(np.array([3]), pairs(19), "fluency", range(19)).is_separable
+
+
+def test_where_noise_is_not_separable_all_that_verdicts_vary_by_is_used() -> None:
+    noise = noise_of(np.arange(4), pairs(4, [1.0]), "fluency", ())
+    verdict, member = np.array([[1.0], [0.0], [0.5], [0.5]]), np.ones((4, 1), dtype=np.bool_)
+    bound = (0.5 + 0.25) / 4
+    assert noise.variances(member, verdict).tolist() == [[bound]] * 4
+    assert noise.per_mean(np.arange(4)).tolist() == [1, 1, 1, 1]
+
+
+@pytest.mark.django_db
+def test_second_opinions_are_random_where_the_service_asked_several_or_everybody_did() -> None:
+    corpus = Corpus.objects.create(name="Nothing", slug="nothing", schema={})
+    targets = [
+        Target.objects.create(corpus=corpus, kind="text", key=UUID(int=at), u=at / 4)
+        for at in range(4)
+    ]
+    asked, once, equal, other = (target.pk for target in targets)
     known = {
-        1: Rated({"fluency": [1.0, 0.0]}),
-        2: Rated({"fluency": [0.5, 0.5, 0.5]}),
-        3: Rated({"fluency": [1.0]}),
+        asked: Rated({"fluency": [1.0, 0.0]}),
+        once: Rated({"fluency": [1.0]}),
+        equal: Rated({"fluency": [1.0, 1.0]}),
+        other: Rated(),
     }
-    noise = noise_of(np.array([3, 1, 1, 4]), known, "fluency")
-    assert noise.count.tolist() == [1, 2, 2, 0]
-    assert noise.within is not None and noise.within.tolist() == [0, 0.5, 0.5, 0]
-    whole = (1 + 3 * 0.25 + 1 - 3.5**2 / 6 + 0.25) / 6
-    assert noise.variance == pytest.approx((0.5 + 4 * whole) / (3 + 4)), "1 + 2 freedoms, and 4"
+    value = {"ratings": {"fluency": [1.0]}}
+    record(
+        [
+            NewLabel(asked, {"ratings": {"fluency": [1.0, 0.0]}}, "crowd", "ratings", 2, "q:1"),
+            NewLabel(once, value, "crowd", "ratings", 1, "q:2"),
+            NewLabel(equal, value, "import", "ratings", 1, "a file"),
+            NewLabel(equal, value, "import", "ratings", 1, "a file"),
+        ]
+    )
+    assert seconded(known) == {asked}
+    assert seconded({asked: known[asked], equal: known[equal], other: Rated()}) == {asked, equal}
 
 
 def test_ratings_by_people_who_are_known_go_with_them() -> None:
@@ -39,17 +80,11 @@ def test_ratings_by_people_who_are_known_go_with_them() -> None:
         2: Rated({"fluency": [0.5, 0.75]}, {"fluency": ["", "ada"]}),
         3: Rated({"fluency": [0.25]}),
     }
-    single = noise_of(np.array([3, 2, 1]), known, "fluency").single
+    single = noise_of(np.array([3, 2, 1]), known, "fluency", ()).single
     assert single.value.tolist() == [0.75, 1.0, 0.0] and single.at.tolist() == [1, 2, 2]
     assert single.judge[0] == single.judge[1] != single.judge[2]
     some = single.of(np.array([2, 0]))
     assert some.value.tolist() == [1.0, 0.0] and some.at.tolist() == [0, 0]
-
-
-def test_without_a_second_opinion_all_that_ratings_differ_by_is_taken_for_it() -> None:
-    known = {1: Rated({"fluency": [1.0]}), 2: Rated({"fluency": [0.0]})}
-    assert noise_of(np.array([1, 2]), known, "fluency").variance == 0.25, "the most there can be"
-    assert noise_of(np.array([1]), {}, "fluency").variance == 0.25
 
 
 AGREED = [[0.5, 0.5], *([at % 3 / 2] for at in range(9))]
@@ -58,16 +93,14 @@ DISPUTED = [[1.0, 0.0], [1.0, 1.0], *([1.0] for _ in range(8))]
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("ratings", "value", "within", "freedom"),
-    [(DISPUTED, 0.95, 0.5, 2), (AGREED, 0.5, 0.0, 1)],
+    ("ratings", "value"),
+    [(DISPUTED, 0.95), (AGREED, 0.5)],
     ids=["two of four part", "the only two agree"],
 )
 def test_where_every_text_is_rated_what_people_differ_by_is_left(
     monkeypatch: pytest.MonkeyPatch,
     ratings: list[list[float]],
     value: float,
-    within: float,
-    freedom: int,
 ) -> None:
     monkeypatch.setitem(KINDS, "questions", "tests.tracks.test_toy_kind.QuestionsTrack")
     corpus = Corpus.objects.create(name="Nothing", slug="nothing", schema={})
@@ -102,10 +135,8 @@ def test_where_every_text_is_rated_what_people_differ_by_is_left(
     )
     data = read(track)
     estimate, design = default_estimates(data, ("question",), ())["mean", "question", "instance"]
-    every = np.array([one for said in ratings for one in said])
-    whole = (((every - every.mean()) ** 2).sum() + 0.25) / every.size
-    variance = (within + 4 * whole) / (freedom + 4)
-    expected = variance * sum(0.1**2 / len(said) for said in ratings)
+    verdicts = np.array([np.mean(said) for said in ratings])
+    expected = (((verdicts - verdicts.mean()) ** 2).sum() + 0.25) / 10 / 10
     assert expected > 0 and estimate.value == pytest.approx([value])
     assert estimate.variance == pytest.approx([expected])
     assert design.covariance(estimate.influence)[0, 0] == pytest.approx(expected)

@@ -14,7 +14,7 @@ from scipy import sparse
 from estimators.horvitz_thompson import centred
 from estimators.ratings import (
     anticipated_rating_variance,
-    judgment_variance,
+    verdict_variance,
     with_rating_noise,
 )
 from kbpo.sampling.guess import guess_of, one_verdict
@@ -69,7 +69,8 @@ def test_intervals_of_pairs_with_ties_hold_as_often_as_they_say() -> None:
         pi = np.full(drawn.size, CHANCE)
         alone = centred(p[drawn], pi, said[drawn], half[drawn], 0.5)
         floor = anticipated_rating_variance(p[:, None], np.full(PAIRS, CHANCE), error_of(said))
-        noise = judgment_variance(said[drawn], drawn)
+        rated = np.ones((drawn.size, 1))
+        noise = float(verdict_variance(said[drawn][:, None], rated)[0])
         estimate = with_rating_noise(
             replace(alone, anticipated=float(floor[0]), total_g=0.5),
             p[drawn],

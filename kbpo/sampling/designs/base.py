@@ -149,7 +149,7 @@ def _z(submission: Submission) -> float:
 
 def price_of(submission: Submission, targets: int, new: int) -> dict[str, Any]:
     """The part of an option that every design says: counts, dollars, seconds of work."""
-    answers = kind_of(submission.track).answers
+    answers = kind_of(submission.track).answers(new)
     price = agreed_price(submission) or _price_of_today(submission.track)
     each = (price.per_answer * answers).quantize(CENT, ROUND_CEILING)
     seconds = round(price.seconds * answers)

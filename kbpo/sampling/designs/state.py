@@ -81,7 +81,7 @@ class State:
             self.v = self.guess.error[mine]
         elif self.guess.labels:
             self.v = expected_error(self.p, g, self.row, correlation=self.guess.rho)
-        self.noise = self._noise(pool, mine)
+        self.noise = self._noise(pool, mine, me)
         self.submission = submission
         self._is_new: dict[int, bool] = {}
         self.by_document: Floats = worth(self._now.document)
@@ -95,16 +95,19 @@ class State:
         lesson = Lesson(pool, self.track.corpus.hash_key, disclosures)
         return guess_of(type(kind), criterion, lesson, label)
 
-    def _noise(self, pool: Pool, mine: Ids) -> float:
-        """What people will differ by once all is rated, Σ p² σ_a²/c, with as many people a thing as
-        there were so far; 0 where a majority is taken for true. No threshold brings it down.
+    def _noise(self, pool: Pool, mine: Ids, me: int) -> float:
+        """Return what people will differ by once all is rated, Σ p² σ_a²/c, with as many people a
+        thing as there were so far; 0 where a majority is taken for true. No threshold brings it
+        down.
         """
-        noise = kind_of(self.track).noise(pool.instance).get(self.track.criterion)
+        kind, criterion = kind_of(self.track), self.track.criterion
+        noise = kind.noise(pool.instance).get(criterion)
         if noise is None:
             return 0.0
-        rated = noise.count[noise.count > 0]
+        rated = noise.per_mean(np.flatnonzero(noise.count > 0))
         people = 1 / rated if rated.size else 1 / np.array([self.track.workers_per_question])
-        variance = noise.variances(pool.member.toarray() > 0)[mine]
+        verdict = kind.judge(pool.instance, pool.systems)[criterion]
+        variance = noise.variances(pool.member.toarray() > 0, verdict)[mine, me]
         return float(self.p**2 @ variance) * float(people.mean())
 
     def left(self, goal: float) -> float:

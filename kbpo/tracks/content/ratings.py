@@ -37,6 +37,12 @@ class Rated:
         return mean if criterion.single == "mean" else float(mean > 0.5)
 
 
+NEARLY_ALL = 0.95
+"""Of the rated targets; with two ratings of so many, all second opinions count as random"""
+ASKED_OF_SEVERAL = (
+    "SELECT DISTINCT target_id FROM instances_label"
+    " WHERE target_id = ANY(%s) AND source = 'crowd' AND n > 1"
+)
 NOTHING = Rated()
 NOBODY = SingleRatings(
     np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float64)
@@ -51,20 +57,49 @@ def rated(targets: Collection[int], *, public: bool = False) -> dict[int, Rated]
     }
 
 
-def noise_of(targets: NDArray[np.int64], known: Mapping[int, Rated], criterion: str) -> Noise:
-    """What people differ by under a criterion, and how many ratings each of these targets has.
+def seconded(known: Mapping[int, Rated]) -> frozenset[int]:
+    """Return the rated targets whose second opinions were drawn at random: a question of the
+    service went to several people (its second share, or a track that asks several). Every target
+    where (nearly) all have two ratings, as in a study that judged everything twice.
 
-    σ_a² is pooled over the targets that two people rated; as long as these are few, all that
-    ratings differ by counts, too, which can only be too much.
+    Second ratings that arose otherwise, as where systems wrote the same text, are no random sample.
+    """
+    rated_ones = [target for target, one in known.items() if any(one.ratings.values())]
+    several = [
+        target
+        for target in rated_ones
+        if min(len(said) for said in known[target].ratings.values() if said) > 1
+    ]
+    if len(several) >= NEARLY_ALL * len(rated_ones):
+        return frozenset(rated_ones)
+    return frozenset(target for (target,) in fetch(ASKED_OF_SEVERAL, [rated_ones]))
+
+
+def noise_of(
+    targets: NDArray[np.int64],
+    known: Mapping[int, Rated],
+    criterion: str,
+    random: Collection[int],
+) -> Noise:
+    """Return what people differ by under a criterion, and how many ratings each target has.
+
+    σ_a² is pooled over the `random` targets, whose second opinions were drawn at random; NaN where
+    these are too few.
     """
     ratings = {target: rated.ratings.get(criterion, ()) for target, rated in known.items()}
-    sizes = (len(ratings.get(target, ())) for target in targets.tolist())
-    count = np.fromiter(sizes, dtype=np.int64, count=targets.size)
-    every = [value for rating in ratings.values() for value in rating]
-    item = np.repeat(np.arange(len(ratings)), [len(rating) for rating in ratings.values()])
-    variance = judgment_variance(every, item)
-    each = (ratings.get(target, ()) for target in targets.tolist())
-    within = np.array([np.var(said) * len(said) if said else 0.0 for said in each])
+    each = [ratings.get(target, ()) for target in targets.tolist()]
+    count = np.array([len(said) for said in each], dtype=np.int64)
+    drawn = [ratings[target] for target in sorted(random) if target in ratings]
+    every = [value for said in drawn for value in said]
+    item = np.repeat(np.arange(len(drawn)), [len(said) for said in drawn])
+    within = np.array(
+        [
+            float(np.var(said) * len(said)) if said and target in random else np.nan
+            for said, target in zip(each, targets.tolist(), strict=True)
+        ],
+        dtype=np.float64,
+    )
+    variance = judgment_variance(every, item.astype(np.int64))
     return Noise(count, variance, _single(targets, known, criterion), within=within)
 
 

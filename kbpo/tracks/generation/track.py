@@ -97,7 +97,7 @@ class GenerationTrack(ContentTrack):
     at_stake: ClassVar = (COMPARED,)
     """Here, since declared forms, by which texts are compared, stand in no registry"""
     pool: ClassVar = PoolColumns(input="hashtext(t.content->>'input')::bigint")
-    second_share: ClassVar = Decimal("0.20")
+    second_share: ClassVar = None
     groups: ClassVar = {"prompt": Group("Prompt", "prompt"), "split": Group("Split", "split")}
     words: ClassVar = Words(
         item="output",

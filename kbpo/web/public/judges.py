@@ -38,7 +38,8 @@ def of_board(shown: Board) -> list[str]:
     checks = _checks(shown)
     if judges.in_interval:
         sentences = [RATINGS, *([CORRECTED_RATINGS] if checks else [])]
-        sentences += [*_apart(judges, kind_of(shown.track).words), *_raters(judges)]
+        sentences += [*_separable(judges), *_apart(judges, kind_of(shown.track).words)]
+        sentences += _raters(judges)
         sentences += _people(people)
     else:
         sentences = [CORRECTED if checks else SAMPLING_ONLY]
@@ -96,7 +97,8 @@ def of_submission(
         return []
     if judges.in_interval:
         sentences = [RATINGS, *([CORRECTED_RATINGS] if corrected else [])]
-        sentences += [*_apart(judges, words), *_raters(judges), *_people(people)]
+        sentences += [*_separable(judges), *_apart(judges, words), *_raters(judges)]
+        sentences += _people(people)
     else:
         sentences = [no_width_text()] if printed.exact else []
         if corrected is not None:
@@ -116,6 +118,18 @@ def _agree(judges: Judges, subject: str) -> str:
         f"Of the {count_text(judges.answers)} answers {subject} {percent_text(judges.agree)} agree"
         " with their majority."
     )
+
+
+def _separable(judges: Judges) -> list[str]:
+    """Return that annotator noise is not known, where it is not."""
+    if judges.is_separable:
+        return []
+    drawn = count_text(judges.second_drawn) if judges.second_drawn else "none"
+    opinions = "second opinion" if judges.second == 1 else "second opinions"
+    return [
+        f"Annotator noise not separable: {count_text(judges.second)} {opinions}, {drawn} at random."
+        " The intervals use all that ratings of a system vary by, an upper bound."
+    ]
 
 
 def _apart(judges: Judges, words: Words) -> list[str]:
