@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
@@ -23,17 +24,23 @@ from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus
 from kbpo.evaluation.leaderboard import board
 from kbpo.inclusion.disclosure import disclosed
-from kbpo.instances.models import Label, Target
+from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.money.purpose import Purpose
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.scores.bring import systems
 from kbpo.submissions.models import Submission
-from kbpo.tracks.content.judgments import CannotImport, export_judgments, import_judgments
+from kbpo.tracks.content.judgments import (
+    CannotImport,
+    Single,
+    export_judgments,
+    import_judgments,
+)
 from kbpo.tracks.content.store import Claim, store
 from kbpo.tracks.generation.load import load_inputs
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 from rehearsal.browser import Browser
 from tests.tracks.test_toy_kind import call, researcher, upload
 
@@ -80,9 +87,8 @@ GOOD = [("a0", "One", "w1", "overall", 3, 20), ("a0", "One", "w2", "overall", 2,
 def test_each_judgment_counts_once_and_equal_outputs_share_theirs(track: Track) -> None:
     one = a_run(track, "One", {"a0": "Same.", "a1": "Mine."})
     a_run(track, "Two", {"a0": "Same.", "a1": "Other."})
-    again = ("a0", "Two", "w1", "overall", 3, 20)
-    done = import_judgments(track, lines(*GOOD, again), Report())
-    assert (done.judgments, done.texts, done.known) == (3, 2, 1)
+    done = import_judgments(track, lines(*GOOD), Report())
+    assert (done.judgments, done.texts, done.known) == (3, 2, 0)
     values = {label.target.content["input"]: label.value for label in Label.objects.all()}
     assert sorted(values["a0"]["ratings"]["overall"]) == [0.5, 1.0], "1 to 3 becomes 0 to 1"
     assert values["a1"]["ratings"]["edit"] == [0.25]
@@ -96,11 +102,46 @@ def test_each_judgment_counts_once_and_equal_outputs_share_theirs(track: Track) 
     took = {(row[0], row[1], row[3], row[4]): row[5] for row in told}
     assert took == {
         ("a0", "One", "overall", "3.0"): "20.0",
-        ("a0", "Two", "overall", "3.0"): "20.0",
         ("a0", "One", "overall", "2.0"): "",
-        ("a0", "Two", "overall", "2.0"): "",
         ("a1", "One", "edit", "0.25"): "9.0",
-    }, "how long each took is told on"
+    }, "one row a judgment, with its time"
+
+
+def test_two_ratings_by_one_person_of_one_shared_text_are_both_kept(track: Track) -> None:
+    runs = [a_run(track, name, {"a0": "He left."}) for name in ("Two", "One")]
+    rows = [("a0", "Two", "w1", "overall", 1, ""), ("a0", "One", "w1", "overall", 3, "")]
+    for order in (rows, rows[::-1]):
+        done = import_judgments(track, lines(*order), Report())
+    assert (done.judgments, done.known) == (0, 2), "a file that comes again changes nothing"
+    [label] = Label.objects.all()
+    assert label.value["ratings"] == {"overall": [0.0, 1.0]} and label.n == 2
+    instances = np.array(Instance.objects.filter(target=label.target).values_list("pk", flat=True))
+    verdict = kind_of(track).judge(instances, [run.pk for run in runs])["overall"]
+    assert verdict.tolist() == [[0.5, 0.5]]
+
+
+def test_an_exported_file_has_one_row_a_judgment_and_changes_nothing_when_it_comes_back(
+    track: Track,
+) -> None:
+    for name in ("One", "Two"):
+        a_run(track, name, {"a0": "Same.", "a1": f"By {name}."})
+    rows = [
+        (key, name, worker, "overall", 1 + at % 3, "")
+        for key in ("a0", "a1")
+        for name in ("One", "Two")
+        for at, worker in enumerate(("w1", "w2", name))
+    ]
+    assert import_judgments(track, lines(*rows), Report()).judgments == len(rows) == 12
+    file = "".join(export_judgments(track, []))
+    told = [line.split("\t") for line in file.splitlines()[1:]]
+    assert sorted((row[0], row[1], float(row[4])) for row in told) == sorted(
+        (key, name, float(value)) for key, name, _, _, value, _ in rows
+    )
+    back = import_judgments(track, io.BytesIO(file.encode()), Report())
+    assert (back.judgments, back.known) == (0, 12)
+    shared = Target.objects.get(content__text="Same.")
+    here = [Single(shared.pk, "somebody", "overall", 0.5, None)]
+    assert list(export_judgments(track, here))[1] == "a0\tOne\tsomebody\toverall\t2.0\t\n"
 
 
 @pytest.mark.parametrize(
@@ -200,7 +241,7 @@ def test_the_file_that_everybody_reads_tells_no_more_than_the_board(track: Track
     """
     texts = {"a0": "Same.", "a1": "Mine."}
     runs = {name: a_run(track, name, texts) for name in ("Open", "Draft", "Hidden", "Shy")}
-    rows = [(key, "Open", "w1", "overall", 3, 20) for key in texts]
+    rows = [(key, name, "w1", "overall", 3, 20) for key in texts for name in ("Draft", "Shy")]
     import_judgments(track, lines(*rows), Report())
     scored = Submission.objects.exclude(pk=runs["Draft"].pk)
     scored.update(status="scored", confirmed_at=clock.now(), scored_at=clock.now())
@@ -219,10 +260,11 @@ def test_the_file_that_everybody_reads_tells_no_more_than_the_board(track: Track
         body = b"".join(answer.streaming_content).decode()
         return sorted(line.split("\t")[1] for line in body.splitlines()[1:])
 
-    assert systems() == sorted(["Open", f"run {runs['Shy'].pk}"] * 2)
-    assert systems(**token) == sorted([*runs] * 3), "admins read all"
+    shy = f"run {runs['Shy'].pk}"
+    assert systems() == ["Open", "Open", shy, shy], "what names a draft's text is the first other's"
+    assert systems(**token) == ["Draft", "Draft", "Open", "Shy", "Shy"], "admins read all"
     Label.objects.filter(source="crowd").update(public_at=clock.now())
-    assert systems() == sorted(["Open", f"run {runs['Shy'].pk}"] * 3)
+    assert systems() == ["Open", "Open", "Open", shy, shy]
 
 
 def test_what_one_service_exports_another_with_the_same_runs_reads(track: Track) -> None:

@@ -13,7 +13,7 @@ import hmac
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import transaction
 
@@ -38,6 +38,10 @@ METHOD = "ratings"
 SECONDS = "seconds"
 """The part of an imported label that says how long each rating took, where a file said so:
 criterion -> a list, one entry a rating, null where it did not
+"""
+SUBMISSIONS = "submissions"
+"""The part of an imported label that says which submission's output each rating is of: criterion ->
+a list, one entry a rating
 """
 NOT_TEXTS = "The track {} does not take judgments from files: only tracks of texts do."
 
@@ -82,6 +86,17 @@ class Single:
     criterion: str
     value: float
     seconds: float | None
+    submission: int | None = None
+    """Whose output was rated, where a file said so; another's may be the same text"""
+
+
+class _Key(NamedTuple):
+    """What tells one imported judgment from others."""
+
+    target: int
+    criterion: str
+    person: str
+    submission: int
 
 
 class _Given(NamedTuple):
@@ -115,19 +130,24 @@ def import_judgments(
     if report.fatal or not records or (report.errors and not partly):
         waiting = still_read(track) if report.only_unknown else ""
         raise CannotImport(f"Nothing was imported. {waiting or _first_error(report)}")
-    stored = _known(outputs) | {(single.target, single.criterion, single.worker) for single in here}
-    new: dict[tuple[int, str, str], _Given] = {}
+    number_of = {name: submission for submission, name in names.written.items()}
+    stored = _known(outputs)
+    given_here = {(single.target, single.criterion, single.worker) for single in here}
+    new: dict[_Key, _Given] = {}
     for judgment in records:
-        target, person = (
-            outputs[judgment.system][judgment.input_id],
-            _person(track, judgment.worker),
-        )
-        if not stored & {
-            (target, judgment.prompt, person),
-            (target, judgment.prompt, judgment.worker),
-        }:
-            value = _scaled(judgment.value, criteria[judgment.prompt])
-            new.setdefault((target, judgment.prompt, person), _Given(value, judgment.seconds))
+        target = outputs[judgment.system][judgment.input_id]
+        submission, criterion = number_of[judgment.system], judgment.prompt
+        # A file that was exported here names people as they are stored.
+        people = (_person(track, judgment.worker), judgment.worker)
+        if any(
+            (target, criterion, person) in given_here
+            or _Key(target, criterion, person, submission) in stored
+            for person in people
+        ):
+            continue
+        value = _scaled(judgment.value, criteria[criterion])
+        key = _Key(target, criterion, people[0], submission)
+        new.setdefault(key, _Given(value, judgment.seconds))
     labels = list(_labels(new))
     record(labels)
     _plan_again(track, {label.target_id for label in labels})
@@ -146,15 +166,17 @@ def _first_error(report: Report) -> str:
 def export_judgments(
     track: Track, singles: Iterable[Single], *, public: bool = False
 ) -> Iterator[str]:
-    """The lines of a file with all single judgments of a track's texts, once for each system that
-    predicts one: those that people gave here, and those that were imported. A `public` one has the
+    """The lines of a file with all single judgments of a track's texts, one a judgment: those that
+    people gave here, and those that were imported. Of a text that several systems wrote a line
+    names the one whose output was rated, or the first if no file said whose. A `public` one has the
     systems on the board, as everybody knows them.
     """
     criteria = {criterion.name: criterion for criterion in text_kind(track).criteria}
-    predicted: dict[int, list[tuple[str, str]]] = defaultdict(list)
-    for system, texts in _outputs(run_names(track, public=public)).items():
+    names = run_names(track, public=public)
+    predicted: dict[int, dict[str, str]] = defaultdict(dict)
+    for system, texts in _outputs(names).items():
         for key, target in texts.items():
-            predicted[target].append((key, system))
+            predicted[target][system] = key
     every = [*singles, *_imported(predicted)]
     return write_judgments(
         JudgmentRecord(
@@ -167,8 +189,14 @@ def export_judgments(
         )
         for single in every
         if (criterion := criteria.get(single.criterion)) is not None
-        for key, system in predicted.get(single.target, ())
+        and (outputs := predicted.get(single.target))
+        for system in [names.written.get(single.submission or 0, "")]
+        for system, key in [(system, outputs[system]) if system in outputs else _first(outputs)]
     )
+
+
+def _first(outputs: dict[str, str]) -> tuple[str, str]:
+    return next(iter(outputs.items()))
 
 
 def predicted_targets(track: Track) -> list[int]:
@@ -202,15 +230,13 @@ def _outputs(names: RunNames) -> dict[str, dict[str, int]]:
     return outputs
 
 
-def _known(outputs: dict[str, dict[str, int]]) -> set[tuple[int, str, str]]:
-    """Target, criterion and person of what was imported before."""
-    targets = sorted({target for texts in outputs.values() for target in texts.values()})
-    labels = Label.objects.filter(target__in=targets, source=Label.Source.IMPORT)
+def _known(outputs: dict[str, dict[str, int]]) -> set[_Key]:
+    """What was imported before."""
+    targets = {target for texts in outputs.values() for target in texts.values()}
     return {
-        (target, criterion, person)
-        for target, value in labels.values_list("target", "value")
-        for criterion, people in value.get(PEOPLE, {}).items()
-        for person in people
+        _Key(one.target, one.criterion, one.worker, one.submission)
+        for one in _imported(targets)
+        if one.submission is not None
     }
 
 
@@ -218,39 +244,40 @@ def _imported(targets: Iterable[int]) -> Iterator[Single]:
     labels = Label.objects.filter(target__in=list(targets), source=Label.Source.IMPORT)
     for target, value in labels.order_by("pk").values_list("target", "value"):
         for criterion, people in value.get(PEOPLE, {}).items():
-            took = value.get(SECONDS, {}).get(criterion, [None] * len(people))
-            for given in zip(people, value[RATINGS][criterion], took, strict=True):
-                person, rating, seconds = given
-                yield Single(target, person, criterion, rating, seconds)
+            nothing = [None] * len(people)
+            took = value.get(SECONDS, {}).get(criterion, nothing)
+            of = value.get(SUBMISSIONS, {}).get(criterion, nothing)
+            for given in zip(people, value[RATINGS][criterion], took, of, strict=True):
+                person, rating, seconds, submission = given
+                yield Single(target, person, criterion, rating, seconds, submission)
 
 
-def _labels(given: dict[tuple[int, str, str], _Given]) -> Iterator[NewLabel]:
-    """A label for each target, with every rating, who gave it and how long it took; its origin
-    follows from what it says.
+def _labels(given: dict[_Key, _Given]) -> Iterator[NewLabel]:
+    """A label for each target, with every rating, who gave it, of whose output, and how long it
+    took; its origin follows from what it says.
     """
-    ratings: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    people: dict[int, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    took: dict[int, dict[str, list[float | None]]] = defaultdict(lambda: defaultdict(list))
-    for (target, criterion, person), (rating, seconds) in sorted(given.items()):
-        ratings[target][criterion].append(rating)
-        people[target][criterion].append(person)
-        took[target][criterion].append(seconds)
-    for target, of_target in ratings.items():
-        digest = hashlib.sha256(f"{target}{people[target].items()}".encode()).hexdigest()
-        said = {RATINGS: dict(of_target), PEOPLE: dict(people[target])}
-        if any(seconds is not None for each in took[target].values() for seconds in each):
-            said |= {SECONDS: dict(took[target])}
+    of_target: dict[int, list[tuple[_Key, _Given]]] = defaultdict(list)
+    for key, one in sorted(given.items()):
+        of_target[key.target].append((key, one))
+    for target, rows in of_target.items():
+        parts: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+        for key, (rating, seconds) in rows:
+            parts[RATINGS][key.criterion].append(rating)
+            parts[PEOPLE][key.criterion].append(key.person)
+            parts[SUBMISSIONS][key.criterion].append(key.submission)
+            parts[SECONDS][key.criterion].append(seconds)
+        if all(seconds is None for _, (_, seconds) in rows):
+            del parts[SECONDS]
+        digest = hashlib.sha256(repr([key for key, _ in rows]).encode()).hexdigest()
+        ratings = parts[RATINGS].values()
         yield NewLabel(
             target,
-            said,
+            {part: dict(lists) for part, lists in parts.items()},
             Label.Source.IMPORT,
             METHOD,
-            max(len(ratings_of_criterion) for ratings_of_criterion in of_target.values()),
+            max(len(some) for some in ratings),
             f"import:{digest[:24]}",
-            max(
-                max(ratings_of_criterion) - min(ratings_of_criterion)
-                for ratings_of_criterion in of_target.values()
-            ),
+            max(max(some) - min(some) for some in ratings),
             public=True,
         )
 
