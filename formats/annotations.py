@@ -13,6 +13,7 @@ from formats.messages import Report, column, quoted
 from formats.occurrences import same_text
 from formats.schema import NO_RELATION, Schema
 from formats.splitting import Span
+from formats.tables import open_table
 
 Lines = Iterator[tuple[int, str]]
 
@@ -41,7 +42,6 @@ BATCH = 1_000
 _MASK = (1 << 60) - 1
 
 _OFFSET = re.compile(r"\d{1,9}", re.ASCII)
-_Row = tuple[int, str, list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,19 +135,18 @@ def _rows(
     """The rows below the header with the right number of columns and a known document; `more`
     columns may follow.
     """
-    header = next(lines, None)
-    if header is None:
+    table = open_table(lines, report)
+    if table is None:
         return
-    names = header[1].split("\t")
+    names = table.names
     if names not in (list(columns), [*columns, *more]):
         text = (
             f"The first line must name the columns: {', '.join(columns)}. Nothing of the"
             " file is used."
         )
-        report.add("syntax.header", header[0], text, header[1])
+        report.add("syntax.header", table.header, text, table.line)
         return
-    while batch := list(islice(lines, BATCH)):
-        rows = [row for row in map(_split, batch) if row is not None]
+    while rows := list(islice(table.rows, BATCH)):
         corpus.prefetch({row[2][0] for row in rows})
         for number, line, row in rows:
             if len(row) != len(names):
@@ -163,11 +162,6 @@ def _rows(
                 report.add("reference.document", number, text, line, column(line, 0))
                 continue
             yield number, line, row, view
-
-
-def _split(numbered: tuple[int, str]) -> _Row | None:
-    number, line = numbered
-    return None if not line or line.isspace() else (number, line, line.split("\t"))
 
 
 def _spans(

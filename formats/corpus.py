@@ -1,6 +1,5 @@
 """The documents of a corpus file: JSON Lines, one document a line, checked and completed."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from unicodedata import normalize
 
 from formats.limits import Limits
 from formats.messages import Report, quoted
+from formats.objects import Objects
 from formats.splitting import Span, split_sentences, tokenise
 
 _SURROGATE_OR_NUL = re.compile("[\x00\ud800-\udfff]")
@@ -46,11 +46,14 @@ def read_corpus(
     """
     first_lines: dict[str, int] = {}
     unknown_keys: set[str] = set()
+    objects = Objects(report)
     for number, line in lines:
         if not line or line.isspace():
             continue
+        data = objects.parse(number, line)
+        if data is None:
+            continue
         try:
-            data = _parse(line)
             record = _record(data, number, limits, report, line)
             if record.id in first_lines:
                 raise _Bad(
@@ -72,26 +75,7 @@ def read_corpus(
             )
         first_lines[record.id] = number
         yield record
-
-
-def parse_object(line: str) -> dict[str, Any] | None:
-    """The JSON object that the line holds, or None if it holds none."""
-    try:
-        data = json.loads(line, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
-        return None
-    return data if isinstance(data, dict) else None
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _parse(line: str) -> dict[str, Any]:
-    data = parse_object(line)
-    if data is None:
-        raise _Bad("syntax.json", "This line is not one JSON object. It is dropped.")
-    return data
+    objects.finish()
 
 
 def _record(

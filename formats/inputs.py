@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from formats.corpus import parse_object
 from formats.limits import Limits
 from formats.messages import Report, quoted
+from formats.objects import Objects
 from formats.presentation import clean
 from formats.tables import identifier
 
@@ -46,11 +46,14 @@ def read_inputs(
     """The usable inputs; what is wrong goes into the report with its line, and drops the input."""
     known: dict[str, int] = {}
     unknown_keys: set[str] = set()
+    objects = Objects(report)
     for number, line in lines:
         if not line or line.isspace():
             continue
+        data = objects.parse(number, line)
+        if data is None:
+            continue
         try:
-            data = _object(line)
             record = _record(data, number, limits, report, line)
             if record.input_id in known:
                 raise _Bad(
@@ -69,13 +72,7 @@ def read_inputs(
             report.add("syntax.key_unknown", number, text, line)
         known[record.input_id] = number
         yield record
-
-
-def _object(line: str) -> dict[str, Any]:
-    data = parse_object(line)
-    if data is None:
-        raise _Bad("syntax.json", "This line is not one JSON object.")
-    return data
+    objects.finish()
 
 
 def _record(

@@ -11,10 +11,11 @@ from unicodedata import normalize
 
 from formats.checks import ClaimChecks
 from formats.compact import CompactMap
-from formats.corpus import parse_object, parse_span
+from formats.corpus import parse_span
 from formats.limits import Limits
 from formats.lookup import CorpusLookup, DocumentView
 from formats.messages import Columns, Report, quoted
+from formats.objects import Objects
 from formats.relation import RelationClaim
 from formats.schema import Schema
 from formats.splitting import Span
@@ -72,6 +73,7 @@ class _JsonLines:
         self._report = checks.report
         self._facts = _MentionFacts(checks)
         self._unknown_keys: set[str] = set()
+        self._objects = Objects(checks.report)
 
     def claims(self, lines: Iterator[tuple[int, str]]) -> Iterator[RelationClaim]:
         """The claims in the order of their lines."""
@@ -89,6 +91,7 @@ class _JsonLines:
                 batch.clear()
         if not self._report.fatal:
             yield from self._resolve_all(batch)
+        self._objects.finish()
 
     def _resolve_all(self, batch: list[_Parsed]) -> Iterator[RelationClaim]:
         self._checks.corpus.prefetch({data["doc"] for _, _, data in batch})
@@ -99,11 +102,8 @@ class _JsonLines:
 
     def _parse(self, number: int, line: str) -> dict[str, Any] | None:
         """The object on a line with values of the right kinds, or None after a message."""
-        data = parse_object(line)
+        data = self._objects.parse(number, line)
         if data is None:
-            self._report.add(
-                "syntax.json", number, "This line is not one JSON object. It is dropped.", line
-            )
             return None
         for key in REQUIRED:
             if key not in data:

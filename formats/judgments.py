@@ -17,7 +17,6 @@ from formats.tables import (
     but,
     identifier,
     inert,
-    number_of,
     read_rows,
 )
 
@@ -93,7 +92,7 @@ def _record(
         report.add(problem[0], row.number, f"{problem[1]} The line is dropped.", row.line)
         return None
     low, high = criteria[str(names["prompt"])]
-    value = number_of(row.values["value"])
+    value = row.number_in("value")
     if value is None:
         told = quoted(str(row.values["value"]))
         text = f"The value {told} is no finite number. The line is dropped."
@@ -145,7 +144,7 @@ def _seconds(row: Row, report: Report) -> float | None:
     value = row.values.get("seconds")
     if value is None or value == "":
         return None
-    seconds = number_of(value)
+    seconds = row.number_in("seconds")
     if seconds is not None and 0 <= seconds <= LONGEST:
         return seconds
     text = f"The time {quoted(str(value))} is no number of seconds. The judgment is kept without."

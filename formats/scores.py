@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from formats.messages import Report, quoted
-from formats.tables import NOTHING, Lines, Row, but, identifier, number_of, read_rows, some_of
+from formats.tables import NOTHING, Lines, Row, but, identifier, read_rows, some_of
 
 LARGEST = 1_000_000_000
 """Of a score: beyond, squares and sums are no numbers any more."""
@@ -83,7 +83,7 @@ def read_scores(
         return
     if not seen:
         _nothing(is_any, elsewhere, report)
-    elif is_complete:
+    elif is_complete and not report.errors:  # else what is missing may be what could not be read
         wanted = list(outputs if needed is None else needed) if system is None else [system]
         for judge, systems in seen.items():
             asked = [*wanted, *(name for name in systems if name not in wanted)]
@@ -101,7 +101,7 @@ def read_scores_by_id(
     is_any = False
     for row in read_rows(lines, required, ("metric", "version", "prompt"), report):
         is_any = True
-        number = number_of(row.values["id"])
+        number = row.number_in("id")
         if number is None or number not in known:
             text = f"The track has nothing with the id {quoted(str(row.values['id']))}."
             report.add("reference.output", row.number, text, row.line)
@@ -164,7 +164,7 @@ def _record(
 
 def _said(row: Row, name: str, owner: str, metric: str, report: Report) -> ScoreRecord | None:
     """What a row says of an output that exists, or None after a message."""
-    value = number_of(row.values["value"])
+    value = row.number_in("value")
     if value is None:
         text = f"The value {quoted(str(row.values['value']))} is no finite number."
         report.add("syntax.number", row.number, text, row.line)

@@ -1,18 +1,25 @@
-"""The rows of a table with named columns: tab- or comma-separated with a header, or JSON Lines."""
+"""The rows of a table with named columns: separated by tabs, commas or semicolons with a header, or
+JSON Lines.
+"""
 
 import csv
 import math
+import re
 from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
-from formats.corpus import parse_object
 from formats.messages import Report, quoted
+from formats.objects import Objects
 
 Lines = Iterator[tuple[int, str]]
 DELIMITERS = "\t,;"
+LONGEST_RECORD = 4_000_000
+"""Characters of a row that may be held while its end is looked for: more than the longest output"""
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_R_QUOTE = re.compile(r'\\"(?!\t|$)')
 NAMED = 5  # ids that a message names
 NOTHING: Mapping[str, str] = MappingProxyType({})
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")
@@ -20,11 +27,34 @@ FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 
 
 class Row(NamedTuple):
-    """A row with its number, its line and its values by column."""
+    """A row with its number, its text and its values by column."""
 
     number: int
+    """Of the line on which it begins"""
     line: str
     values: dict[str, Any]
+    decimal_comma: bool = False
+    """Whether `0,5` is a number: semicolons separate the columns."""
+
+    def number_in(self, column: str) -> float | None:
+        """The finite number in a column, or None."""
+        value = self.values[column]
+        if self.decimal_comma and isinstance(value, str):
+            value = value.replace(",", ".", 1)
+        return number_of(value)
+
+
+class Table(NamedTuple):
+    """A table whose header has been read."""
+
+    header: int
+    """The number of its line"""
+    line: str
+    names: list[str]
+    """Of the columns, as they stand there"""
+    delimiter: str
+    rows: Iterator[tuple[int, str, list[str]]]
+    """Line number, text and cells of each row"""
 
 
 def read_rows(
@@ -35,25 +65,25 @@ def read_rows(
     Names of columns are compared without case; what is neither required nor optional is ignored. A
     file whose first line begins with `{` is JSON Lines.
     """
-    filled = ((number, line) for number, line in lines if line and not line.isspace())
-    beginning = next(filled, None)
+    beginning = next(((n, line) for n, line in lines if line and not line.isspace()), None)
     if beginning is None:
         return
+    lines = chain([beginning], lines)
     if beginning[1].lstrip().startswith("{"):
-        yield from _from_json(chain([beginning], filled), required, optional, report)
+        yield from _from_json(lines, required, optional, report)
     else:
-        yield from _from_columns(beginning, filled, required, optional, report)
+        yield from _from_columns(lines, required, optional, report)
 
 
 def _from_json(
     lines: Lines, required: Collection[str], optional: Collection[str], report: Report
 ) -> Iterator[Row]:
-    known, unknown = {*required, *optional}, set[str]()
+    known, unknown, objects = {*required, *optional}, set[str](), Objects(report)
     for number, line in lines:
-        data = parse_object(line)
+        if not line or line.isspace():
+            continue
+        data = objects.parse(number, line)
         if data is None:
-            text = "This line is not one JSON object without NaN. It is dropped."
-            report.add("syntax.json", number, text, line)
             continue
         missing = [name for name in required if name not in data]
         if missing:
@@ -62,25 +92,16 @@ def _from_json(
             continue
         _say_unknown([key for key in data if key not in known], unknown, number, line, report)
         yield Row(number, line, data)
+    objects.finish()
 
 
 def _from_columns(
-    header: tuple[int, str],
-    lines: Lines,
-    required: Collection[str],
-    optional: Collection[str],
-    report: Report,
+    lines: Lines, required: Collection[str], optional: Collection[str], report: Report
 ) -> Iterator[Row]:
-    number, line = header
-    delimiter = next((mark for mark in DELIMITERS if mark in line), "\t")
-    if line.lstrip().startswith("["):
-        text = (
-            "The file is one JSON list. Write each of its objects on a line of its own, without the"
-            " brackets around them and the commas between. Nothing of the file is used."
-        )
-        report.add("syntax.header", number, text, line)
+    table = open_table(lines, report)
+    if table is None:
         return
-    names = [name.strip().lower() for name in _split(line, delimiter) or []]
+    names = [name.strip().lower() for name in table.names]
     missing = [name for name in required if name not in names]
     if missing or len(set(names)) < len(names):
         wanted = ", ".join(required)
@@ -89,28 +110,116 @@ def _from_columns(
             f"The first line must name the columns {wanted}, with tabs or commas between; {lacks}."
             " Nothing of the file is used."
         )
-        report.add("syntax.header", number, text, line)
+        report.add("syntax.header", table.header, text, table.line)
         return
-    known = {*required, *optional}
-    _say_unknown([name for name in names if name not in known], set(), number, line, report)
-    for number, line in lines:
-        cells = _split(line, delimiter)
-        if cells is None or len(cells) != len(names):
-            count = "no" if cells is None else str(len(cells))
-            text = f"This line has {count} columns, but {len(names)} are expected. It is dropped."
+    known = {*required, *optional, ""}  # a column without a name holds the numbers of the rows
+    unknown = [name for name in names if name not in known]
+    _say_unknown(unknown, set(), table.header, table.line, report)
+    for number, line, cells in table.rows:
+        if len(cells) != len(names):
+            text = (
+                f"This line has {len(cells)} columns, but {len(names)} are expected. It is dropped."
+            )
             report.add("syntax.columns", number, text, line)
             continue
-        yield Row(number, line, dict(zip(names, cells, strict=True)))
+        yield Row(number, line, dict(zip(names, cells, strict=True)), table.delimiter == ";")
 
 
-def _split(line: str, delimiter: str) -> list[str] | None:
-    """The cells of a line, or None if its quotation marks cannot be read."""
-    if delimiter == "\t":
-        return line.split("\t")
-    try:
-        return next(csv.reader([line], delimiter=delimiter, strict=True), None)
-    except csv.Error:
+def open_table(lines: Lines, report: Report) -> Table | None:
+    """The table in a file, whose first line names the columns; None after a message.
+
+    Cells are quoted as in RFC 4180: they may hold line breaks, and quotation marks twice. In a
+    table with tabs a quotation mark is a character like others, unless the header is quoted, as R
+    writes it. R also writes `\\"` for a quotation mark, and the names of the rows in a column that
+    the header does not have.
+    """
+    beginning = next(((n, line) for n, line in lines if line and not line.isspace()), None)
+    if beginning is None:
         return None
+    header = beginning[1]
+    delimiter = next((mark for mark in DELIMITERS if mark in header), "\t")
+    is_quoted = delimiter != "\t" or header.startswith('"')
+    by_r = is_quoted and delimiter == "\t"
+    split = _quoted_records if is_quoted else _plain_records
+    records = split(chain([beginning], lines), delimiter, by_r, report)
+    first = next(records, None)
+    if first is None:
+        return None
+    number, line, names = first
+    second = next(records, None)
+    has_row_names = (
+        header.startswith('"') and second is not None and len(second[2]) == len(names) + 1
+    )
+    if has_row_names:
+        names = ["", *names]
+    return Table(
+        number, line, names, delimiter, chain([second] if second is not None else [], records)
+    )
+
+
+def _plain_records(
+    lines: Lines, delimiter: str, _by_r: bool, _report: Report
+) -> Iterator[tuple[int, str, list[str]]]:
+    for number, line in lines:
+        if line and not line.isspace():
+            yield number, line, line.split(delimiter)
+
+
+class _TooLong(Exception):
+    """A record has more characters than `LONGEST_RECORD`."""
+
+
+def _quoted_records(
+    lines: Lines, delimiter: str, by_r: bool, report: Report
+) -> Iterator[tuple[int, str, list[str]]]:
+    csv.field_size_limit(2 * LONGEST_RECORD)
+    held: list[tuple[int, str]] = []  # the lines of the record that is being read
+
+    def feed() -> Iterator[str]:
+        size = 0
+        for number, line in lines:
+            size = len(line) if not held else size + len(line)
+            held.append((number, line))
+            if size > LONGEST_RECORD:
+                raise _TooLong
+            yield (_R_QUOTE.sub('""', line) if by_r else line) + "\n"
+
+    reader = csv.reader(feed(), delimiter=delimiter, strict=True)
+    while True:
+        try:
+            cells = next(reader, None)
+        except _TooLong:
+            return _unclosed(held, report)
+        except csv.Error as error:
+            if "unexpected end" in str(error):
+                return _unclosed(held, report)
+            number, text = held[0][0], "\n".join(line for _, line in held)
+            where = f" from line {number} to {held[-1][0]}" if len(held) > 1 else ""
+            sentence = (
+                f"This row{where} cannot be read: inside a quoted cell a quotation mark is written"
+                " twice, and a carriage return stands nowhere else. It is dropped."
+            )
+            report.add("syntax.columns", number, sentence, text)
+            held.clear()
+            continue
+        if cells is None:
+            return None
+        number, text = held[0][0], "\n".join(line for _, line in held)
+        is_blank = not text or text.isspace()
+        held.clear()
+        if not is_blank:
+            yield number, text, cells
+
+
+def _unclosed(held: list[tuple[int, str]], report: Report) -> None:
+    """Say which quotation mark is not closed."""
+    number, line = held[0]
+    at = line.rfind('"')
+    text = (
+        "A quotation mark that is opened on this line is not closed, so what follows would be one"
+        " cell. Nothing of the file is used."
+    )
+    report.add("syntax.quote", number, text, line, (max(0, at), max(0, at) + 1))
 
 
 def _say_unknown(names: list[str], told: set[str], number: int, line: str, report: Report) -> None:
@@ -148,6 +257,8 @@ def number_of(value: object) -> float | None:
     """The finite number that a cell or a JSON value is, or None."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
+    if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
+        return None  # `1_5` and digits of other scripts, which Python would read
     try:
         number = float(value)
     except (ValueError, OverflowError):

@@ -9,6 +9,7 @@ from unicodedata import normalize
 
 from formats.messages import Report, column, quoted
 from formats.splitting import Span
+from formats.tables import number_of
 
 _SPAN = re.compile(r"(.+):(\d{1,9})-(\d{1,9})", re.ASCII | re.DOTALL)
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -122,11 +123,8 @@ def parse_provenance(field: str) -> Provenance | None:
 
 def parse_confidence(field: str) -> float | None:
     """The number from 0 to 1, or None."""
-    try:
-        value = float(field)
-    except ValueError:
-        return None
-    return value if 0.0 <= value <= 1.0 else None
+    value = number_of(field)
+    return value if value is not None and 0.0 <= value <= 1.0 else None
 
 
 class LineReader:

@@ -111,11 +111,12 @@ CASES = [
     ("scores", "syntax.header", 1, b"input_id\tsystem\tvalue\n"),
     ("scores", "syntax.header", 1, b"input_id,value,value,metric,system\n"),
     ("scores", "syntax.columns", 2, SCORES + b"one\tNeural\t0.5\n"),
-    ("scores", "syntax.columns", 2, b'input_id,system,metric,value\none,Neural,"bleu,0.5\n'),
+    ("scores", "syntax.columns", 2, b'input_id,system,metric,value\none,Neural,"b"l,0.5\n'),
+    ("scores", "syntax.quote", 2, b'input_id,system,metric,value\none,Neural,"bleu,0.5\n'),
     ("scores", "syntax.number", 2, SCORES + b"one\tNeural\tbleu\tNaN\n"),
     ("scores", "syntax.number", 2, SCORES + b"one\tNeural\tbleu\t-inf\n"),
     ("scores", "syntax.number", 2, SCORES + b"one\tNeural\tbleu\t\n"),
-    ("scores", "syntax.json", 1, b'{"input_id": "one", "metric": "b", "value": NaN}\n'),
+    ("scores", "syntax.nan", 1, b'{"input_id": "one", "metric": "b", "value": NaN}\n'),
     ("scores", "syntax.value", 2, SCORES + b"one\tNeural\t\t0.5\n"),
     ("scores", "reference.system", 2, SCORES + b"one\tTwin\tbleu\t0.5\n"),
     ("scores", "reference.input", 2, SCORES + b"four\tNeural\tbleu\t0.5\n"),
@@ -232,16 +233,6 @@ def test_two_prompts_of_a_judge_are_two_judges() -> None:
     assert len(report) == 0
     _, report = read("scores", header + b"".join(rows[:-1]))
     assert report.by_code["consistency.scores_missing"] == 1
-
-
-def test_who_brings_one_json_list_is_told_how_lines_are_written() -> None:
-    for kind, row in (("outputs", output()), ("scores", {"input_id": "one", "value": 1})):
-        listed = [row] if isinstance(row, dict) else [json.loads(row)]
-        for data in (json.dumps(listed), json.dumps(listed, indent=1)):
-            records, report = read(kind, data.encode())
-            [message] = report.messages
-            assert not records and message.code == "syntax.header" and report.fatal
-            assert "one JSON list" in message.text and "on a line of its own" in message.text
 
 
 def test_relations_in_place_of_outputs_are_told_so_once() -> None:
