@@ -107,6 +107,11 @@ _ALL = (
     ),
     Code("reference.input", "error", "The track has no such input. The line is dropped."),
     Code("reference.entity", "error", "An entity is not defined in the file. The line is dropped."),
+    Code(
+        "reference.entity_order",
+        "error",
+        "The corpus does not number the entities of its documents. The lines are dropped.",
+    ),
     Code("reference.untyped", "error", "An entity has no usable type. The line is dropped."),
     Code(
         "reference.offsets",

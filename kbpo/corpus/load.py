@@ -43,6 +43,7 @@ MENTION_COLUMNS = (
     "canonical_begin",
     "canonical_end",
     "link",
+    "entity",
 )
 CHUNK_OF_DOCUMENTS = 200
 SHOWN = 20
@@ -208,7 +209,10 @@ def _document(corpus: Corpus, record: DocumentRecord) -> tuple[Any, ...]:
 
 
 def _mention(lookup: DatabaseCorpus, record: MentionRecord) -> tuple[Any, ...]:
-    return (lookup.pk(record.document), *record.span, record.type, *record.canonical, record.link)
+    is_number = record.entity.isascii() and record.entity.isdecimal() and len(record.entity) < 10
+    entity = int(record.entity) if is_number else None
+    document = lookup.pk(record.document)
+    return (document, *record.span, record.type, *record.canonical, record.link, entity)
 
 
 def _digest(path: Path) -> str:

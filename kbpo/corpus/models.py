@@ -238,6 +238,9 @@ class Mention(models.Model):
     canonical_begin = models.IntegerField(null=True)
     canonical_end = models.IntegerField(null=True)
     link = models.TextField(blank=True)
+    entity = models.IntegerField(
+        null=True, help_text="Number of its entity in the document, from 0, where the file has one"
+    )
 
     class Meta:
         db_table_comment = "Mentions that came with the corpus"

@@ -45,6 +45,18 @@ def test_documents_come_back_as_they_were(corpus_file: Path) -> None:
     assert load_schema(corpus.schema).predicates == schema.predicates
 
 
+def test_documents_are_found_by_their_title_or_else_by_their_id(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.json"
+    titles = {"a": "One", "b": "Two", "c": "Two", "d": ""}
+    rows = [{"id": key, "title": title, "text": "x"} for key, title in titles.items()]
+    path.write_text(json.dumps(rows, indent=1))
+    lookup = DatabaseCorpus(load_corpus("One list", path, find_schema("tac_kbp")))
+    asked = ("One", "Two", "d", "Three", "b")
+    lookup.prefetch_titles(asked[:3])
+    found = [view.id if (view := lookup.titled(title)) else None for title in asked]
+    assert found == ["a", None, "d", None, "b"], "two documents have the title Two"
+
+
 def test_a_gzipped_file_gives_the_same(corpus_file: Path, tmp_path: Path) -> None:
     packed = tmp_path / "packed"
     packed.write_bytes(gzip.compress(corpus_file.read_bytes()))
@@ -119,6 +131,7 @@ def test_mentions_come_with_their_canonical_mentions(corpus_file: Path, tmp_path
     )
     view = DatabaseCorpus(corpus).get("a")
     assert view is not None and view.mention_types == {(0, 10): "PER", (5, 10): "PER"}
+    assert view.entities == {0: [(0, 10), (5, 10)]}, "mentions of one entity, by its number"
     mentions.write_text(header + "a\t0\t10\tPER\t0\tMara Lund\t0\t10\t\n")
     with pytest.raises(CannotLoad, match="line 2: The text at this place is “Mara Lindt”"):
         load_corpus("Other", corpus_file, find_schema("tac_kbp"), mentions=mentions)

@@ -99,6 +99,7 @@ SUBMISSIONS = [
     ("syntax.json", 2, line() + b"[" * 20_000 + b"\n"),
     ("syntax.nan", 1, b'{"doc": "D1", "confidence": NaN}\n'),
     ("syntax.key_missing", 1, line(object=...)),
+    ("reference.entity_order", 1, b'{"title": "D1", "h_idx": 0, "t_idx": 1, "r": "P17"}\n'),
     ("syntax.key_unknown", 1, line(confidance=0.5)),
     ("syntax.value", 1, line(predicate=7)),
     ("syntax.value", 1, line(subject_link="\x00")),

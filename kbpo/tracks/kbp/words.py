@@ -15,8 +15,12 @@ WORDS = Words(
     kind="relations in documents",
     system="a knowledge base",
     file="Knowledge base file",
-    packed="Either may be packed with gzip; its first bytes tell, whatever its ending.",
-    doors={"tac_kb": "TAC KBP knowledge base", "json_lines": "JSON Lines"},
+    packed="Each may be packed with gzip, or be the only file in a ZIP archive; its first bytes tell.",
+    doors={
+        "tac_kb": "TAC KBP knowledge base",
+        "json_lines": "JSON Lines",
+        "docred": "DocRED predictions",
+    },
     stratum="relation",
     strata="relations",
     offer=(
