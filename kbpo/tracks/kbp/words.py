@@ -15,7 +15,7 @@ WORDS = Words(
     kind="relations in documents",
     system="a knowledge base",
     file="Knowledge base file",
-    packed="Each may be packed with gzip, or be the only file in a ZIP archive; its first bytes tell.",
+    packed="Each may be packed with gzip, or alone in a ZIP archive; its first bytes tell.",
     doors={
         "tac_kb": "TAC KBP knowledge base",
         "json_lines": "JSON Lines",
