@@ -7,7 +7,7 @@ something else. So where every output has been rated there is still chance left
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -18,8 +18,8 @@ from estimators.ratings import judge_effect, rating_design, with_judges, with_ra
 from scoring.data import Data
 from scoring.default import Centred
 
-WITH_JUDGES = "judges"
-"""The method of the same estimates with people as a second cluster"""
+FEWEST_JUDGES = 5
+"""With fewer people numbers are about these judges: so few say nothing of others"""
 
 
 def with_noise(
@@ -75,16 +75,17 @@ def with_noise(
 
 def with_judges_of(
     data: Data, estimates: Mapping[tuple[str, str, str], tuple[Estimate, Design]]
-) -> Iterator[tuple[tuple[str, str, str], Estimate]]:
-    """Yields quantity, criterion and distribution, and the weighted means with those who rate as a
-    second cluster, where that widens an interval by more than a tenth; undefined for every other
-    system.
+) -> dict[tuple[str, str, str], Estimate]:
+    """Return the weighted means, by quantity, criterion and distribution, with those who rate as a
+    second cluster in their variance.
 
     A few people who rate many outputs each have levels of their own, and what one of them says goes
     together (`estimators.ratings.with_judges`). Of whom it is not known who they are, nothing is
     added. A system whose team had seen judgments has probabilities of its own, and none of this.
+    Influences stay as they are: in a difference of systems with the same judges levels cancel out.
     """
     arranged = Centred(data)
+    crossed_of: dict[tuple[str, str, str], Estimate] = {}
     for (quantity, criterion, kind), (estimate, _) in estimates.items():
         noise = data.noise.get(criterion)
         if noise is None or quantity != data.mean or not noise.single.at.size:
@@ -98,14 +99,20 @@ def with_judges_of(
         residual = ratings.value[counted] - data.g[criterion][under.row[row]]
         p = data.pool.p[kind][under.row].toarray() * under.counts[:, None]
         effect = judge_effect(residual, judge, row)
+        if effect.n_judges < FEWEST_JUDGES:
+            continue  # the number is about these judges alone
         crossed = with_judges(
             estimate, p, under.row_pi, judge, row, effect, count=noise.count[under.at]
+        ).estimate
+        own = np.isin(np.arange(len(data.systems)), list(data.disclosed))
+        crossed_of[quantity, criterion, kind] = replace(
+            crossed,
+            variance=np.where(own, estimate.variance, crossed.variance),
+            degrees_of_freedom=np.where(
+                own, estimate.degrees_of_freedom, crossed.degrees_of_freedom
+            ),
         )
-        telling = np.array(crossed.telling, dtype=np.bool_)
-        telling[list(data.disclosed)] = False
-        if telling.any():
-            value = np.where(telling, np.asarray(estimate.value), np.nan)
-            yield (quantity, criterion, kind), replace(crossed.estimate, value=value)
+    return crossed_of
 
 
 def _column(estimate: Estimate, column: int) -> Estimate:

@@ -13,7 +13,6 @@ from typing import Any
 from scoring.corrected import METHOD as EXPERT
 from scoring.corrected import corrections
 from scoring.double_sampling import Corrected
-from scoring.rated import WITH_JUDGES
 from scoring.release import (
     SUMS,
     BadRelease,
@@ -33,7 +32,7 @@ REALS = ("value", "variance", "low80", "high80", "low95", "high95")
 COUNTS = ("n_labels", "n_missing", "n_documents", "n_checked")
 Key = tuple[int, str, str, str, str, str]
 """System, quantity, criterion, distribution, method, slice"""
-METHODS = (DEFAULT, "simple", "joint", UNAIDED, ALGORITHM_1, WITH_JUDGES, EXPERT)
+METHODS = (DEFAULT, "simple", "joint", UNAIDED, ALGORITHM_1, EXPERT)
 """The methods that are recomputed here"""
 LATER = {("recall", "simple"), ("f1", "simple")}
 """Quantities and methods that older releases do not have; newer ones say that they do"""
@@ -181,7 +180,7 @@ def recomputed(release: Release) -> Iterator[tuple[Key, Score]]:
     made = scores(data, estimates, criteria, recall_criteria, tuple(board["published"]))
     checked = Corrected.of(data, read_checks(release, data))
     better = corrections(checked, criteria, recall_criteria).scores
-    for score in chain(made, better, beside(data, estimates, unaided(data, criteria))):
+    for score in chain(made, better, beside(data, unaided(data, criteria))):
         if data.shown[score.column]:
             yield _key(vars(score) | {"system": data.systems[score.column], "slice": ""}), score
     cuts = read_cuts(release)

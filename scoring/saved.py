@@ -19,7 +19,7 @@ from scoring.arrays import Floats
 from scoring.by_thresholds import LEAST
 from scoring.data import Data
 from scoring.default import Centred
-from scoring.rated import WITH_JUDGES, with_judges_of, with_noise
+from scoring.rated import with_judges_of, with_noise
 from scoring.score import Key, Score, rows
 
 UNAIDED = "unaided"
@@ -50,24 +50,18 @@ def unaided(data: Data, criteria: tuple[str, ...]) -> dict[Key, tuple[Estimate, 
     }
 
 
-def beside(
-    data: Data,
-    estimates: dict[Key, tuple[Estimate, Design]],
-    alone: dict[Key, tuple[Estimate, Design]],
-) -> Iterator[Score]:
-    """Yields what stands beside the default estimates: the same without metrics and judges; of
-    single ratings as was published, and with those who rate as a second cluster where that tells.
+def beside(data: Data, alone: dict[Key, tuple[Estimate, Design]]) -> Iterator[Score]:
+    """Yields what stands beside the default estimates: the same without metrics and judges, and of
+    single ratings as was published.
     """
+    bare = data.without_aid()
+    crossed = with_judges_of(bare, alone) if bare is not None else {}
     for key, (estimate, _) in alone.items():
-        yield from rows(data, estimate, *key, UNAIDED)
+        yield from rows(data, crossed.get(key, estimate), *key, UNAIDED)
         _, criterion, distribution = key
         for best in best_metrics(data, criterion)[:1] if data.noise else ():
             published = algorithm_1(data, criterion, distribution, best)
             yield from rows(data, published, *key, ALGORITHM_1, own=True)
-    for key, widened in with_judges_of(data, estimates):
-        for score in rows(data, widened, *key, WITH_JUDGES):
-            if not np.isnan(score.value):
-                yield score
 
 
 def saved(

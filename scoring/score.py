@@ -16,7 +16,7 @@ from scoring.by_thresholds import ByThresholds
 from scoring.data import Data
 from scoring.default import Centred, where_known
 from scoring.floors import Floors
-from scoring.rated import with_noise
+from scoring.rated import with_judges_of, with_noise
 
 DEFAULT = "centred"
 PUBLISHED = ("simple", "joint")
@@ -63,12 +63,13 @@ def scores(
     recall_criteria: tuple[str, ...],
     published: tuple[str, ...] = PUBLISHED,
 ) -> Iterator[Score]:
-    """Every score of every system that was sampled: the default estimates given, and the published
-    ones that a kind of track has beside them.
+    """Every score of every system that was sampled: the default estimates given (with those who
+    rate as a second cluster), and the published ones that a kind of track has beside them.
     """
     if data.judged.size:
+        crossed = with_judges_of(data, estimates)
         for key, (estimate, _) in estimates.items():
-            yield from rows(data, estimate, *key, DEFAULT)
+            yield from rows(data, crossed.get(key, estimate), *key, DEFAULT)
         if published:
             yield from published_scores(data, criteria, recall_criteria, published)
 

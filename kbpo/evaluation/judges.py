@@ -28,6 +28,8 @@ from scoring.data import Data, Noise
 
 ALL = "all"
 """What all systems that stand on the board are kept under, beside the single ones"""
+MOST_OF_ONE = 0.5
+"""Share of the ratings; with more of them by one person systems are not ranked"""
 KEY = "agreement"
 """What an evaluation keeps it under"""
 
@@ -50,6 +52,8 @@ class Judges:
     """how many gave ratings, of those who are known, where a level of their own would count"""
     of_unknown: int = 0
     """ratings of which nobody knows who gave them, there"""
+    largest: float = 0.0
+    """the largest share of the ratings that one known person gave"""
     second: int = 0
     """second opinions, however they arose, where single ratings count"""
     second_drawn: int = 0
@@ -70,10 +74,16 @@ def judges_of(evaluation: Evaluation | None, submission: Submission | None = Non
         counts.get("differ"),
         counts.get("people", 0),
         counts.get("of_unknown", 0),
+        counts.get("largest", 0.0),
         counts.get("second", 0),
         counts.get("second_drawn", 0),
         counts.get("is_separable", True),
     )
+
+
+def are_of_one_person(evaluation: Evaluation) -> bool:
+    """Return whether one person gave more than half of the ratings of a board: it has no ranks."""
+    return judges_of(evaluation).largest > MOST_OF_ONE
 
 
 def _differ(track: Track) -> bool:
@@ -127,8 +137,11 @@ def _raters(noise: Noise, which: Bools) -> dict[str, float | int]:
     if noise.lowers is not None:
         return {}
     known = noise.single.judge[which[noise.single.at]]
-    people, unknown = np.unique(known).size, int(noise.count[which].sum()) - known.size
-    return {"people": people, "of_unknown": unknown} if people or unknown else {}
+    given, n = np.unique(known, return_counts=True)[1], int(noise.count[which].sum())
+    if not n:
+        return {}
+    largest = float(given.max(initial=0)) / n
+    return {"people": given.size, "of_unknown": n - known.size, "largest": largest}
 
 
 def _second(noise: Noise, which: Bools) -> dict[str, float | int]:

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from kbpo import clock
+from kbpo.evaluation.judges import are_of_one_person
 from kbpo.evaluation.models import LEAVES_OUT, Estimate, Evaluation, Rescoring
 from kbpo.evaluation.printed import printed, reduce
 from kbpo.evaluation.words import FEW
@@ -320,7 +321,7 @@ def _ranking(evaluation: Evaluation | None, distribution: str, criterion: str) -
     kind = kind_of(evaluation.track)
     quantity, stored = ranking(evaluation, distribution=distribution, criterion=criterion)
     column = kind.column_of(quantity).name
-    if not stored:
+    if not stored or are_of_one_person(evaluation):
         return {"by": column, "ranks": {}, "groups": [], "level": None}
     ranks = zip(stored["systems"], stored["best"], stored["worst"], strict=True)
     return {

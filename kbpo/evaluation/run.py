@@ -354,7 +354,7 @@ class _Reckoned:
         board_scores = [
             *scores(data, estimates, criteria, with_recall, kind.published),
             *better.scores,
-            *beside(data, estimates, alone),
+            *beside(data, alone),
         ]
         return cls(data, criteria, estimates, alone, checked, better, board_scores)
 

@@ -44,7 +44,6 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of
 from scoring.data import Data
-from scoring.rated import WITH_JUDGES
 from scoring.release import (
     ABOUT,
     FORMAT,
@@ -58,6 +57,8 @@ from scoring.release import (
     tables,
 )
 from scoring.rescore import COUNTS, REALS, rescore
+from scoring.saved import UNAIDED
+from scoring.score import DEFAULT
 
 COLUMNS = [
     name
@@ -130,8 +131,8 @@ def _write(track: Track, place: Path) -> Row:
     written["ratings"] = linked.recoded(written["ratings"])
     rows = {name: _table(place / f"{name}.jsonl", table) for name, table in written.items()}
     manifest = _about(track, evaluation, rows, about(data, checks))
-    if linked.unlinked:
-        manifest["board"]["not_recomputed"] = [WITH_JUDGES]
+    if linked.unlinked:  # intervals rest on who gave which rating
+        manifest["board"]["not_recomputed"] = [DEFAULT, UNAIDED]
     _text(place / ABOUT, json.dumps(manifest, ensure_ascii=False, indent=2))
     _text(place / "schema.json", json.dumps(track.corpus.schema, ensure_ascii=False, indent=2))
     _text(place / "datasheet.md", datasheet(track, manifest, codes.left_out))

@@ -342,7 +342,7 @@ def rated_by(world: World, people: list[str]) -> str:
 
 
 def test_it_is_said_where_one_person_rated_all_or_nobody_knows_who(judged: World) -> None:
-    assert "One person gave all of these ratings" in rated_by(judged, ["Ann"])
+    assert "one person gave all of these ratings" in rated_by(judged, ["Ann"])
     said = rated_by(judged, ["", "Ben"])
     known = judges_of(judged.track.evaluations.latest("number"))
     assert known.people == 1 and f"Who gave {known.of_unknown} ratings is not known" in said

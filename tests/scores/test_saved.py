@@ -37,6 +37,7 @@ from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import set_role
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.registry import kind_of
+from kbpo.web.public.judges import of_board
 from kbpo.web.public.points import points_of
 from kbpo.web.research.submissions import ENDED
 from scoring.default import Centred
@@ -534,36 +535,48 @@ def test_only_an_admin_says_what_is_a_reference(studied: World) -> None:
     assert answer.status_code == 400 and "king is not one of" in answer.content.decode()
 
 
-@pytest.mark.parametrize("level", [0.0, 0.2])
-def test_few_people_with_levels_of_their_own_widen_the_interval_beside(
-    studied: World, level: float
-) -> None:
+def rated_by(n_people: int, level: float, first: float = 0.0) -> None:
+    """Give all ratings to so many people, who are stricter and milder in turns; the `first` gives
+    that share of them, and the others the rest in turns.
+    """
     for at, label in enumerate(Label.objects.order_by("pk")):
-        who = at % 2
+        who = 0 if at % 100 < 100 * first else at % n_people
         moved = {
-            criterion: [min(1.0, max(0.0, one + (level if who else -level))) for one in said]
+            criterion: [min(1.0, max(0.0, one + (level if who % 2 else -level))) for one in said]
             for criterion, said in label.value["ratings"].items()
         }
         people = {criterion: [f"judge {who}"] * len(said) for criterion, said in moved.items()}
         Label.objects.filter(pk=label.pk).update(value={"ratings": moved, "people": people})
+
+
+def test_people_with_levels_of_their_own_widen_the_interval(studied: World) -> None:
+    widths = []
+    for level in (0.0, 0.2):
+        rated_by(6, level)
+        evaluate(studied.track)
+        data = read(studied.track)
+        estimate, _ = default_estimates(data, ("overall",), ())["mean", "overall", "instance"]
+        printed = [mean_of(studied, "centred", name).variance for name in "AB"]
+        widths.append(np.array(printed, dtype=float) / np.asarray(estimate.variance))
+    assert widths[0] == pytest.approx(1.0, abs=0.2) and (widths[1] > 1.21).all()
+
+
+def test_of_fewer_than_five_people_numbers_are_for_these_judges(studied: World) -> None:
+    rated_by(4, 0.2)
     Submission.objects.update(status="scored")
     evaluate(studied.track)
-    latest = studied.track.evaluations.latest("number")
-    beside = {
-        one.submission_id: one
-        for one in latest.estimates.filter(method="judges", criterion="overall", slice="")
-    }
-    page = Client().get("/tracks/answers/?criterion=overall").content.decode()
-    if not level:
-        assert not beside and "with its judges" not in page
-        return
-    assert set(beside) == {studied.runs[name].pk for name in "AB"}
-    for name in "AB":
-        printed, with_judges = mean_of(studied, "centred", name), beside[studied.runs[name].pk]
-        assert with_judges.value == printed.value
-        assert with_judges.variance is not None and printed.variance is not None
-        assert with_judges.variance > 1.21 * printed.variance
-    assert page.count("with its judges too few to say") == 2, "two people tell nothing of people"
+    shown = board(studied.track, distribution="instance", criterion="overall")
+    assert "Numbers and ranks are for these judges: 4 people" in " ".join(of_board(shown))
+    assert all(row.rank is not None for row in shown.rows)
+
+
+def test_systems_are_not_ranked_where_one_person_gave_more_than_half(studied: World) -> None:
+    rated_by(6, 0.0, first=0.6)
+    Submission.objects.update(status="scored")
+    evaluate(studied.track)
+    shown = board(studied.track, distribution="instance", criterion="overall")
+    assert "One person gave more than half" in " ".join(of_board(shown))
+    assert all(row.rank is None for row in shown.rows) and not shown.groups
 
 
 def test_a_run_is_scored_by_prompt_and_split_where_inputs_have_few_of_them(studied: World) -> None:

@@ -59,7 +59,6 @@ class ContentTrack(Track):
     columns: ClassVar[tuple[Column, ...]] = (
         Column("mean", "mean", DEFAULT, "first"),
         Column("mean_unaided", "mean", "unaided", "beneath", "people alone", "mean"),
-        Column("mean_judges", "mean", "judges", "beneath", "with its judges", "mean"),
         Column("mean_expert", "mean", "expert", "beneath", "corrected", "mean"),
         Column("mean_algorithm_1", "mean", "algorithm_1", "published", "Algorithm 1"),
     )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from annotation.quality.reliability import NOT_KEPT, Reliability, reliability
-from kbpo.evaluation.judges import Judges, judges_of
+from kbpo.evaluation.judges import MOST_OF_ONE, Judges, judges_of
 from kbpo.evaluation.leaderboard import Board, Figure
 from kbpo.evaluation.words import ALL_JUDGED, MEANS, no_width_text
 from kbpo.tracks.base import Words
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.figures import count_text, interval_text, number_text, percent_text
+from scoring.rated import FEWEST_JUDGES
 
 SAMPLING_ONLY = "The intervals cover sampling only: the judges’ error is not in them."
 CORRECTED = (
@@ -20,9 +21,14 @@ RATINGS = "What people differ by is in the intervals. An error that all of them 
 CORRECTED_RATINGS = "Intervals called “corrected” hold that too."
 TOO_FEW = "Where no corrected number stands, too little is checked; the system’s page says so."
 ALONE = (
-    "One person gave all of these ratings: if they are stricter or milder than others, no interval"
-    " knows it."
+    "Numbers are for this judge: one person gave all of these ratings. If they are stricter or"
+    " milder than others, no interval knows it, and systems are not ranked."
 )
+THESE = (
+    "Numbers and ranks are for these judges: {} people gave the ratings, too few to speak for"
+    " others."
+)
+HALF = "One person gave more than half of the ratings, so systems are not ranked."
 UNKNOWN = (
     "Who gave {} is not known: many may be one person’s, and intervals that allow for strict and"
     " mild people are too narrow then."
@@ -144,13 +150,20 @@ def _apart(judges: Judges, words: Words) -> list[str]:
 
 
 def _raters(judges: Judges) -> list[str]:
-    """How few people rated, where that is one, and how many ratings are of unknown ones."""
+    """How few people rated, and how many ratings are of unknown ones."""
+    sentences = []
     if judges.of_unknown:
         ratings = (
             "one rating" if judges.of_unknown == 1 else f"{count_text(judges.of_unknown)} ratings"
         )
-        return [UNKNOWN.format(ratings)]
-    return [ALONE] if judges.people == 1 else []
+        sentences.append(UNKNOWN.format(ratings))
+    elif judges.people == 1:
+        sentences.append(ALONE)
+    elif 0 < judges.people < FEWEST_JUDGES:
+        sentences.append(THESE.format(judges.people))
+    if judges.people > 1 and judges.largest > MOST_OF_ONE:
+        sentences.append(HALF)
+    return sentences
 
 
 def _people(people: Reliability) -> list[str]:
