@@ -58,15 +58,17 @@ def read_yaml(text: str) -> Node | None:
     """
     import yaml
 
+    # The parser in C takes `?` inside a plain value, as YAML 1.2 does; the one in Python does not.
+    safe_loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     text = text.lstrip("\ufeff")
     depth = 0
     try:
-        for event in yaml.parse(text, yaml.SafeLoader):
+        for event in yaml.parse(text, safe_loader):
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
             if refused := _refused(yaml, event, depth):
                 raise BadYaml(refused, event.start_mark.line + 1 if event.start_mark else 0)
-        loader = yaml.SafeLoader(text)
+        loader = safe_loader(text)
         try:
             root = loader.get_single_node()
             return None if root is None else Node.of(loader, root)

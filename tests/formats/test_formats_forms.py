@@ -31,7 +31,7 @@ tutorial:
 """
 WRONG = [
     ("syntax.empty", 0, "", "Write what it asks"),
-    ("syntax.yaml", 1, "[1", "Mend the line"),
+    ("syntax.yaml", 2, "[1\n", "Mend the line"),
     ("syntax.yaml", 0, "name: a\nname: b", "twice"),
     ("syntax.yaml", 1, "a: &b [*b]", "Write it out"),
     ("syntax.yaml", 1, "a: " + "[" * (BYTES // 2), "Mend the brackets"),
@@ -56,7 +56,8 @@ WRONG = [
     ("schema.form", 4, GOOD.replace("name: helpful", "name: flag"), "a field of every page"),
     ("schema.form", 4, GOOD.replace("name: helpful", "name: action"), "a field of every page"),
     ("syntax.yaml", 0, GOOD + "price: 0x" + "f" * 6000, "too many digits"),
-    ("schema.form", 2, GOOD.replace("How helpful is it?", '"\\ud800"'), "can be printed"),
+    ("syntax.yaml", 2, GOOD.replace("How helpful is it?", '"\\ud800"'), "invalid Unicode"),
+    ("schema.form", 2, GOOD.replace("title: How", 'title: "a\\x00b" #'), "can be printed"),
     ("consistency.form", 9, GOOD.replace("name: kind_of", "name: helpful"), "Choose another"),
     ("consistency.form", 14, GOOD.replace("A guess, value", "A fact, value"), "already"),
     ("consistency.form", 7, GOOD.replace("kind: rating", "kind: text"), "A text has no range"),
