@@ -22,6 +22,9 @@ class Delays:
 
     mean: float
 
+    def __init__(self) -> None:
+        self._largest = {0: 0.0}
+
     def quantile(self, share: FloatArray) -> FloatArray:
         """Return the delays that shares in (0, 1) of the answers do not exceed."""
         raise NotImplementedError
@@ -38,10 +41,10 @@ class Delays:
 
     def expected_max(self, n: int) -> float:
         """Return the expectation of the largest of n delays: ``∫ Q(u^{1/n}) du``."""
-        if n == 0:
-            return 0.0
-        middles = (np.arange(400) + 0.5) / 400
-        return float(self.quantile(middles ** (1 / n)).mean())
+        if n not in self._largest:
+            middles = (np.arange(400) + 0.5) / 400
+            self._largest[n] = float(self.quantile(middles ** (1 / n)).mean())
+        return self._largest[n]
 
 
 class Empirical(Delays):
@@ -63,6 +66,7 @@ class Empirical(Delays):
     """
 
     def __init__(self, delays: ArrayLike) -> None:
+        super().__init__()
         self._sorted = np.sort(non_negative("delays", delays))
         if not self._sorted.size:
             raise ValueError("delays must hold at least one delay; got none")
@@ -97,6 +101,7 @@ class ShiftedLogNormal(Delays):
     """
 
     def __init__(self, shift: float, mu: float, sigma: float) -> None:
+        super().__init__()
         self.shift, self.mu, self.sigma = shift, mu, sigma
         self.mean = shift + math.exp(mu + sigma**2 / 2)
 

@@ -51,9 +51,9 @@ class Learner:
     """A linear-chain model trained on the marginal likelihood of answers by AdaGrad.
 
     The objective of an input is ``log Σ_y p_θ(y | x) Π_j p(r_j | y_{q_j})``, whose gradient is
-    ``E[φ | x, r] − E[φ | x]``. Gold labels are answers that cannot be wrong. After each input one
-    epoch goes over the newest 32 inputs with answers; after 25, 50, 100, … of them 8 epochs go over
-    all.
+    ``E[φ | x, r] − E[φ | x]``. Gold labels are answers that cannot be wrong. After every ``every``
+    inputs with answers one epoch goes over the newest 32 of them; after 25, 50, 100, … of them 8
+    epochs go over all.
 
     Parameters
     ----------
@@ -61,6 +61,8 @@ class Learner:
         Columns of features, and K.
     rate, l2 : float
         AdaGrad's η, and the weight of ½‖w‖² for each input, on the features that it has.
+    every : int
+        Inputs with answers from one epoch to the next.
     objective : {"marginal", "map"}
         "map" trains on the most probable labels given the answers as if they were gold.
     calibrated : bool
@@ -87,12 +89,14 @@ class Learner:
         *,
         rate: float = 0.5,
         l2: float = 1e-3,
+        every: int = 1,
         objective: str = "marginal",
         calibrated: bool = True,
     ) -> None:
         if objective not in ("marginal", "map"):
             raise ValueError(f"objective must be 'marginal' or 'map'; got {objective!r}")
-        self.rate, self.l2, self.objective, self.calibrated = rate, l2, objective, calibrated
+        self.rate, self.l2, self.every = rate, l2, every
+        self.objective, self.calibrated = objective, calibrated
         self.temperature = 1.0
         self.weights = np.zeros((n_features, n_labels))
         # Rows 0 … K − 1 are transitions, row K start scores, row K + 1 end scores.
@@ -121,7 +125,7 @@ class Learner:
         self._predicted.append(self._unary(features))
         n = len(self._inputs)
         refit = n in {25 * 2**k for k in range(20)}
-        for _ in range(8 if refit else 1):
+        for _ in range(8 if refit else int(n % self.every == 0)):
             first = 0 if refit else max(n - NEWEST, 0)
             for begin in range(first, n, 8):
                 self._step(self._inputs[begin : begin + 8])

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from functools import cache
+from itertools import combinations_with_replacement
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from estimators.checks import FloatArray
 
@@ -36,6 +41,47 @@ def symmetric(n_labels: int, quality: float) -> FloatArray:
     table = np.full((n_labels, n_labels), (1 - quality) / (n_labels - 1))
     np.fill_diagonal(table, quality)
     return table
+
+
+def value_of_answers(p: ArrayLike, table: ArrayLike, m: int) -> FloatArray:
+    """Return the expected probability of the best label after m more answers.
+
+    ``Σ_a P(a) max_y p(y | a)`` over the multisets a of m responses.
+
+    Parameters
+    ----------
+    p : (n, K) array
+        Probabilities of the labels at each position.
+    table : (K, K) array
+        p(response | label).
+    m : int
+        Number of answers about each position, at least 0.
+
+    Returns
+    -------
+    (n,) array
+        At least max p, each position taken by itself.
+
+    Examples
+    --------
+    >>> table = [[0.75, 0.25], [0.25, 0.75]]
+    >>> [value_of_answers([[0.5, 0.5]], table, m).tolist() for m in (0, 1, 2)]
+    [[0.5], [0.75], [0.75]]
+    """
+    prior = np.asarray(p, dtype=np.float64)
+    counts, ways = _multisets(prior.shape[1], m)
+    log_table = np.log(np.maximum(np.asarray(table, dtype=np.float64), 1e-12))
+    likelihood = np.exp(counts @ log_table.T) * ways[:, None]
+    return np.asarray((prior[:, None, :] * likelihood).max(axis=2).sum(axis=1))
+
+
+@cache
+def _multisets(n_labels: int, m: int) -> tuple[FloatArray, FloatArray]:
+    """Return the counts of labels in each multiset of m responses, and its number of orders."""
+    drawn = list(combinations_with_replacement(range(n_labels), m))
+    counts = np.array([np.bincount(a, minlength=n_labels) if a else [0] * n_labels for a in drawn])
+    factorial = np.array([math.factorial(k) for k in range(m + 1)])
+    return counts.astype(np.float64), math.factorial(m) / factorial[counts].prod(axis=1)
 
 
 class Quality:

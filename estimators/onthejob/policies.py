@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cache
-from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -147,46 +146,6 @@ class Threshold(Rounds):
         return np.minimum(wanted, free)
 
 
-def value_of_answers(p: FloatArray, table: FloatArray, m: int) -> float:
-    """Return the expected probability of the best label after m more answers.
-
-    ``Σ_a P(a) max_y p(y | a)`` over the multisets a of m responses.
-
-    Parameters
-    ----------
-    p : (K,) array
-        Probabilities of the labels.
-    table : (K, K) array
-        p(response | label).
-    m : int
-        Number of answers, at least 0.
-
-    Returns
-    -------
-    float
-        At least max p.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> table = np.array([[0.75, 0.25], [0.25, 0.75]])
-    >>> [value_of_answers(np.array([0.5, 0.5]), table, m) for m in (0, 1, 2)]
-    [0.5, 0.75, 0.75]
-    """
-    counts, ways = _multisets(len(p), m)
-    likelihood = np.exp(counts @ np.log(np.maximum(table, 1e-12)).T) * ways[:, None]
-    return float((likelihood * p).max(axis=1).sum())
-
-
-@cache
-def _multisets(n_labels: int, m: int) -> tuple[FloatArray, FloatArray]:
-    """Return the counts of labels in each multiset of m responses, and its number of orders."""
-    drawn = list(combinations_with_replacement(range(n_labels), m))
-    counts = np.array([np.bincount(a, minlength=n_labels) if a else [0] * n_labels for a in drawn])
-    factorial = np.array([math.factorial(k) for k in range(m + 1)])
-    return counts.astype(np.float64), math.factorial(m) / factorial[counts].prod(axis=1)
-
-
 class Lookahead(Rounds):
     """Ask as if the round that begins were the last one.
 
@@ -226,7 +185,7 @@ class Lookahead(Rounds):
         for i in state.posterior.uncertain:
             free = min(self.at_once, state.most - state.asked(i))
             net = [
-                value_of_answers(nodes[i], state.belief.tables[0], m) / scale - m * self.costs.query
+                state.belief.gain(state.answered, m)[i] / scale - m * self.costs.query
                 for m in range(free + 1)
             ]
             if len(nodes) == 1:  # one position: its number of queries decides the delay as well

@@ -8,7 +8,6 @@ from collections import Counter
 import numpy as np
 
 from estimators.onthejob.delays import Delays
-from estimators.onthejob.policies import value_of_answers
 from estimators.onthejob.states import RETURN, WAIT, Costs, Evidence, State
 
 Flight = tuple[tuple[int, float], ...]
@@ -20,6 +19,8 @@ class _Node:
 
     ``returned`` is the utility of returning now. ``value`` is that of the best action known; it
     starts at the better one of returning now and returning when all answers in flight are there.
+    ``pending`` is what those add to the expected number of right labels, each position taken by
+    itself, and by the marginals that it had when its last answer came.
     """
 
     __slots__ = (
@@ -27,15 +28,18 @@ class _Node:
         "children",
         "in_flight",
         "now",
+        "pending",
         "returned",
         "untried",
         "value",
         "visits",
     )
 
-    def __init__(self, answered: Evidence, in_flight: Flight, now: float, returned: float) -> None:
+    def __init__(
+        self, answered: Evidence, in_flight: Flight, now: float, returned: float, pending: float
+    ) -> None:
         self.answered, self.in_flight, self.now = answered, in_flight, now
-        self.visits, self.value, self.returned = 0, returned, returned
+        self.visits, self.value, self.returned, self.pending = 0, returned, returned, pending
         self.untried: list[int] | None = None
         self.children: dict[int, _Node | _Crowd] = {}
 
@@ -43,10 +47,10 @@ class _Node:
 class _Draw:
     """Which answer comes first and when, drawn once, with one child for each response."""
 
-    __slots__ = ("law", "nodes", "value", "visits")
+    __slots__ = ("law", "nodes", "position", "value", "visits")
 
-    def __init__(self, law: list[float], nodes: list[_Node]) -> None:
-        self.law, self.nodes, self.visits = law, nodes, 0
+    def __init__(self, position: int, law: list[float], nodes: list[_Node]) -> None:
+        self.position, self.law, self.nodes, self.visits = position, law, nodes, 0
         self.value = self.expectation()
 
     def expectation(self) -> float:
@@ -79,6 +83,9 @@ class Search:
     draw has ``Σ_r p(r) V_r`` over all its K responses, which are computed in one batch. The value
     of a new node is that of returning now, or of waiting for all answers in flight, each position
     taken by itself.
+
+    In chains a position has one query in flight at most: others use the time, and few simulations
+    cannot find out that a second answer would mostly not be needed after the first.
 
     A search goes on from the subtree of the query that it chose; after an answer it begins anew,
     because no drawn delay equals the real one, but posteriors stay with the
@@ -121,9 +128,7 @@ class Search:
         self.costs, self.delays, self.rng = costs, delays, rng
         self.simulations, self.exploration = simulations, exploration
         self._state: State | None = None
-        self._gains: dict[tuple[Evidence, int, int], float] = {}
-        self._slowest: dict[int, float] = {}
-        self._root = _Node((), (), 0.0, 0.0)
+        self._root = self._searched = _Node((), (), 0.0, 0.0, 0.0)
 
     def next(self, state: State) -> int:
         """Return the action with the largest value."""
@@ -135,11 +140,13 @@ class Search:
             and before.in_flight == state.in_flight
             and before.now == state.now
         ):
-            self._root = self._node(state, state.answered, state.in_flight, state.now)
-        if before is None or before.belief is not state.belief:
-            self._gains = {}
+            flight = Counter([position for position, _ in state.in_flight])
+            pending = sum(
+                state.belief.gain(state.answered, m)[position] for position, m in flight.items()
+            )
+            self._root = self._node(state, state.answered, state.in_flight, state.now, pending)
         self._state = state
-        root = self._root
+        root = self._searched = self._root
         if not self._actions(root, state):
             return RETURN
         while root.visits < self.simulations:
@@ -152,34 +159,42 @@ class Search:
             self._root, self._state = child, state.ask(action)
         return action
 
-    def tree(self) -> dict[int, tuple[int, float]]:
-        """Return visits and value of the actions at the root of the last search."""
-        return {action: (node.visits, node.value) for action, node in self._root.children.items()}
+    def tree(self) -> list[tuple[int, int, float, list[tuple[int, int, float]]]]:
+        """Return the first two levels of the last search, without RETURN.
 
-    def _node(self, state: State, answered: Evidence, in_flight: Flight, now: float) -> _Node:
+        For each action: the action, its visits, its value, and the same of each action after it;
+        after WAIT, of each position whose answer came first (a mean over its draws).
+        """
+        levels = []
+        for action, child in self._searched.children.items():
+            if isinstance(child, _Node):
+                below = [(a, node.visits, node.value) for a, node in child.children.items()]
+            else:
+                below = []
+                for position in sorted({draw.position for draw in child.draws}):
+                    draws = [draw for draw in child.draws if draw.position == position]
+                    mean = sum(draw.value for draw in draws) / len(draws)
+                    below.append((position, sum(draw.visits for draw in draws), mean))
+            levels.append((action, child.visits, child.value, below))
+        return levels
+
+    def _node(
+        self, state: State, answered: Evidence, in_flight: Flight, now: float, pending: float
+    ) -> _Node:
         n = 1 if self.costs.per_token else len(state.belief.unary)
         queries = len(answered) + len(in_flight)
         utility = state.belief.posterior(answered).best / n
         utility -= self.costs.query * queries + self.costs.time * now
-        node = _Node(answered, in_flight, now, utility)
-        if in_flight:
-            gain = sum(
-                self._gain(state, answered, position, m)
-                for position, m in Counter([query[0] for query in in_flight]).items()
-            )
-            delay = self._slowest.setdefault(
-                len(in_flight), self.delays.expected_max(len(in_flight))
-            )
-            node.value = max(utility, utility + gain / n - self.costs.time * delay)
+        node = _Node(answered, in_flight, now, utility, pending)
+        waited = self.costs.time * self.delays.expected_max(len(in_flight))
+        node.value = max(utility, utility + pending / n - waited)
         return node
 
-    def _gain(self, state: State, answered: Evidence, position: int, m: int) -> float:
-        """Return what m answers about a position add to the expected number of right labels."""
-        key = (answered, position, m)
-        if key not in self._gains:
-            p = state.belief.posterior(answered).nodes[position]
-            self._gains[key] = value_of_answers(p, state.belief.tables[0], m) - float(p.max())
-        return self._gains[key]
+    def _more(self, node: _Node, position: int, state: State) -> float:
+        """Return the expected gain of the answers in flight and one more about a position."""
+        m = sum(query[0] == position for query in node.in_flight)
+        gain = state.belief.gain(node.answered, m + 1)[position]
+        return node.pending + gain - (state.belief.gain(node.answered, m)[position] if m else 0.0)
 
     def _simulate(self, state: State) -> None:
         node: _Node | _Crowd = self._root
@@ -208,7 +223,9 @@ class Search:
                     node.children[action] = _Crowd()
                 else:
                     flight = (*node.in_flight, (action, node.now))
-                    node.children[action] = self._node(state, node.answered, flight, node.now)
+                    node.children[action] = self._node(
+                        state, node.answered, flight, node.now, self._more(node, action, state)
+                    )
                 node = node.children[action]
             elif node.children:
                 log_visits = math.log(node.visits)
@@ -224,8 +241,9 @@ class Search:
         for visited in reversed(path):
             visited.visits += 1
             if isinstance(visited, _Node):
-                values = [child.value for child in visited.children.values()]
-                visited.value = max([visited.returned, *values])
+                if visited.children:  # else it is new and keeps the value that it began with
+                    values = [child.value for child in visited.children.values()]
+                    visited.value = max([visited.returned, *values])
             elif isinstance(visited, _Draw):
                 visited.value = visited.expectation()
             else:
@@ -236,7 +254,9 @@ class Search:
         asked = Counter([query[0] for query in node.answered])
         asked.update([query[0] for query in node.in_flight])
         uncertain = state.belief.posterior(node.answered).uncertain
-        positions = [i for i in uncertain if asked[i] < state.most]
+        flying = {position for position, _ in node.in_flight}
+        alone = len(state.belief.unary) == 1
+        positions = [i for i in uncertain if asked[i] < state.most and (alone or i not in flying)]
         if len(positions) > 1:
             self.rng.shuffle(positions)
         return [*positions, WAIT] if node.in_flight else positions
@@ -256,8 +276,11 @@ class Search:
         position, now = node.in_flight[first][0], max(arrivals[first], node.now)
         in_flight = node.in_flight[:first] + node.in_flight[first + 1 :]
         law = state.belief.next_response(position, node.answered)
-        nodes = [
-            self._node(state, state.belief.after(node.answered, position, r), in_flight, now)
-            for r in range(len(law))
-        ]
-        return _Draw(law, nodes)
+        m = sum(query[0] == position for query in node.in_flight)
+        others = node.pending - state.belief.gain(node.answered, m)[position]
+        nodes = []
+        for r in range(len(law)):
+            answered = state.belief.after(node.answered, position, r)
+            pending = others + (state.belief.gain(answered, m - 1)[position] if m > 1 else 0.0)
+            nodes.append(self._node(state, answered, in_flight, now, pending))
+        return _Draw(position, law, nodes)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from estimators.checks import FloatArray, IntArray
 from estimators.onthejob.chains import forward_backward
+from estimators.onthejob.people import value_of_answers
 
 WAIT = -1
 """Action: wait for the next answer"""
@@ -77,6 +78,7 @@ class Belief:
         self.tables = [np.asarray(table, dtype=np.float64) for table in tables]
         self._log = [np.log(np.maximum(table, 1e-12)) for table in self.tables]
         self._posteriors: dict[Evidence, Posterior] = {}
+        self._gains: dict[tuple[Evidence, int], list[float]] = {}
         self._responses: dict[tuple[Evidence, int], list[float]] = {}
 
     def add_table(self, table: ArrayLike) -> int:
@@ -106,6 +108,18 @@ class Belief:
             law = self.posterior(evidence).nodes[position] @ self.tables[0]
             self._responses[key] = law.tolist()
         return self._responses[key]
+
+    def gain(self, evidence: Evidence, m: int) -> list[float]:
+        """Return what m more answers of anybody add to the expected number of right labels.
+
+        One number for each position, which is taken by itself.
+        """
+        key = (evidence, m)
+        if key not in self._gains:
+            nodes = self.posterior(evidence).nodes
+            value = value_of_answers(nodes, self.tables[0], m)
+            self._gains[key] = (value - nodes.max(axis=1)).tolist()
+        return self._gains[key]
 
     def after(self, evidence: Evidence, position: int, response: int) -> Evidence:
         """Return the evidence with one more answer of anybody, its posterior already computed.

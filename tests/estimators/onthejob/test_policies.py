@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from estimators.onthejob.delays import Empirical
-from estimators.onthejob.people import symmetric
+from estimators.onthejob.people import symmetric, value_of_answers
 from estimators.onthejob.policies import (
     Lookahead,
     Online,
@@ -14,7 +14,6 @@ from estimators.onthejob.policies import (
     Threshold,
     Vote,
     majority,
-    value_of_answers,
     votes_needed,
 )
 from estimators.onthejob.search import Search
@@ -112,7 +111,7 @@ def test_the_value_of_answers_equals_enumeration(n_labels, m):
         max(p * np.prod([table[:, r] for r in answers] or [np.ones(n_labels)], axis=0))
         for answers in product(range(n_labels), repeat=m)
     )
-    assert value_of_answers(p, table, m) == pytest.approx(expected, abs=1e-12)
+    assert value_of_answers([p], table, m)[0] == pytest.approx(expected, abs=1e-12)
 
 
 def test_lookahead_is_optimal_where_one_round_is_left():
@@ -144,11 +143,11 @@ def test_the_optimum_equals_enumeration_with_two_answers_at_most():
     after_0, after_1 = 0.6 * q / one, max(0.4 * q, 0.6 * (1 - q)) / (1 - one)
     price = 0.02 + 0.01 * delay
     again = [
-        value_of_answers(np.array([a, 1 - a]), symmetric(2, q), 1) - price
+        value_of_answers([[a, 1 - a]], symmetric(2, q), 1)[0] - price
         for a in (after_0, 1 - after_1)
     ]
     first = one * max(after_0, again[0]) + (1 - one) * max(after_1, again[1]) - price
-    both = value_of_answers(np.array([0.6, 0.4]), symmetric(2, q), 2) - 0.04 - 0.01 * delay
+    both = value_of_answers([[0.6, 0.4]], symmetric(2, q), 2)[0] - 0.04 - 0.01 * delay
     assert Optimal(costs, delay).values(state) == pytest.approx([0.6, first, both])
 
 
@@ -195,7 +194,7 @@ def test_waiting_is_never_an_action_of_the_search_with_nothing_in_flight():
     search = search_with(Costs(0.001, 0.0), 0)
     state = state_of((0.5, 0.5), (0.6, 0.4))
     search._state = state
-    search._root = search._node(state, (), (), 0.0)
+    search._root = search._node(state, (), (), 0.0, 0.0)
     for _ in range(300):
         search._simulate(state)
 
@@ -252,8 +251,25 @@ def test_the_search_goes_on_from_the_subtree_of_its_query():
     search.next(state.ask(0))
     assert kept.in_flight == ((0, 0.0),)
     assert kept.visits >= 50
-    tree = search.tree()
-    assert all(visits > 0 for visits, _ in tree.values())
+
+
+def test_the_tree_shows_two_levels_and_their_visits():
+    search = search_with(Costs(0.01, 0.002), 0)
+    action = search.next(state_of((0.5, 0.5), (0.6, 0.4)).ask(0))
+    tree = {action: (visits, value, below) for action, visits, value, below in search.tree()}
+    assert set(tree) == {WAIT, 1}
+    assert tree[action][1] == max(value for _, value, _ in tree.values())
+    assert [(position, visits) for position, visits, _ in tree[WAIT][2]] == [(0, tree[WAIT][0])]
+    assert sum(visits for _, visits, _ in tree[1][2]) <= tree[1][0]
+
+
+def test_the_search_asks_about_a_position_of_a_chain_once_at_a_time():
+    search = search_with(Costs(0.001, 0.0), 0)
+    state = state_of((0.5, 0.5), (0.5, 0.5))
+    while (action := search.next(state)) >= 0:
+        state = state.ask(action)
+    assert action == WAIT
+    assert sorted(position for position, _ in state.in_flight) in ([0], [1], [0, 1])
 
 
 def test_the_search_is_the_same_with_the_same_seed():
