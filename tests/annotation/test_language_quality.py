@@ -169,6 +169,10 @@ def test_the_tutorial_shows_the_texts_as_a_track_does_and_tests_finding_and_mend
 
     assert missed(text.replace("have win", "has won")) == [], "nearer to the right text"
     assert missed(text + " And more.") == ["edit"], "further from it"
+    mended = "The team have won three matches in a row and its captain is happy with"
+    assert missed(f"{mended} the performance of the young goalkeeper.") == [], "no slip is left"
+    assert missed(f"{mended} what it’s young goalkeeper did in those games.") == ["edit"]
+    assert missed("They are winners, and he plays well at his age.") == ["edit"], "another text"
     assert teach.missed_by(lesson, mending, PAGE.parse(asked, said())) == ["edit"]
 
 

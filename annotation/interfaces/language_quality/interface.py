@@ -104,14 +104,27 @@ class LanguageQuality(Form):
                 yield Doubt("short_edit", changed < FEWEST, detail)
 
     def is_right(self, question: Question, given: Mapping[str, Any], right: Judgment) -> bool:
-        """Of a mended text: whether it came nearer to the right one than the text itself is."""
+        """Of a mended text: whether it came nearer to the right one than the text itself is, or has
+        none of the slips that the question names and keeps what the text says.
+        """
         if right.criterion != EDIT:
             return super().is_right(question, given, right)
         if not right.value["changed"] or not given.get("changed"):
             return bool(right.value["changed"]) == bool(given.get("changed"))
         wanted = right.value["text"]
+        if _fixes(question.payload.get("slips", ()), given["text"], wanted):
+            return True
         before = characters_changed(question.payload["text"], wanted)
         return characters_changed(given["text"], wanted) < before
+
+
+def _fixes(slips: Sequence[str], mended: str, wanted: str) -> bool:
+    """Return whether none of the slips is left, in a text that has most words of the right one:
+    there is more than one way to mend a sentence.
+    """
+    said = " ".join(mended.lower().replace("’", "'").split())
+    kept = set(said.split()) & (needed := set(wanted.lower().split()))
+    return bool(slips) and not any(slip in said for slip in slips) and 2 * len(kept) > len(needed)
 
 
 def _top(options: Sequence[Mapping[str, Any]]) -> str:
