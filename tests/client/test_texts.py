@@ -150,7 +150,10 @@ def test_texts_are_scored_compared_and_told_one_by_one(
     values = [one["said"]["Overall"]["value"] for one in found]
     assert values == sorted(values) and values[0] == 1.0 < values[-1] and len(found) == 6
     Track.objects.update(criterion="edit")
-    edits = [one["said"]["Edit"]["value"] for one in told(run("errors", numbers["Half"], "--json"))]
+    edits = [
+        one["said"]["Edit (characters)"]["value"]
+        for one in told(run("errors", numbers["Half"], "--json"))
+    ]
     assert edits == sorted(edits, reverse=True) and edits[0] > edits[-1], "lower is better"
 
 
@@ -161,11 +164,11 @@ def test_a_long_text_stands_on_one_line() -> None:
             "line": 3,
             "text": "word\n" * 400,
             "votes": "2 people",
-            "said": {"Edit": {"value": None}},
+            "said": {"Edit (characters)": {"value": None}},
         }
     )
     assert first.startswith("9  line 3  word word") and first.endswith("…") and "\n" not in first
-    assert second == "    Edit –  2 people"
+    assert second == "    Edit (characters) –  2 people"
 
 
 @pytest.fixture

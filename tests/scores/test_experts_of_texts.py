@@ -107,7 +107,7 @@ def test_a_mean_is_corrected_by_what_the_expert_says_and_no_label_moves(judged: 
 
 
 @pytest.mark.soak
-def test_all_checked_is_the_mean_that_the_expert_gives_without_a_term_for_people(
+def test_all_checked_is_the_mean_that_the_expert_gives(
     judged: World,
 ) -> None:
     draw(judged, 4_000)
@@ -122,7 +122,6 @@ def test_all_checked_is_the_mean_that_the_expert_gives_without_a_term_for_people
         p = data.pool.p["instance"][data.judged].toarray()[:, column]
         moved = float((p / pi * (checks.f["overall"] - data.f["overall"])[:, column]).sum())
         assert corrected[name].value == pytest.approx(plain[name].value + moved, abs=1e-12)
-        assert corrected[name].variance < plain[name].variance, "half is known, and by one judge"
 
 
 def test_a_flag_is_missing_and_few_checks_say_why_nothing_is_corrected(judged: World) -> None:
@@ -309,7 +308,12 @@ def test_what_stands_on_the_board_says_what_experts_said(judged: World) -> None:
         and "Intervals called “corrected” hold that too." in said()
     )
     tables = matrices(judged.track.evaluations.latest("number"))
-    assert {one["name"] for one in tables} == {"Overall", "Redundancy", "Fluency", "Edit"}
+    assert {one["name"] for one in tables} == {
+        "Overall",
+        "Redundancy",
+        "Fluency",
+        "Edit (characters)",
+    }
     assert all(one["above"].estimate < 0 and not one["rows"] for one in tables)
     rows = board(judged.track, distribution="instance", criterion="overall").rows
     assert {row.n_checked > 0 for row in rows} == {True}

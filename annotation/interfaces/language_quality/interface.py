@@ -18,6 +18,7 @@ from annotation.interfaces.base import (
 )
 from annotation.interfaces.form.interface import Form, text_of
 from annotation.interfaces.shared.ratings import ratings_label
+from kbpo.instances.merge import PEOPLE, RATINGS
 from kbpo.tracks.generation.edits import characters_changed, edit_share, look_alike, word_edit_rate
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 EDIT = "edit"
 """Both the criterion and the form's field with the mended text"""
+HTER = "hter"
+"""The criterion of the words that were edited, from the same answer"""
 SLACK = 1000
 """A mended text may be this much longer than twice the text."""
 FEWEST = 5
@@ -77,7 +80,13 @@ class LanguageQuality(Form):
 
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
         names = [field["name"] for field in question.payload["fields"]]
-        return ratings_label(question, responses, [*names, EDIT])
+        labels = ratings_label(question, responses, [*names, EDIT])
+        for label in labels:
+            if EDIT in label.value.get(RATINGS, {}):
+                edits = [one.value["words"] for one in responses if one.criterion == EDIT]
+                label.value[RATINGS][HTER] = [min(1.0, float(words)) for words in edits]
+                label.value[PEOPLE][HTER] = label.value[PEOPLE][EDIT]
+        return labels
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
         """What was picked of each facet, whether it was mended, and whether it was flagged."""

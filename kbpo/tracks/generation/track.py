@@ -83,8 +83,14 @@ class GenerationTrack(ContentTrack):
     target_kind: ClassVar[str] = "output"
     criteria: ClassVar = (
         *(_criterion(name) for name in ("overall", "fluency")),
-        Criterion("edit", "Edit", higher_is_better=False, single="mean", liked_from=0.3),
+        Criterion(
+            "edit", "Edit (characters)", higher_is_better=False, single="mean", liked_from=0.3
+        ),
         _criterion("redundancy"),
+        # Words edited over words of the post-edit, cut at 1: what the source publishes.
+        Criterion(
+            "hter", "Edit (words, HTER)", higher_is_better=False, single="mean", liked_from=0.3
+        ),
     )
     distributions: ClassVar = {"instance": Distribution("Every output", "1.0::float8")}
     asking: ClassVar = (
