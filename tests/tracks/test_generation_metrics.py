@@ -210,6 +210,8 @@ def test_the_words_are_what_the_model_of_ratings_takes() -> None:
 
 def test_a_prior_is_known_for_every_criterion_of_the_publication() -> None:
     gamma = {name: round(prior.sigma_a2 / prior.sigma_f2, 2) for name, prior in PRIORS.items()}
-    assert gamma["fluency"] == 1.23 and gamma["overall"] == 1.0 and len(gamma) == 6
-    assert PRIORS["fluency"] == (0.08, 0.065), "from 0 to 1, not from 1 to 3 as it was published"
+    assert gamma["fluency"] == 3.26 and gamma["overall"] == 2.17 and len(gamma) == 7
+    most = (1 + gamma["fluency"]) / gamma["fluency"]
+    assert most == pytest.approx(1.31, abs=0.01), "with annotator noise in σ_f² it was 1.8"
+    assert PRIORS["fluency"] == pytest.approx((0.323 / 4, 0.099 / 4)), "from 0 to 1, not 1 to 3"
     assert all(sum(prior) <= 0.25 + 1e-12 for prior in PRIORS.values()), "as far as they can vary"
