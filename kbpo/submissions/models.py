@@ -232,9 +232,10 @@ class Submission(Moving):
             ),
             models.UniqueConstraint(  # a discard gives its name back
                 "team",
+                "track",
                 Lower("name"),
                 condition=~DISCARD,
-                name="name_once_a_team",
+                name="name_once_a_team_and_track",
             ),
         ]
 

@@ -70,8 +70,9 @@ def receive(
     **said: str | bool,
 ) -> Submission:
     """The new submission; the earlier one if this user has sent the same file under the same
-    idempotency key before. Where another run of the team has its name, it gets a number after it,
-    or with `refuse_taken`, for a name that somebody chose, it is refused with code `name_taken`.
+    idempotency key before. Where another run of the team on the track has its name, it gets a
+    number after it, or with `refuse_taken`, for a name that somebody chose, it is refused with code
+    `name_taken`.
     `said`: links to paper and code, and who sees it, as `describe` takes them.
 
     With `refuse_same`, a file that the team has on the track already is refused with code
@@ -108,8 +109,8 @@ def receive(
             # names are given one by one
             Team.objects.select_for_update(of=("self",), no_key=True).get(pk=team.pk)
             if refuse_taken:
-                _check_is_free(team, title)
-            free = free_name(team, title)
+                _check_is_free(team, track, title)
+            free = free_name(team, track, title)
             return _create(
                 track, team, user, kept, free, plain(description), file_name, idempotency_key, said
             )
@@ -207,21 +208,23 @@ def _create(
     return submission
 
 
-def _check_is_free(team: Team, name: str) -> None:
-    """Nothing if no run of the team has a name. Raises CannotReceive, which names a draft that has
-    it: withdrawn, that frees the name.
+def _check_is_free(team: Team, track: Track, name: str) -> None:
+    """Nothing if no run of the team on the track has a name. Raises CannotReceive, which names a
+    draft that has it: withdrawn, that frees the name.
     """
-    holder = Submission.objects.filter(team=team).named(name).first()
+    holder = Submission.objects.filter(team=team, track=track).named(name).first()
     if holder is None:
         return
     says = DRAFT_HAS_IT if holder.status in DRAFTS else TAKEN
     raise CannotReceive(says.format(name=holder.name, number=holder.pk), "name_taken")
 
 
-def free_name(team: Team, name: str) -> str:
-    """The name itself, or “name 2”, “name 3” … where runs of the team are called so already."""
+def free_name(team: Team, track: Track, name: str) -> str:
+    """The name itself, or “name 2”, “name 3” … where runs of the team on the track are called so
+    already. On another track a system keeps its name.
+    """
     free, number = name, 1
-    while Submission.objects.filter(team=team).named(free).exists():
+    while Submission.objects.filter(team=team, track=track).named(free).exists():
         number += 1
         free = f"{name[: 79 - len(str(number))]} {number}"
     return free

@@ -17,10 +17,10 @@ ENDED = ("withdrawn", "refused", "expired")
 _is_link = URLValidator(schemes=["http", "https"])
 
 
-TAKEN = "Your team has a run called {name} already."
+TAKEN = "Your team has a run called {name} on this track already."
 DRAFT_HAS_IT = (
-    "Your team has an upload called {name} that nobody has confirmed ({number}). Withdraw it, or"
-    " give this one another name."
+    "Your team has an upload called {name} on this track that nobody has confirmed ({number})."
+    " Withdraw it, or give this one another name."
 )
 
 

@@ -158,6 +158,39 @@ def test_an_upload_is_planned_confirmed_and_watched(run: Run, file: Path, toy: T
     assert Submission.objects.get().status == "confirmed"
 
 
+def while_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The service reads and plans while the client pauses between two looks."""
+
+    def work(_: float) -> None:
+        ingest()
+        plan()
+
+    monkeypatch.setattr("kbpo_client.client.time.sleep", work)
+
+
+def test_an_upload_is_waited_for_until_it_waits_for_its_owner(
+    run: Run, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    while_it_waits(monkeypatch)
+    sent = run("submit", "toy", file, "--name", "run 1", "--wait")
+    assert sent.exit_code == 0 and "is stored" in sent.stderr and "Waiting for you" in sent.stderr
+    assert sent.stdout.startswith("run 1 (toy): ") and "kbpo confirm" in sent.stdout
+    quick = run("submit", "toy", file, "--name", "run 2", "--again")
+    assert quick.exit_code == 0 and "--watch` shows its price" in quick.stdout, "no terminal"
+
+
+def test_a_file_that_is_stored_and_refused_ends_with_0_and_its_reason_first(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    while_it_waits(monkeypatch)
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"doc": "d9"}\n')
+    sent = run("submit", "toy", bad, "--name", "bad", "--wait")
+    reason = Submission.objects.get().reason
+    assert sent.exit_code == 0 and reason and sent.stdout.startswith(f"{reason}\n")
+    assert sent.stdout.count(reason) == 1 and "kbpo problems" in sent.stdout
+
+
 def test_the_same_file_again_is_refused_with_the_sentence_of_the_service(
     run: Run, file: Path
 ) -> None:

@@ -14,6 +14,7 @@ from django.db import connection
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import CannotReceive, describe, same_file, withdraw
 from kbpo.submissions.withdraw import CannotChange
+from kbpo.tracks.models import Track
 
 Upload = Callable[..., Submission]
 
@@ -93,6 +94,17 @@ def test_a_name_is_one_line_however_it_is_given(upload: Upload) -> None:
     assert submission.name == "My model 2"
     changed = describe(submission, name="An\x07other\n\tname", description="Two\n\x00lines")
     assert (changed.name, changed.description) == ("Another name", "Two\nlines")
+
+
+def test_a_system_keeps_its_name_on_every_track(toy: Any, upload: Upload) -> None:
+    first = upload(b"one", name="GPT")
+    assert upload(b"two", name="gpt").name == "gpt 2", "a name is given once on a track"
+    other = Track.objects.create(corpus=toy.corpus, name="Other", slug="other", status="open")
+    toy.track = other
+    assert upload(b"three", name="GPT", refuse_taken=True).name == first.name == "GPT"
+    with pytest.raises(CannotReceive, match="on this track") as refusal:
+        upload(b"four", name="gpt", refuse_taken=True)
+    assert refusal.value.code == "name_taken"
 
 
 def test_it_can_be_renamed_described_and_withdrawn_once(upload: Upload) -> None:

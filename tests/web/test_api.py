@@ -199,13 +199,13 @@ def test_a_name_that_another_run_has_is_refused_and_not_changed(
     assert refused.status_code == 409 and refused.json()["error"] == "name_taken"
     row = Submission.objects.get()
     assert refused.json()["detail"] == (
-        f"Your team has an upload called Run that nobody has confirmed ({row.pk}). Withdraw it, or"
-        " give this one another name."
+        f"Your team has an upload called Run on this track that nobody has confirmed ({row.pk})."
+        " Withdraw it, or give this one another name."
     )
     assert row.name == "Run"
     Submission.objects.filter(pk=row.pk).update(status="scored", confirmed_at=row.received_at)
     refused = call("Rosa", "post", "submissions/", form(toy))
-    assert refused.json()["detail"] == "Your team has a run called Run already."
+    assert refused.json()["detail"] == "Your team has a run called Run on this track already."
 
 
 def test_the_same_file_is_refused_until_one_means_it(call: Call, toy: Toy) -> None:

@@ -311,7 +311,10 @@ def test_a_name_is_one_runs_in_a_team(toy: Toy, as_user: As, draft: Draft) -> No
     taken = rosa.post(
         reverse("submission-edit", args=[third.pk]), {"name": "GRAPH", "description": ""}
     )
-    assert taken.status_code == 409 and "a run called GRAPH already" in taken.content.decode()
+    assert (
+        taken.status_code == 409
+        and "a run called GRAPH on this track already" in taken.content.decode()
+    )
     rosa.post(reverse("upload-discard", args=[first.pk]))
     assert draft(name="Graph").name == "Graph", "a discard gives its name back"
 

@@ -11,6 +11,8 @@ from typing import IO, Any, cast
 
 import click
 
+from kbpo_client.telling import how_far
+
 SHOWN_MESSAGES = 50
 SHOWN_CHARACTERS = 160
 """Of a text in a line"""
@@ -64,6 +66,20 @@ def show_messages(messages: Iterable[dict[str, Any]]) -> None:
 def minute(moment: str) -> str:
     """A moment of the service to the minute, as “2026-05-01 12:30”."""
     return moment[:16].replace("T", " ")
+
+
+def changes() -> Callable[[dict[str, Any]], None]:
+    """A function that prints where a submission is, on the error stream, whenever that changes."""
+    last = ""
+
+    def tell(submission: dict[str, Any]) -> None:
+        nonlocal last
+        line = how_far(submission)
+        if line != last:
+            click.echo(line, err=True)
+        last = line
+
+    return tell
 
 
 @contextmanager

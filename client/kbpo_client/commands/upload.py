@@ -11,9 +11,11 @@ from typing import Any
 import click
 
 from formats.messages import FormatError
-from kbpo_client.commands.printing import progress, show_json, show_messages
+from kbpo_client.client import Refused, Unreachable
+from kbpo_client.commands.printing import changes, progress, show_json, show_messages
 from kbpo_client.commands.service import ERRORS_IN_FILE, Service, end, json_option, service_of
 from kbpo_client.reading import Reading, read_run
+from kbpo_client.telling import UNDER_WAY, on_one_screen
 
 
 @click.command()
@@ -75,19 +77,47 @@ def show_reading(reading: Reading, as_json: bool) -> None:
 )
 @click.option("--anonymous", is_flag=True, help="Others see a number in place of names.")
 @click.option("--again", is_flag=True, help="Yes, although the same file is there already.")
+@click.option(
+    "--wait/--no-wait",
+    default=None,
+    help="Wait until the file is read and planned; in a terminal that is the default.",
+)
 @json_option
 @service_of
 def submit(
-    service: Service, /, track: str, file: Path, name: str, as_json: bool, **said: Any
+    service: Service,
+    /,
+    track: str,
+    file: Path,
+    name: str,
+    wait: bool | None,
+    as_json: bool,
+    **said: Any,
 ) -> None:
-    """Upload FILE to TRACK. Nothing is spent before `kbpo confirm`."""
-    with service.client() as client, progress(file.name, file.stat().st_size) as tell:
-        submission = client.submit(track, file, name, tell=tell, **said)
+    """Upload FILE to TRACK. Nothing is spent before `kbpo confirm`.
+
+    It ends with 0 once the file is stored, whatever is found in it.
+    """
+    waits = sys.stdout.isatty() and not as_json if wait is None else wait
+    with service.client() as client:
+        with progress(file.name, file.stat().st_size) as tell:
+            submission = client.submit(track, file, name, tell=tell, **said)
+        number = submission["id"]
+        click.echo(f"Submission {number} is stored.", err=True)
+        if waits:
+            try:
+                submission = client.wait(number, seconds=1.0, tell=changes())
+            except (KeyboardInterrupt, Refused, Unreachable) as trouble:
+                click.echo(f"{trouble or 'Stopped watching.'} The service goes on.", err=True)
     if as_json:
         show_json(submission)
         return
-    click.echo(f"Submission {submission['id']}: {submission['status_text']}.")
-    click.echo(f"`kbpo status {submission['id']} --watch` shows its price once it is planned.")
+    if reason := submission.get("reason"):
+        click.echo(reason)
+    if submission["status"] in UNDER_WAY:
+        click.echo(f"`kbpo status {number} --watch` shows its price once it is planned.")
+    else:
+        click.echo("\n".join(on_one_screen(submission | {"reason": ""}, {})))
 
 
 COMMANDS = (validate, submit)

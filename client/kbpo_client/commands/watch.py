@@ -11,6 +11,7 @@ import click
 
 from kbpo_client.client import Client, Refused, Unreachable
 from kbpo_client.commands.printing import (
+    changes,
     minute,
     progress,
     show_json,
@@ -28,7 +29,7 @@ from kbpo_client.commands.service import (
     own_run,
     service_of,
 )
-from kbpo_client.telling import how_far, in_full, on_one_screen, percent
+from kbpo_client.telling import in_full, on_one_screen, percent
 
 ENDED = {"refused", "failed", "expired", "withdrawn"}
 """Statuses in which a submission has ended without a score"""
@@ -97,14 +98,7 @@ def status(service: Service, number: int, watch: bool, in_long: bool, as_json: b
     With --watch it ends with 0 where the submission waits for you or is scored, and with 1 where it
     was refused, expired or was given up or withdrawn.
     """
-    last = ""
-
-    def tell(submission: dict[str, Any]) -> None:
-        nonlocal last
-        line = how_far(submission)
-        if line != last:
-            click.echo(line, err=True)
-        last = line
+    tell = changes()
 
     def waited(client: Client) -> dict[str, Any]:
         try:

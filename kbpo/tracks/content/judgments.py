@@ -129,6 +129,8 @@ def import_judgments(
     records = list(read_judgments(lines, outputs, ends, report, also=names.read))
     if report.fatal or not records or (report.errors and not partly):
         waiting = still_read(track) if report.only_unknown else ""
+        if waiting:  # what the file names is not unknown, but not read yet: nothing else is said
+            report.messages.clear()
         raise CannotImport(f"Nothing was imported. {waiting or _first_error(report)}")
     number_of = {name: submission for submission, name in names.written.items()}
     stored = _known(outputs)
