@@ -56,6 +56,9 @@ class ToyTrack:
                 target.pk, "relation", payload_of(target, self.shown), list(self.shown)
             )
 
+    def second_opinions(self, new: int, before: int = 0) -> int:
+        return 0
+
     def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
         return {submission: _without_label(targets) for submission, targets in of.items()}
 

@@ -129,10 +129,12 @@ def covariance_of(estimate: Estimate, design: Design, columns: Ids) -> Floats:
 
 
 def _degrees(estimate: Estimate, columns: Ids) -> float:
-    """The fewest degrees of freedom of the systems that have a number; one without has none."""
+    """The fewest degrees of freedom of the systems that have a number; one without has none. A
+    single rating has 0, with which nothing could be compared: it counts as 1, the widest there is.
+    """
     value = np.asarray(estimate.value)
     degrees = np.broadcast_to(estimate.degrees_of_freedom, value.shape)[columns]
-    return float(np.min(degrees, where=~np.isnan(value[columns]), initial=np.inf))
+    return max(1.0, float(np.min(degrees, where=~np.isnan(value[columns]), initial=np.inf)))
 
 
 def _joint(data: Data, number: tuple[Estimate, Design], columns: Ids) -> dict[str, Any]:
