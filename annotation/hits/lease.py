@@ -109,6 +109,16 @@ NOT_OF_TEAMS = "AND NOT EXISTS ({stake} OFFSET 0)"
 others take.
 """
 
+NOT_FILLED = """
+      AND NOT EXISTS (
+          SELECT 1 FROM annotation_hit_questions fq
+          JOIN annotation_question f ON f.id = fq.question_id
+          WHERE fq.hit_id = h.id AND f.payer_kind = 'submission'
+            AND f.payer_number = ANY(%(filled)s::bigint[])
+          OFFSET 0)
+"""
+"""Of runs of which they gave their share of the ratings, others are asked."""
+
 PLACES = "FROM unnest(%(platforms)s::text[]) AS places(name) CROSS JOIN LATERAL"
 """Each platform (`places`) by itself: its open HITs lie in one index in their order."""
 NEXT = f"""
@@ -272,6 +282,7 @@ def _conditions(standing: WorkerStanding) -> str:
     return (
         (NOT_READ if standing.may_have_read else "")
         + (NOT_STOPPED if standing.stopped else "")
+        + (NOT_FILLED if standing.filled else "")
         + (OF_TRACKS if standing.tracks is not None else "")
         + (NOT_OF_TEAMS.format(stake=stake()) if standing.teams is not None else "")
     )
@@ -359,6 +370,7 @@ def _where(standing: WorkerStanding, interfaces: list[str] | None = None) -> dic
         "interfaces": standing.taught if interfaces is None else interfaces,
         "tracks": standing.tracks,
         "teams": standing.teams,
+        "filled": standing.filled,
         "platforms": local_names(),
         "counted": list(COUNTED),
         "worker": standing.worker,

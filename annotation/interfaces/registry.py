@@ -18,6 +18,8 @@ INTERFACES = {
     "answer_correctness": "annotation.interfaces.answer_correctness.interface.AnswerCorrectness",
     "form": "annotation.interfaces.form.interface.Form",
 }
+RATING = ("language_quality", "answer_correctness")
+"""Through these people rate, and through declared forms"""
 
 
 def names() -> list[str]:

@@ -10,6 +10,7 @@ from annotation.interfaces.registry import reading
 from annotation.models import Assignment, Worker
 from annotation.platforms.registry import local_names
 from annotation.workers.consent import SHIPPED
+from annotation.workers.filled import FILLED, of_filled
 from annotation.workers.intake import tracks_for_volunteers
 from annotation.workers.teach import taught_by
 from kbpo import clock
@@ -21,7 +22,7 @@ WAITS_FOR_THEM = timedelta(days=14)
 LEFT = [Assignment.ReturnedBy.STOPPED.value, Assignment.ReturnedBy.LEASE.value]
 
 # By hand: it is asked with every question, and to compile it took longer than to run it.
-STANDING = Prepared("""
+STANDING = Prepared(f"""
     SELECT w.excluded_at IS NOT NULL,
         EXISTS (
             SELECT FROM annotators_consent c
@@ -54,7 +55,8 @@ STANDING = Prepared("""
         ARRAY (SELECT ARRAY[f.name, f.text] FROM generation_declaredform f ORDER BY f.id),
         ARRAY (
             SELECT DISTINCT ON (o.interface) o.interface || '/' || o.since
-            FROM annotators_owntutorial o ORDER BY o.interface, o.version DESC)
+            FROM annotators_owntutorial o ORDER BY o.interface, o.version DESC),
+        ARRAY ({FILLED})
     FROM annotation_worker w LEFT JOIN accounts_user u ON u.id = w.user_id
     WHERE w.id = %(worker)s
 """)
@@ -79,6 +81,8 @@ class WorkerStanding:
     teams: list[int] | None
     """Their teams, also those that they left, whose systems they do not judge; None, which spares a
     search, without any."""
+    filled: list[int]
+    """Runs of which they gave their share of the ratings, while others are there"""
     stopped: bool
     """Whether anything is, of all that people are asked."""
     in_hand: int | None
@@ -103,11 +107,12 @@ def standing_of(worker: int) -> WorkerStanding:
         left=LEFT,
         since=clock.now() - WAITS_FOR_THEM,
         platforms=local_names(),
+        **of_filled(),
     )
     if row is None:
         raise Worker.DoesNotExist(f"There is no worker {worker}.")
     excluded, consented, leaving, passed, volunteer, teams, stopped, in_hand, begun, *learned = row
-    forms, since = learned
+    forms, since, filled = learned
     versions = set(_versions(passed))
     taught = taught_by(versions, tutorials_in(forms), dict(_versions(since)))
     return WorkerStanding(
@@ -121,6 +126,7 @@ def standing_of(worker: int) -> WorkerStanding:
         ),
         tracks=tracks_for_volunteers() if volunteer else None,
         teams=teams or None,
+        filled=filled,
         stopped=stopped,
         in_hand=in_hand,
         begun=begun,

@@ -25,6 +25,8 @@ from annotation.marketplace import pay_out
 from annotation.marketplace.books import holdings
 from annotation.models import Assignment, Bonus, Payment, Question, Response, Worker
 from annotation.questions import ask
+from annotation.workers import filled
+from kbpo import clock
 from kbpo.accounts.models import Team, User
 from kbpo.corpus.models import Corpus
 from kbpo.instances.hashing import second_number, u_of
@@ -254,6 +256,18 @@ def test_a_kill_between_price_and_bonus_leaves_all_or_nothing(
     assert Bonus.objects.count() == 1 and Response.objects.filter(criterion="edit").count() == 3
     assert balance(purpose=submission.purpose).spent == Decimal("0.84")
     assert books.check_books() == []
+
+
+def test_one_person_gives_at_most_a_quarter_of_a_runs_ratings_while_others_are_there(
+    clients: list[Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, bo, _ = clients
+    monkeypatch.setitem(globals(), "TEXTS", tuple(f"Text {at}." for at in range(12)))
+    a_track("pool", "0")
+    assert bo.get("/annotate/next/")["Location"] != "/annotate/", "he has one in hand"
+    assert judge(ada) == 3
+    Worker.objects.filter(user__username="bo").update(last_seen_at=clock.now() - filled.HERE)
+    assert judge(ada) == 8, "nobody else is there"
 
 
 def test_one_in_twenty_is_asked_twice_at_least_twenty_and_at_most_forty_on_a_track(
