@@ -253,6 +253,17 @@ def test_the_search_goes_on_from_the_subtree_of_its_query():
     assert kept.visits >= 50
 
 
+def test_answers_in_flight_count_before_the_tree_is_deep():
+    """After one simulation to wait is already worth what three answers are expected to give."""
+    state = state_of((0.5, 0.5)).ask(0).ask(0).ask(0)
+    search = search_with(Costs(0.01, 0.0), 0, simulations=1)
+    assert search.next(state) == WAIT
+    ((action, _, value, _),) = search.tree()
+    expected = value_of_answers([[0.5, 0.5]], symmetric(2, 0.75), 3)[0]
+    assert action == WAIT
+    assert value == pytest.approx(expected - 0.03)
+
+
 def test_the_tree_shows_two_levels_and_their_visits():
     search = search_with(Costs(0.01, 0.002), 0)
     action = search.next(state_of((0.5, 0.5), (0.6, 0.4)).ask(0))
