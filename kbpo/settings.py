@@ -249,7 +249,11 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL
 CSRF_FAILURE_VIEW = "kbpo.web.judging.views.stale_form"
 SECURE_SSL_REDIRECT = not LOCAL
 SECURE_HSTS_SECONDS = 0 if LOCAL else 31_536_000
-SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not LOCAL
+SECURE_HSTS_INCLUDE_SUBDOMAINS = not LOCAL
+SECURE_HSTS_PRELOAD = environment.flag(
+    "HSTS_PRELOAD", False, "Browsers may list the domain as one that speaks TLS alone, for good"
+)
+SILENCED_SYSTEM_CHECKS = ["security.W021"]  # whether to preload is the operator's choice
 # Without a proxy in front anybody could write this header.
 SECURE_PROXY_SSL_HEADER = None if LOCAL else ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_REFERRER_POLICY = "same-origin"

