@@ -4,13 +4,12 @@ documents read, by people who are always right and by such as err?
     python benchmarks/coverage_default.py --repeats 300
 
 In each repetition the runs arrive in random order, and each raises thresholds in stages, as the
-service does (`kbpo/sampling/designs/`), until its guaranteed number is as narrow as asked; the
-first stage asks a few anew of what others had asked (CHECK). Some documents were drawn at random
-before and are closed: what is marked there is true, what is not is false, and their labels of pool
-targets come by the document route. Judgments are the gold standard's, or those of three people who
-are right 85 times in 100, by majority; then an expert checks a random fifth of what was drawn
-(`checked`). When all runs are judged, the service's own `scoring.score` and `scoring.corrected`
-make every number of the board, and each is held against the exact truth.
+service does (`kbpo/sampling/designs/`), until its guaranteed number is as narrow as asked. Some
+documents were drawn at random before and are closed: what is marked there is true, what is not is
+false; recall counts what no run predicts by them. Judgments are the gold standard's, or those of
+three people who are right 85 times in 100, by majority; then an expert checks a random fifth of
+what was drawn (`checked`). When all runs are judged, the service's own `scoring.score` and
+`scoring.corrected` make every number of the board, and each is held against the exact truth.
 
 Every repetition is kept in `benchmarks/out/` as soon as it is done. A run that is interrupted
 prints what there is; started again, or a second time beside it, it goes on from there, and with
@@ -28,7 +27,6 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,17 +38,15 @@ from scipy import sparse
 from scipy.stats import norm
 
 from estimators import crossfit, horvitz_thompson, model
-from estimators.design import Design
 from estimators.features import Features
-from estimators.poisson import alone, anew, multiplier, next_goal, planned_variance, water_fill
+from estimators.poisson import next_goal, planned_variance, water_fill
 from kbpo.sampling import guess as guesses
 from kbpo.sampling.designs.base import CLOSE
-from kbpo.sampling.designs.poisson import CHECK, FIRST, STAGES
-from kbpo.sampling.designs.state import worth
-from scoring.combine import Chances, any_of
+from kbpo.sampling.designs.poisson import FIRST, STAGES
 from scoring.corrected import METHOD as CHECKED
 from scoring.corrected import corrections
 from scoring.data import Data
+from scoring.documents import NO_MARK
 from scoring.double_sampling import Checks, Corrected
 from scoring.inclusion import Inclusion
 from scoring.pool import Pool as ServicePool
@@ -113,7 +109,7 @@ class Runs:
                 confidence=sparse.csr_array(whole.confidence[:, at]),
             )
             predicted = np.flatnonzero(np.asarray(pool.member.sum(axis=1)).ravel() > 0)
-            told = guesses.claims(pool, predicted, pool.member, pool.confidence).features()
+            told = guesses.claims(pool, predicted).features()
             fold = self.fold[pool.target[predicted]]
             self._columns[columns] = Columns(pool, predicted, told, fold)
         return self._columns[columns]
@@ -130,8 +126,6 @@ class Board:
     u: Array
     pi: Array
     """(t,) thresholds"""
-    own: Array
-    """(t, m) below which u each run would have asked by itself"""
     fitted: model.Model | None = None
 
     @classmethod
@@ -142,33 +136,19 @@ class Board:
         said = shared.judged(pool, setting.accuracy, rng)[: runs.whole.instance.size]
         read = np.isin(runs.whole.document, documents)
         label = np.where(read, pool.true[: said.size], said)
-        return cls(runs, label, documents, rng.random(t), np.zeros(t), np.zeros((t, runs.n)))
+        return cls(runs, label, documents, rng.random(t), np.zeros(t))
 
     @property
-    def beta(self) -> float:
-        """Probability that a document is read."""
-        return self.documents.size / self.runs.pool.n_documents
-
-    @cached_property
-    def cluster(self) -> Array:
-        """(t,) the read document that each target lies in; -1: in none."""
-        whole = self.runs.whole
-        cluster = np.full(self.pi.size, -1, dtype=np.int64)
-        inside = np.isin(whole.document, self.documents)
-        cluster[whole.target[inside]] = np.searchsorted(self.documents, whole.document[inside])
-        return cluster
-
-    @property
-    def counts(self) -> Array:
-        """(t,) what is judged, by any way."""
-        return np.asarray((self.u < self.pi) | (self.cluster >= 0))
+    def drawn(self) -> Array:
+        """(t,) what was asked, and is judged."""
+        return np.asarray(self.u < self.pi)
 
     def guess(self, columns: tuple[int, ...]) -> tuple[Array, float]:
         """The service's guess of every instance, and how errors of a target go together."""
         some, whole = self.runs.of(columns), self.runs.whole
         g = np.full(whole.instance.size, 0.5)
         known = np.where(
-            self.counts[whole.target[some.predicted]], self.label[some.predicted], np.nan
+            self.drawn[whole.target[some.predicted]], self.label[some.predicted], np.nan
         )
         if np.count_nonzero(~np.isnan(known)) < guesses.LEAST:
             return g, 1.0
@@ -183,18 +163,8 @@ class Board:
         """What the service reads when these runs have arrived and everything drawn is judged."""
         t, whole = self.pi.size, self.runs.whole
         g, rho = self.guess(columns)
-        drawn = self.u < self.pi
-        chance = Inclusion(
-            chances=Chances(self.pi, np.zeros(t), np.full(t, self.beta), np.zeros(t)),
-            drawn=drawn,
-            counts=self.counts,
-            cluster=self.cluster,
-            of_document=self.beta,
-            n_clusters=self.documents.size,
-            threshold=self.pi,
-            released=1.0,
-        )
-        judged = np.flatnonzero(self.counts[whole.target])
+        chance = Inclusion(asked=self.pi, drawn=self.drawn, threshold=self.pi, released=1.0)
+        judged = np.flatnonzero(self.drawn[whole.target])
         return Data(
             pool=replace(self.runs.of(columns).pool, u=self.u),
             shown=np.ones(len(columns), dtype=np.bool_),
@@ -208,9 +178,9 @@ class Board:
             unweighed="instance",
             facts=shared.facts_of(self.runs.pool, whole, self.documents, list(columns)),
             documents=shared.read_documents(self.documents),
-            fold=shared.folding(self.documents),
+            closed_documents=True,
+            mark=np.full(t, NO_MARK),
             mean="precision",
-            alone={at: self.own[:, run] for at, run in enumerate(columns)},
         )
 
     def checks(self, data: Data, rng: Any) -> Checks:
@@ -240,23 +210,21 @@ class Board:
         weight = whole.p[GUARANTEED][:, [run]].toarray().ravel()
         mine = np.flatnonzero(weight)
         p, (own, row) = weight[mine], np.unique(whole.target[mine], return_inverse=True)
-        by_document = worth(np.full(own.size, self.beta))
         g, rho = self.guess(columns)
         goal = FIRST * target
-        for stage in range(STAGES):
+        for _ in range(STAGES):
             v = np.full(p.size, 0.25)
             if (g != 0.5).any():
                 v = model.expected_error(p, g[mine], row, correlation=rho)
-            before = self.pi[own]
-            self.raise_to(run, goal, own, row, p, v, by_document)
-            if not stage:
-                self.ask_anew(run, before, own, row, p, v)
+            raised = np.zeros(own.size)
+            raised[row] = water_fill(p, self.pi[own][row], v, target_variance=goal, target=row)
+            self.pi[own] = np.clip(raised, self.pi[own], 1.0)
             g, rho = self.guess(columns)
             expected = self.anticipated(columns, mine, p, row, g, rho)
             if expected <= CLOSE * target or (self.pi[own] >= 1).all():
                 return
             v = model.expected_error(p, g[mine], row, correlation=rho)
-            planned = planned_variance(p, self.chance(own, by_document)[row], v, target=row)
+            planned = planned_variance(p, self.pi[own][row], v, target=row)
             goal = next_goal(planned, expected, target_variance=target, most=FIRST)
 
     def anticipated(
@@ -264,71 +232,20 @@ class Board:
     ) -> float:
         """The variance that the model expects of a run's number, as the service reckons it."""
         whole, predicted = self.runs.whole, self.runs.of(columns).predicted
-        counts, names = self.counts, whole.target[mine]
-        known = counts[names]
-        if not known.any():
+        if not self.drawn[whole.target[mine]].any():
             return float("inf")
-        pi = any_of(self.pi, np.full(self.pi.size, self.beta))
-        at, code = np.unique(row[known], return_inverse=True)
-        of_target = np.unique(names)[at]
-        design = Design(pi[of_target])
-        if self.documents.size:
-            design = Design(
-                pi[of_target],
-                cluster=self.cluster[of_target],
-                beta=self.beta,
-                n_clusters=self.documents.size,
-            )
-        found = horvitz_thompson.centred(
-            p[known],
-            pi[names][known],
-            self.label[mine][known],
-            g[mine][known],
-            float(p @ g[mine]),
-            target=code,
-            n_targets=at.size,
-            design=design,
-        )
-        judged = predicted[counts[whole.target[predicted]]]
+        judged = predicted[self.drawn[whole.target[predicted]]]
         return float(
             horvitz_thompson.anticipated_variance(
                 p,
-                pi[names],
+                self.pi[whole.target[mine]],
                 g[mine],
                 self.label[judged],
                 g[judged],
                 target=row,
-                document_term=design.document_term(found.influence),
                 correlation=rho,
             )
         )
-
-    def chance(self, own: Array, by_document: Array) -> Array:
-        """(t',) what a raise starts from: asked so far, or in a document that is read."""
-        return any_of(self.pi[own], by_document) if self.beta else self.pi[own]
-
-    def raise_to(
-        self, run: int, goal: float, own: Array, row: Array, p: Array, v: Array, by_document: Array
-    ) -> None:
-        """Nothing; thresholds stand as a run plans them for this variance."""
-        start = self.chance(own, by_document)
-        raised = np.zeros(own.size)
-        raised[row] = water_fill(p, start[row], v, target_variance=goal, target=row)
-        closed = 1 - by_document
-        higher = np.where(raised > start, (raised - by_document) / closed, 0.0)
-        self.pi[own] = np.clip(higher, self.pi[own], 1.0)
-        share = multiplier(p, start[row], v, target_variance=goal, target=row)
-        by_itself = np.zeros(own.size)
-        by_itself[row] = alone(p, v, share, target=row)
-        by_itself = np.clip((by_itself - by_document) / closed, 0.0, self.pi[own])
-        self.own[own, run] = np.maximum(self.own[own, run], by_itself)
-
-    def ask_anew(self, run: int, before: Array, own: Array, row: Array, p: Array, v: Array) -> None:
-        """Nothing; a few of what others had asked are asked anew, as the service does."""
-        size = np.sqrt(np.bincount(row, weights=p**2 * v))
-        check = anew(self.pi[own], before, np.where(before > 0, size, 0.0), CHECK)
-        self.pi[own] = np.maximum(self.pi[own], check)
-        self.own[own, run] = np.maximum(self.own[own, run], check)
 
 
 def repetition(runs: Runs, setting: Setting, half_width: float, seed: list[int]) -> dict[str, Any]:

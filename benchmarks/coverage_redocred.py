@@ -35,9 +35,8 @@ from scipy import sparse  # noqa: E402
 
 from estimators.horvitz_thompson import inclusion_iid  # noqa: E402
 from kbpo.sampling.guess import Lesson  # noqa: E402
-from scoring.combine import Chances  # noqa: E402
 from scoring.data import Data, Draws  # noqa: E402
-from scoring.documents import Annotated, Facts, KnownDocuments  # noqa: E402
+from scoring.documents import NO_MARK, Annotated, Facts  # noqa: E402
 from scoring.inclusion import Inclusion  # noqa: E402
 from scoring.pool import Pool as ServicePool  # noqa: E402
 from scoring.score import Score, default_estimates, scores  # noqa: E402
@@ -105,26 +104,14 @@ def data_of(
         )
     counts = np.zeros(whole.target_id.size, dtype=np.bool_)
     counts[targets] = True
-    beta = documents.size / pool.n_documents
-    cluster = np.full(whole.target_id.size, -1, dtype=np.int64)
-    inside = np.isin(whole.document, documents)
-    cluster[whole.target[inside]] = np.searchsorted(documents, whole.document[inside])
-    nothing = np.zeros(whole.target_id.size)
     chance = Inclusion(
-        chances=Chances(nothing, 1 - missed, np.full(whole.target_id.size, beta), nothing),
-        drawn=counts,
-        counts=counts | (cluster >= 0),
-        cluster=cluster,
-        of_document=beta,
-        n_clusters=documents.size,
-        threshold=nothing,
-        released=1.0,
+        asked=1 - missed, drawn=counts, threshold=np.zeros(counts.size), released=1.0
     )
-    judged = np.flatnonzero(chance.counts[whole.target])
+    judged = np.flatnonzero(counts[whole.target])
     f = np.tile(label[judged][:, None], (1, m))
     known = np.full(predicted, np.nan)
     known[judged] = label[judged]
-    found = Lesson(whole, "coverage", {}).guess(known)
+    found = Lesson(whole, "coverage").guess(known)
     return Data(
         pool=whole,
         shown=np.ones(m, dtype=np.bool_),
@@ -142,7 +129,8 @@ def data_of(
         found_also={"correct": "linking"},
         facts=facts_of(pool, whole, documents, list(range(m))),
         documents=read_documents(documents),
-        fold=folding(documents),
+        closed_documents=True,
+        mark=np.full(counts.size, NO_MARK),
         mean="precision",
     )
 
@@ -174,15 +162,6 @@ def facts_of(pool: Pool, whole: ServicePool, documents: Any, columns: list[int])
 def read_documents(documents: Any) -> Annotated:
     """The documents that were read, numbered from 0."""
     return Annotated(list(range(documents.size)), list(range(documents.size)))
-
-
-def folding(documents: Any) -> KnownDocuments:
-    """What they bring in: all of them, since they are closed; nothing without two of them."""
-    return (
-        KnownDocuments(list(range(documents.size)), closed=True)
-        if documents.size > 1
-        else KnownDocuments()
-    )
 
 
 def truths(pool: Pool) -> dict[tuple[str, str], Any]:

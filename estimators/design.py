@@ -14,48 +14,38 @@ from estimators.sums import by_code
 
 
 class Design:
-    """How the labelled targets (and annotated documents) came in.
+    """How the labelled targets (and annotated documents) were sampled.
 
     The rows of a design are labelled targets and, where recall is estimated, annotated documents.
     Row τ came in with probability π(τ), and its influence z is its term in the estimate.
 
     Without clusters (Poisson sampling) ``V = Σ (1 − π) z²``, exactly unbiased.
 
-    With clusters there are two inclusion routes: by itself, with π₁, or with its whole document,
-    with β; so ``π = 1 − (1 − π₁)(1 − β)``. With ``b = (1 − π₁) z`` and b_d its sum over the rows of
-    annotated document d,
+    Annotated documents are rows of their own. With b_d the term of document d and b̄ their mean
+    weighted by 1 − β_d,
 
         V = Σ (1 − π) z² + n_d/(n_d − 1) Σ_d (1 − β_d)(b_d − b̄)² − Σ (1 − β) b²
 
-    b̄ the mean of the b_d weighted by 1 − β_d. For n_d of D documents drawn without replacement (β
-    = n_d/D) this is exactly unbiased; for unequal β_d and a fixed number it is Hájek's (1964)
-    approximation. A document's own term is a row of its own with π = β: its first and last term
-    cancel. Every document drawn needs a cluster code, also one without any row; documents with β =
-    1 (a first stage on which all else is conditioned) add nothing.
-
-    A row in an annotated document for which that is no inclusion route has code −1 and π = π₁, like
-    a row elsewhere. Where a document brings a row in only with probability q (``answered``: some
-    questions in it are given up), let α be the probability without the document: ``π = (1 − β) α +
-    β q``, ``b = (1 − α/q) z``, and all else stays as it is.
+    whose first sum, over the rows of documents (π = β), cancels with the last. For n_d of D
+    documents drawn without replacement (β = n_d/D) this is exactly unbiased; for unequal β_d and a
+    fixed number it is Hájek's (1964) approximation. Documents with β = 1 (a first stage on which
+    all else is conditioned) add nothing.
 
     Parameters
     ----------
     pi : (t,) array
-        Inclusion probability of each row, both ways taken together, in (0, 1].
+        Inclusion probability of each row, in (0, 1].
     cluster : (t,) integer array, optional
-        Code of the annotated document that the row lies in; −1: in none.
+        Code of the annotated document that the row is of; −1: it is a target.
     beta : float or (n_d,) array, optional
         Probability with which a document was annotated. Needed with ``cluster``.
     n_clusters : int, optional
         Number of annotated documents; the highest code + 1 if left out.
-    answered : (t,) array, optional
-        q, the probability of a row given that its document is annotated; 1 if left out. Rows
-        without a document may have any.
 
     Raises
     ------
     ValueError
-        If a probability leaves (0, 1], shapes disagree, or a row in a document has π < β q.
+        If a probability leaves (0, 1], or shapes disagree.
 
     Examples
     --------
@@ -71,7 +61,6 @@ class Design:
     cluster: IntArray | None
     beta: FloatArray | None
     n_clusters: int
-    answered: FloatArray
 
     def __init__(
         self,
@@ -80,7 +69,6 @@ class Design:
         cluster: ArrayLike | None = None,
         beta: ArrayLike | None = None,
         n_clusters: int | None = None,
-        answered: ArrayLike | None = None,
     ) -> None:
         self.pi = checks.positive_probabilities("pi", pi)
         if self.pi.ndim != 1:
@@ -88,13 +76,6 @@ class Design:
         if (cluster is None) != (beta is None):
             raise ValueError("cluster and beta go together; got only one of them")
         self.cluster, self.beta, self.n_clusters = None, None, 0
-        self.answered = np.ones(self.pi.size)
-        if answered is not None:
-            self.answered = checks.positive_probabilities("answered", answered)
-            if self.answered.shape != self.pi.shape:
-                raise ValueError(
-                    f"answered must have {self.pi.size} rows; got shape {self.answered.shape}"
-                )
         if cluster is not None and beta is not None:
             self._take_clusters(cluster, beta, n_clusters)
 
@@ -112,15 +93,6 @@ class Design:
                 f"beta must be one number or have shape ({self.n_clusters},); got {chance.shape}"
             )
         self.beta = np.broadcast_to(chance, (self.n_clusters,)).astype(np.float64)
-        inside = self.cluster >= 0
-        short = self.pi[inside] < self.beta[self.cluster[inside]] * self.answered[inside] * (
-            1 - 1e-12
-        )
-        if short.any():
-            raise ValueError(
-                "pi of a row in a document must be at least beta; got"
-                f" {self.pi[inside][short][0]!r}"
-            )
 
     def variance(self, influence: ArrayLike) -> Numbers:
         """Return the variance of each estimate: a number for (t,), an (m,) array for (t, m)."""
@@ -142,38 +114,17 @@ class Design:
             total = total + self._between(left, right, diagonal=False)
         return plain(total[0 if left_single else slice(None), 0 if right_single else slice(None)])
 
-    def document_term(self, influence: ArrayLike) -> Numbers:
-        """Return the part of the variance that comes from drawing whole documents (0 without
-        clusters).
-
-        To be added to an anticipated variance, which knows of targets only and would otherwise be
-        no floor.
-        """
-        z, single = self._rows("influence", influence)
-        between = (
-            np.zeros(z.shape[1]) if self.cluster is None else self._between(z, z, diagonal=True)
-        )
-        return float(between[0]) if single else between
-
     def _between(self, a: FloatArray, b: FloatArray, *, diagonal: bool) -> FloatArray:
-        """Return Hájek's variance of the documents' sums, less what the single rows have counted
+        """Return Hájek's variance of the documents' terms, less what the single rows have counted
         already.
         """
         assert self.cluster is not None and self.beta is not None
         inside = self.cluster >= 0
         code = self.cluster[inside]
         open_document = 1 - self.beta
-        chance = open_document[code]
-        answered = self.answered[inside]
-        with np.errstate(
-            divide="ignore", invalid="ignore"
-        ):  # 1 - alpha / q; without any given up 1 - pi_1
-            alone_not = np.where(
-                chance > 0, (answered - self.pi[inside]) / (answered * chance), 0.0
-            )[:, None]
-        left, right = a[inside] * alone_not, b[inside] * alone_not
+        left, right = a[inside], b[inside]
         product = "tm,tm->m" if diagonal else "tm,tk->mk"
-        within = np.einsum(product, left * chance[:, None], right)
+        within = np.einsum(product, left * open_document[code][:, None], right)
         drawn = int((open_document > 0).sum())
         if drawn == 0:
             return np.zeros_like(within)
@@ -198,6 +149,43 @@ class Design:
 def _centre(sums: FloatArray, share: FloatArray) -> FloatArray:
     centred: FloatArray = sums - share @ sums
     return centred
+
+
+def on_common_design(influence: ArrayLike, pi_own: ArrayLike, pi: ArrayLike) -> FloatArray:
+    """Return an influence that was made with other probabilities, scaled to a common design.
+
+    Scaled by ``√((1 − π_own)/(1 − π))`` its variance ``Σ (1 − π) z²`` under the common design is
+    that under its own; covariances take the geometric mean of both factors.
+
+    Parameters
+    ----------
+    influence : (t,) or (t, m) array
+        Made with ``pi_own``.
+    pi_own, pi : (t,) array
+        Own and common probabilities of the targets; a target with π = 1 keeps its term.
+
+    Returns
+    -------
+    (t,) or (t, m) array
+        Of the shape of ``influence``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> on_common_design(np.array([1.0, 1.0]), np.array([0.0, 1.0]), np.array([0.75, 1.0])).tolist()
+    [2.0, 1.0]
+    """
+    z = checks.finite("influence", influence)
+    own, common = checks.probabilities("pi_own", pi_own), checks.positive_probabilities("pi", pi)
+    if own.shape != common.shape or z.shape[:1] != common.shape:
+        raise ValueError(
+            f"influence, pi_own and pi must have as many rows; got {z.shape}, {own.shape},"
+            f" {common.shape}"
+        )
+    open_ = common < 1
+    factor = np.sqrt(np.divide(1 - own, 1 - common, out=np.ones(common.shape), where=open_))
+    scaled: FloatArray = (z.T * factor).T
+    return scaled
 
 
 def target_probabilities(

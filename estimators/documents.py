@@ -15,34 +15,6 @@ from estimators.design import Design
 from estimators.estimate import Estimate
 
 
-def with_document_route(pi: ArrayLike, beta: ArrayLike) -> FloatArray:
-    """Return ``1 − (1 − π)(1 − β)``: the probability of a label when its document may be annotated
-    too.
-
-    Parameters
-    ----------
-    pi : (n,) array
-        Probability that the target was asked by itself.
-    beta : float or (n,) array
-        Probability that its document was annotated, independently of that.
-
-    Returns
-    -------
-    (n,) array
-        In [0, 1]; nowhere below ``pi`` or ``beta``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> with_document_route(np.array([0.5]), 0.2).round(6).tolist()
-    [0.6]
-    """
-    together: FloatArray = 1 - (1 - checks.probabilities("pi", pi)) * (
-        1 - checks.probabilities("beta", beta)
-    )
-    return together
-
-
 def unseen(
     counts: ArrayLike,
     n_documents: int,

@@ -33,7 +33,6 @@ from estimators.labelled import (
     labelled_targets,
     over_systems,
 )
-from estimators.seen import recondition, visible_total
 from estimators.sums import Support, by_code
 
 __all__ = [
@@ -43,9 +42,7 @@ __all__ = [
     "difference",
     "hajek",
     "inclusion_iid",
-    "recondition",
     "score_interval",
-    "visible_total",
     "wilson",
 ]
 WIDEST = 0.25
@@ -321,7 +318,6 @@ def hajek(
     smooth = (np.nan_to_num(mean) * count + 0.5) / (count + 1)
     weight = by_target(rows, rows.a)
     anticipated = np.asarray(Design(rows.design.pi).variance(weight)) * smooth * (1 - smooth)
-    anticipated = anticipated + np.maximum(rows.design.document_term(by_target(rows, z)), 0.0)
     return estimate(rows, mean, z, np.zeros(z.shape[1]), anticipated=anticipated)
 
 

@@ -127,8 +127,8 @@ def corrected(
     p, pi, crowd, expert, expert_probability, target
         As for :func:`ppi`; crowd and expert may be (n, m), for criteria that depend on the system.
     scale : float or (t,) array
-        What the influence was multiplied with, for :func:`estimators.seen.on_common_design`; ``pi``
-        is then the system's own.
+        What the influence was multiplied with, for :func:`estimators.design.on_common_design`;
+        ``pi`` is then the system's own.
 
     Returns
     -------
@@ -246,10 +246,7 @@ def expert_design(
     if labelled.cluster is None or labelled.beta is None:
         return Design(both)
     cluster = np.concatenate([labelled.cluster, np.full(checked.size, -1, dtype=np.int64)])
-    answered = np.concatenate([labelled.answered, np.ones(checked.size)])
-    return Design(
-        both, cluster=cluster, beta=labelled.beta, n_clusters=labelled.n_clusters, answered=answered
-    )
+    return Design(both, cluster=cluster, beta=labelled.beta, n_clusters=labelled.n_clusters)
 
 
 def corrected_recall(
@@ -316,10 +313,7 @@ def _with_checks(design: Design, n: int, e: FloatArray) -> Design:
     if design.cluster is None or design.beta is None:
         return Design(pi)
     cluster = np.insert(design.cluster, n, np.full(n, -1))
-    answered = np.insert(design.answered, n, np.ones(n))
-    return Design(
-        pi, cluster=cluster, beta=design.beta, n_clusters=design.n_clusters, answered=answered
-    )
+    return Design(pi, cluster=cluster, beta=design.beta, n_clusters=design.n_clusters)
 
 
 def expert_probabilities(a: ArrayLike, doubt: ArrayLike, *, budget: float) -> FloatArray:

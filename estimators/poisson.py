@@ -13,7 +13,6 @@ from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
 from estimators import checks
 from estimators.checks import BoolArray, FloatArray, IntArray
@@ -124,79 +123,6 @@ def water_fill(
     if _planned(size, old) <= target_variance:
         return old[code]
     return _raise(old, size, _multiplier(old, size, target_variance))[code]
-
-
-def alone(
-    p: ArrayLike, v: ArrayLike, multiplier: float, *, target: ArrayLike | None = None
-) -> FloatArray:
-    """Return what a system would ask by itself with the λ of :func:`water_fill`: ``min(1, λ s_τ)``,
-    whatever was asked.
-
-    It lies nowhere above the thresholds that are raised with it, so that u below it means that the
-    target is asked: the targets with u below it are a sample of the system's own.
-
-    Parameters
-    ----------
-    p, v, target
-        As for :func:`water_fill`.
-    multiplier : float
-        λ, see :func:`multiplier`; 0: nothing is asked.
-
-    Returns
-    -------
-    (n,) array
-        Of each row's target, in [0, 1].
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> alone(np.full(4, 0.25), 0.25, 4.0).tolist()
-    [0.5, 0.5, 0.5, 0.5]
-    """
-    if not multiplier >= 0:
-        raise ValueError(f"multiplier must be at least 0; got {multiplier!r}")
-    old, size, code = _by_target(p, np.zeros(np.shape(p)), v, target)
-    return _raise(old, size, multiplier)[code]
-
-
-def anew(pi: ArrayLike, before: ArrayLike, size: ArrayLike, least: float) -> FloatArray:
-    """Return the lowest thresholds min(1, λ s) with which `least` targets are asked anew, or all.
-
-    Where s > 0, Σ max(π, min(1, λ s)) − π_before is the expected number of these targets that are
-    asked beside those that were asked before.
-
-    Parameters
-    ----------
-    pi, before : (t,) array
-        Thresholds of targets in [0, 1]: as they are planned, and as they were before.
-    size : (t,) array
-        s of each, at least 0; 0: it is not one of those that are asked anew.
-    least : float
-        Expected number of targets.
-
-    Returns
-    -------
-    (t,) array
-        In [0, 1]; 0 where s = 0, and everywhere if `pi` asks enough.
-
-    Examples
-    --------
-    >>> anew([0.5, 0.5, 0.5], [0.5, 0.5, 0.5], [1.0, 1.0, 0.0], 0.5).round(6).tolist()
-    [0.75, 0.75, 0.0]
-    """
-    planned, old, sizes = (np.asarray(one, dtype=np.float64) for one in (pi, before, size))
-    others = sizes > 0
-
-    def own(multiplier: float) -> FloatArray:
-        return np.minimum(1.0, multiplier * sizes)
-
-    def missing(multiplier: float) -> float:
-        return least - float((np.maximum(planned, own(multiplier)) - old)[others].sum())
-
-    if not others.any() or missing(0.0) <= 0:
-        return np.zeros(planned.size)
-    most = 1 / float(sizes[others].min())
-    return own(most if missing(most) >= 0 else float(brentq(missing, 0.0, most)))
 
 
 def multiplier(

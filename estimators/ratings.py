@@ -78,10 +78,7 @@ def rating_design(
     if design.cluster is None or design.beta is None:
         return Design(both)
     cluster = np.concatenate([design.cluster, np.full(noise.size, -1, dtype=np.int64)])
-    answered = np.concatenate([design.answered, np.ones(noise.size)])
-    return Design(
-        both, cluster=cluster, beta=design.beta, n_clusters=design.n_clusters, answered=answered
-    )
+    return Design(both, cluster=cluster, beta=design.beta, n_clusters=design.n_clusters)
 
 
 def with_rating_noise(

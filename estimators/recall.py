@@ -7,14 +7,12 @@ facts in no submission):
 annotated documents.
 
 Influences have one row a target and then one row an annotated document, so that
-:class:`estimators.design.Design` gives every variance, also where the documents' own labels of pool
-targets count too ("two inclusion routes"). References: Särndal, Swensson and Wretman (1992),
-sections 3.3, 5.6 and 6.4; Chaganty 2018, section 3.5.
+:class:`estimators.design.Design` gives every variance. References: Särndal, Swensson and Wretman
+(1992), sections 3.3, 5.6 and 6.4; Chaganty 2018, section 3.5.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,9 +27,8 @@ from estimators.documents import (
     document_probabilities,
     half_a_fact,
     unseen,
-    with_document_route,
 )
-from estimators.estimate import Estimate, with_columns
+from estimators.estimate import Estimate
 from estimators.horvitz_thompson import difference
 
 __all__ = [
@@ -43,7 +40,6 @@ __all__ = [
     "totals",
     "unseen",
     "with_anticipated",
-    "with_document_route",
     "with_missed_floor",
 ]
 
@@ -189,15 +185,12 @@ def recall(
     n_targets: int | None = None,
     pool_label: ArrayLike | None = None,
     pool_g: ArrayLike | None = None,
-    document: ArrayLike | None = None,
     inclusion: ArrayLike | None = None,
     features: ArrayLike | None = None,
     feature_totals: ArrayLike | None = None,
     pool_weight: ArrayLike | None = None,
-    own: Mapping[int, Estimate] | None = None,
-    answered: ArrayLike | None = None,
 ) -> Recall:
-    """Return recall of every system and of the pool, with the documents as clusters.
+    """Return recall of every system and of the pool.
 
     ``r_i = T_i/(T + M)``, ``θ = T/(T + M)``. The term of a target is ``(1{x ∈ X_i} − r_i)(f − g)/(π
     (T + M))``, that of an annotated document ``−r_i D M_d/(n_d (T + M))``; the variance is the
@@ -211,20 +204,6 @@ def recall(
         As for :func:`totals`.
     counts, n_documents, inclusion, features, feature_totals
         As for :func:`unseen`.
-    document : (n,) integer array, optional
-        Folds the documents' own labels in: for each labelled row the position in ``counts`` of the
-        annotated document that its target lies in, −1 for none. ``pi`` must then be
-        :func:`with_document_route` with β = n_d/D. Only documents drawn with equal probabilities. A
-        target for which its document is no inclusion route has −1, and its own ``pi``.
-    own : mapping of column to Estimate, optional
-        T_i of systems whose team had seen labels when it uploaded, in place of what the common
-        probabilities give: from :func:`estimators.horvitz_thompson.difference` with probabilities
-        of its own, its influence put
-        :func:`estimators.seen.on_common_design`.
-    answered : (n,) array, optional
-        Of each labelled row the probability of its label, given that its document is annotated, as
-        for
-        :class:`estimators.design.Design`; ``pi`` is then (1 − β) α + β q.
 
     Returns
     -------
@@ -234,8 +213,7 @@ def recall(
     Raises
     ------
     ValueError
-        As :func:`totals` and :func:`unseen`; if ``document`` comes with ``inclusion``, names a
-        document that is not there, or differs within a target.
+        As :func:`totals` and :func:`unseen`.
 
     Examples
     --------
@@ -257,18 +235,11 @@ def recall(
         pool_g=pool_g,
         pool_weight=pool_weight,
     )
-    counted = replace(counted, systems=with_columns(counted.systems, own or {}))
     missed = unseen(
         counts, n_documents, inclusion=inclusion, features=features, feature_totals=feature_totals
     )
-    if document is not None and inclusion is not None:
-        raise ValueError(
-            "the document route needs documents with equal probabilities; got inclusion too"
-        )
     beta = document_probabilities(max(missed.influence.size, 1), max(n_documents, 1), inclusion)
-    design = _design(
-        np.asarray(pi, dtype=np.float64), target, counted, missed, document, beta, answered
-    )
+    design = _design(np.asarray(pi, dtype=np.float64), target, counted, missed, beta)
     return from_totals(counted, missed, design)
 
 
@@ -277,9 +248,7 @@ def _design(
     target: ArrayLike | None,
     counted: Totals,
     missed: Estimate,
-    document: ArrayLike | None,
     beta: FloatArray,
-    answered: ArrayLike | None,
 ) -> Design:
     """Return the design of the targets' rows followed by the documents' rows."""
     n_targets, n_drawn = counted.pool.influence.size, missed.influence.size
@@ -288,25 +257,8 @@ def _design(
     chance[code] = pi
     if n_drawn == 0:
         return Design(chance)
-    inside = np.full(n_targets, -1)
-    if document is not None:
-        home = checks.codes("document", document, pi.size, lowest=-1)
-        inside[code] = home
-        if home.max(initial=-1) >= n_drawn:
-            raise ValueError(
-                f"document must be below {n_drawn}, the number of counts; got {home.max()}"
-            )
-        if np.any(inside[code] != home):
-            raise ValueError(
-                f"document must be one a target; target {code[inside[code] != home][0]} has several"
-            )
-    answer_chance = np.ones(n_targets + n_drawn)
-    if answered is not None:
-        answer_chance[code] = checks.positive_probabilities("answered", answered)
-    cluster = np.concatenate([inside, np.arange(n_drawn)])
-    return Design(
-        np.concatenate([chance, beta]), cluster=cluster, beta=beta, answered=answer_chance
-    )
+    cluster = np.concatenate([np.full(n_targets, -1), np.arange(n_drawn)])
+    return Design(np.concatenate([chance, beta]), cluster=cluster, beta=beta)
 
 
 def from_totals(counted: Totals, missed: Estimate, design: Design) -> Recall:

@@ -14,7 +14,8 @@ from formats.splitting import Span, split_sentences, tokenise
 
 _SURROGATE_OR_NUL = re.compile("[\x00\ud800-\udfff]")
 _BAD_ID = re.compile(r"[\s,\x00-\x1f\ud800-\udfff]")
-_KEYS = frozenset({"id", "title", "date", "text", "tokens", "sentences"})
+_KEYS = frozenset({"id", "title", "date", "text", "tokens", "sentences", "part"})
+PARTS = (None, "", "dev", "test")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class DocumentRecord:
     tokens: list[Span]
     sentences: list[Span]
     line: int
+    part: str = ""
+    """"dev" or "test"; empty where the file does not say"""
 
 
 class _Bad(Exception):
@@ -116,8 +119,21 @@ def _record(
         )
     tokens, sentences = _segments(data, identifier, text)
     identifier = normalize("NFC", identifier)
+    part = data.get("part")
+    if part not in PARTS:
+        raise _Bad(
+            "syntax.value",
+            f"The part of {quoted(identifier)} is “dev” or “test”. The document is dropped.",
+        )
     return DocumentRecord(
-        identifier, title, _date(data, number, report, line), text, tokens, sentences, number
+        identifier,
+        title,
+        _date(data, number, report, line),
+        text,
+        tokens,
+        sentences,
+        number,
+        part or "",
     )
 
 

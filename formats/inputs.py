@@ -10,7 +10,7 @@ from formats.objects import Objects
 from formats.presentation import clean
 from formats.tables import identifier
 
-_TEXTS = ("source", "question", "prompt", "split")
+_TEXTS = ("source", "question", "prompt", "split", "part", "cluster")
 _LISTS = ("passages", "references")
 _KEYS = frozenset({"input_id", *_TEXTS, *_LISTS})
 
@@ -30,6 +30,10 @@ class InputRecord:
     """Which instruction the systems were given, where there are several."""
     split: str
     line: int
+    part: str = ""
+    """"dev" or "test"; empty where the file does not say"""
+    cluster: str = ""
+    """Inputs of one cluster lie in one part"""
 
 
 class _Bad(Exception):
@@ -94,6 +98,8 @@ def _record(
             f"The input {quoted(name)} has {len(lists['passages']):,} passages; allowed are"
             f" {limits.passages:,}.",
         )
+    if texts["part"] not in ("", "dev", "test"):
+        raise _Bad("syntax.value", f"The part of {quoted(name)} is “dev” or “test”.")
     return InputRecord(
         name,
         texts["source"],
@@ -103,6 +109,8 @@ def _record(
         texts["prompt"],
         texts["split"],
         number,
+        texts["part"],
+        texts["cluster"],
     )
 
 

@@ -43,7 +43,6 @@ PIPELINE: dict[str, str] = {
     # 5a ordered DocumentSample -> Questions -> settled
     "read":      "annotation.questions.read_documents.tick",
     # 5b what nobody marked in them -> Questions
-    "follow_up": "annotation.questions.follow_up.tick",
     # 6  Question -> HIT, inside the budget
     "publish":   "annotation.hits.publish.tick",
     # 6a what a stop took down, once it is lifted

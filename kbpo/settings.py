@@ -288,6 +288,13 @@ DEBOUNCE_SECONDS = environment.decimal(
     minimum=Decimal("0"),
 )
 
+FEWEST_PREDICTIONS = environment.integer(
+    "FEWEST_PREDICTIONS",
+    100,
+    "Predictions in the test part that a run on a shared track needs",
+    minimum=1,
+)
+
 PAGES_KEPT_SECONDS = environment.integer(
     "PAGES_KEPT_SECONDS",
     60,

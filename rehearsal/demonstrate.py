@@ -657,6 +657,7 @@ class Demo:
         environment = os.environ | {
             "TICK_SECONDS": "1",
             "DEBOUNCE_SECONDS": "3",  # as often as a page that is watched looks again
+            "FEWEST_PREDICTIONS": "10",  # the corpus of the demo is small
             "SITE_URL": self.url,
         }
         if self.study.platform == "mturk":

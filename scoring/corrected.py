@@ -4,8 +4,7 @@ Recall is made of totals; each is corrected by the same checks as precision, the
 relations of all systems together too, so that what experts take from a system's finds is taken from
 what there is to find as well. What people found in documents and nobody predicted is not checked by
 experts: it stays as it is. F1 joins both, with the covariance that they have by judgments and by
-checks. As everywhere here, what counts because a follow-up asked about its document has no part in
-it: a corrected number rests on what was drawn, where the one beside it may rest on more.
+checks.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from estimators.ratings import variances_of_rows, verdict_variance
 from estimators.sums import present
 from scoring.arrays import Bools, Floats, Ids, Matrix
-from scoring.documents import Annotated, Facts, InDocuments, KnownDocuments
-from scoring.inclusion import Disclosed, Inclusion
+from scoring.documents import Annotated, Facts
+from scoring.inclusion import Inclusion
 from scoring.pool import Pool
 
 
@@ -33,18 +33,6 @@ class Draws:
     """(n, m)"""
     overlap: Floats
     """(m, m)"""
-
-
-@dataclass(frozen=True)
-class FollowedUp:
-    """The predictions in annotated documents that a follow-up covers: all are judged, whatever was
-    drawn.
-    """
-
-    row: Ids
-    """(k,) rows of the pool"""
-    true: Floats
-    """(k,) 1 where the relation holds, 0 where not, NaN where nobody could tell"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,8 +146,7 @@ class Data:
     pool: Pool
     shown: Bools
     judged: Ids
-    """(k,) rows of the pool with a verdict: drawn, in an annotated document, or seen by a team
-    before it uploaded"""
+    """(k,) rows of the pool whose targets were drawn, ascending"""
     f: dict[str, Floats]
     """criterion -> (k, m): 1 right, 0 wrong, NaN missing"""
     draws: dict[str, Draws]
@@ -176,24 +163,12 @@ class Data:
     """Facts, scope and annotated documents, for recall; None if the track's kind has no recall"""
     documents: Annotated = field(default_factory=lambda: Annotated([], []))
     """The annotated documents that count, in the order of the facts' codes"""
-    disclosed: dict[int, Disclosed] = field(default_factory=dict)
-    """column -> what its team could see of the pool when it confirmed, where that is anything;
-    what is judged now in documents that it could know of then is among what counts for itself.
-    Nothing, of those that saw nothing and of which `own` differs still"""
-    own: dict[int, Inclusion] = field(default_factory=dict)
-    """the same columns -> inclusion with what was asked for it alone, before what its team could
-    see"""
-    fold: KnownDocuments = field(default_factory=KnownDocuments)
-    """What the annotated documents bring in"""
-    followed_up: FollowedUp | None = None
-    """What is judged in them whatever was drawn; None if no follow-up covers them"""
-    in_documents: InDocuments | None = None
-    """What readers marked and follow-ups asked, in whatever documents; None if nobody read any"""
-    disclosed_drawn: dict[int, Disclosed] = field(default_factory=dict)
-    """`disclosed` if documents brought in nothing"""
-    alone: dict[int, Floats] = field(default_factory=dict)
-    """column -> (t,) below which u a target is in the system's own sample and judged; where that
-    is known"""
+    closed_documents: bool = False
+    """What is not marked in the annotated documents is false: nobody misses anything there"""
+    mark: Floats = field(default_factory=lambda: np.zeros(0))
+    """(t,) `NO_MARK`; where only readers judged a target, a random number in [0, 1), by which the
+    mark counts as often as questions got an answer; `NEVER` where somebody had been asked in vain
+    """
     noise: dict[str, Noise] = field(default_factory=dict)
     """criterion -> what people differ by on the judged rows, where single ratings count"""
     found_also: dict[str, str] = field(default_factory=dict)
@@ -205,19 +180,11 @@ class Data:
     count"""
     unaided: dict[str, Guess] = field(default_factory=dict, repr=False)
     """criterion -> the guess without metrics and judges, where they help"""
-    pending: Bools | None = None
-    """(k,) judged rows without a verdict that a system predicts which waits for one, or for which
-    nobody was asked about them, although their targets count for others; None: no such row"""
 
     @cached_property
     def counted(self) -> dict[str, tuple[Ids, Ids]]:
         """What `scoring.score.counts` has counted."""
         return {}
-
-    @property
-    def saw(self) -> list[int]:
-        """Columns of those whose teams could see anything."""
-        return [column for column, saw in self.disclosed.items() if not saw.is_nothing]
 
     @property
     def systems(self) -> list[int]:
@@ -241,21 +208,7 @@ class Data:
 
     def of_targets(self, targets: Ids) -> Data:
         """The same but for the pool: what is said of each target, of some of them alone."""
-        inside = self.in_documents
-        return replace(
-            self,
-            inclusion=self.inclusion.of(targets),
-            own={column: inclusion.of(targets) for column, inclusion in self.own.items()},
-            disclosed={
-                column: disclosure.of(targets) for column, disclosure in self.disclosed.items()
-            },
-            disclosed_drawn={
-                column: disclosure.of(targets)
-                for column, disclosure in self.disclosed_drawn.items()
-            },
-            alone={column: thresholds[targets] for column, thresholds in self.alone.items()},
-            in_documents=None if inside is None else inside.of(targets),
-        )
+        return replace(self, inclusion=self.inclusion.of(targets), mark=self.mark[targets])
 
     def of_rows(self, rows: Ids, p: dict[str, Matrix]) -> Data:
         """The same of some rows of the pool (ascending) and their targets, which weigh `p`; without
@@ -266,12 +219,6 @@ class Data:
         inside = np.zeros(pool.target.size, dtype=np.bool_)
         inside[rows] = True
         judged = np.flatnonzero(inside[self.judged])
-        followed_up = self.followed_up
-        if followed_up is not None:
-            kept = inside[followed_up.row]
-            followed_up = FollowedUp(
-                np.searchsorted(rows, followed_up.row[kept]), followed_up.true[kept]
-            )
         return replace(
             self.of_targets(targets),
             pool=pool.of_rows(rows, p, targets, target),
@@ -280,24 +227,7 @@ class Data:
             g={criterion: guesses[rows] for criterion, guesses in self.g.items()},
             error={criterion: errors[rows] for criterion, errors in self.error.items()},
             noise={name: noise.of(judged) for name, noise in self.noise.items()},
-            pending=None if self.pending is None else self.pending[judged],
-            followed_up=followed_up,
             unaided={},
             draws={},
             facts=None,
-        )
-
-    def drawn_alone(self) -> Data:
-        """The same if no follow-up brought anything in: what counts because it was drawn."""
-        return self if self.fold.closed or not self.fold.documents else self.without_documents()
-
-    def without_documents(self) -> Data:
-        """The same if no document brought anything in, whatever is known in it."""
-        own = {column: inclusion.without_documents() for column, inclusion in self.own.items()}
-        return replace(
-            self,
-            inclusion=self.inclusion.without_documents(),
-            own=own,
-            disclosed=self.disclosed_drawn,
-            fold=KnownDocuments(),
         )

@@ -1,14 +1,12 @@
 """The default estimators on a track's targets: centred difference for precision, totals for recall.
 
 One set of judged targets, each with the probability that it counts; every number is a sum of terms
-over them, so that every variance and covariance is a quadratic form of one design. A submission
-whose team had seen judgments when it uploaded has probabilities of its own; its terms are so scaled
-that the common design gives their variance.
+over them, so that every variance and covariance is a quadratic form of one design.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -21,17 +19,14 @@ from estimators.design import Design
 from estimators.estimate import Estimate, with_columns
 from estimators.intervals import few_left, half_step
 from estimators.ratings import anticipated_rating_variance
-from estimators.seen import on_common_design
-from estimators.sums import by_code
 from scoring.arrays import Bools, Floats, Ids
-from scoring.combine import Response, combine
-from scoring.data import Data, FollowedUp
-from scoring.documents import NEVER, NO_MARK, Facts
+from scoring.data import Data
+from scoring.documents import NEVER
 from scoring.pool import spread
-from scoring.response import Answers, of_follow_ups, of_samples
+from scoring.response import response_rate
 from scoring.shares import Shares
 
-SHARED = ("at", "row", "counts", "targets", "_member", "_most")
+SHARED = ("at", "row", "targets", "_member")
 """What does not depend on the criterion."""
 
 
@@ -50,21 +45,13 @@ class Centred:
 
     @cached_property
     def at(self) -> Ids:
-        """(n,) positions in `data.judged` of the rows that count for anybody."""
-        counted = self.data.inclusion.counts.copy()
-        for column, disclosed in self.data.disclosed.items():
-            counted |= disclosed.certainty | self.data.own[column].counts
-        return np.flatnonzero(counted[self.data.pool.target[self.data.judged]])
+        """(n,) positions in `data.judged` of the rows that count."""
+        return np.flatnonzero(self.data.inclusion.drawn[self.data.pool.target[self.data.judged]])
 
     @cached_property
     def row(self) -> Ids:
         """(n,) their rows in the pool."""
         return self.data.judged[self.at]
-
-    @cached_property
-    def counts(self) -> NDArray[np.bool_]:
-        """(n,) whether they count for everybody, with the probability of the design."""
-        return self.data.inclusion.counts[self.data.pool.target[self.row]]
 
     @cached_property
     def targets(self) -> tuple[Ids, Ids]:
@@ -90,61 +77,22 @@ class Centred:
     @cached_property
     def answered(self) -> Floats:
         """(t,) the share of questions that got an answer, in the stratum of each target of the
-        pool.
-
-        Those that were answered stand for those of their own stratum that were given up, so that it
-        does no harm if some relations are harder to answer than others. A stratum is the relation
-        that is said of a target (the first of several); those of which too little was asked to
-        tell, or of which nothing was answered, are one together.
+        pool. A mark is no answer, and what only readers marked was not asked.
         """
-        return of_samples(self._answers)
-
-    @cached_property
-    def answered_inside(self) -> Floats:
-        """(t,) the same of what follow-ups asked: in their documents nothing else is asked any
-        more.
-        """
-        return of_follow_ups(self._answers, self.data.fold.answered)
-
-    @cached_property
-    def response(self) -> Response:
-        """What samples and follow-ups got answers to."""
-        inside = self.data.in_documents
-        return Response(
-            self.answered,
-            self.answered_inside,
-            closed=self.data.fold.closed,
-            covered=None if inside is None else inside.covered,
+        mark = self._row_mark
+        asked = ~((mark >= 0) & (mark < NEVER))
+        known = ~np.isnan(self.data.f[self.criterion][self.at, 0]) & (mark < 0)
+        return response_rate(
+            self.data.pool.stratum_of_target, self._row_target[asked], known[asked]
         )
-
-    @cached_property
-    def given_document(self) -> Floats:
-        """(t,) probability that a target is judged if its document is annotated, and brings it
-        in.
-        """
-        return self.response.in_document(self.data.inclusion.chances.before)
 
     @cached_property
     def _row_target(self) -> Ids:
         return self.data.pool.target[self.row]
 
     @cached_property
-    def _row_followed_up(self) -> NDArray[np.bool_]:
-        inside = self.data.in_documents
-        return (
-            np.zeros(self.row.size, dtype=np.bool_)
-            if inside is None
-            else inside.asked[self._row_target]
-        )
-
-    @cached_property
-    def _row_cluster(self) -> Ids:
-        return self.data.inclusion.cluster[self._row_target]
-
-    @cached_property
     def _row_mark(self) -> Floats:
-        inside = self.data.in_documents
-        return np.full(self.row.size, NO_MARK) if inside is None else inside.mark[self._row_target]
+        return self.data.mark[self._row_target]
 
     @cached_property
     def verdicts(self) -> Floats:
@@ -158,78 +106,30 @@ class Centred:
         f = self.data.f[self.criterion][self.at]
         return np.where(self._lost[:, None], np.nan, f) if self._lost.any() else f
 
-    def verdicts_of(self, column: int) -> Floats:
-        """(n,) the same of a system whose team had seen judgments: of those, which are no chance,
-        none is left out.
-        """
-        saw = self.data.disclosed_drawn.get(column, self.data.disclosed[column])
-        certainty = saw.certainty[self._row_target]
-        return np.where(
-            self._lost & ~certainty, np.nan, self.data.f[self.criterion][self.at, column]
-        )
-
-    def said_of(self, column: int) -> Floats:
-        """(n,) f of each row for one system, whatever its team had seen."""
-        return (
-            self.verdicts_of(column) if column in self.data.disclosed else self.verdicts[:, column]
-        )
-
     @cached_property
     def _lost(self) -> NDArray[np.bool_]:
         """(n,) marks that do not count."""
-        if self.data.in_documents is None:
-            return np.zeros(self.row.size, dtype=np.bool_)
-        share = np.where(self.data.in_documents.covered, self.answered_inside, self.answered)
-        return self._row_mark >= share[self._row_target]
-
-    @cached_property
-    def _answers(self) -> Answers:
-        """Which rows were asked about, and which of these got an answer: a mark is none."""
-        answered = ~np.isnan(self.data.f[self.criterion][self.at, 0])
-        asked = self.counts & (self._row_cluster < 0) & ~self._row_followed_up
-        if self.data.pending is not None:
-            asked &= answered | ~self.data.pending[self.at]
-        return Answers(
-            stratum=self.data.pool.stratum_of_target,
-            target=self._row_target,
-            known=answered & (self._row_mark < 0),
-            not_asked=(self._row_mark >= 0) & (self._row_mark < NEVER),
-            sampled=asked,
-            followed_up=self._row_followed_up,
-        )
+        return np.asarray(self._row_mark >= self.answered[self._row_target])
 
     @cached_property
     def pi(self) -> Floats:
-        """(u,) probability that each instance counts: that of being asked, or of coming in by an
-        annotated document, each times the share of its questions that got an answer.
+        """(u,) probability that each instance counts: a sample holds it, and its question got an
+        answer.
         """
         for other in self._siblings.values():  # where all was answered, they are the same
-            if "pi" in other.__dict__ and other.response.is_like(self.response):
+            if "pi" in other.__dict__ and np.array_equal(other.answered, self.answered):
                 return other.pi
-        return combine(self.data.inclusion.chances, self.response)[self.data.pool.target]
+        return np.asarray((self.data.inclusion.asked * self.answered)[self.data.pool.target])
 
     @cached_property
     def row_pi(self) -> Floats:
-        """(n,) the same of each row. One that does not count for everybody has a term only for who
-        it was asked for, and any probability will do: the term is scaled to its own.
-        """
-        return np.where(self.counts, self.pi[self.row], 0.5)
+        """(n,) the same of each row."""
+        return self.pi[self.row]
 
     @cached_property
     def design(self) -> Design:
         """How the targets that count came in."""
-        unique, _ = self.targets
-        pi = self.by_target(self.row_pi)
-        chance = self.data.inclusion
-        if not chance.n_clusters:
-            return Design(pi)
-        return Design(
-            pi,
-            cluster=chance.cluster[unique],
-            beta=chance.of_document,
-            n_clusters=chance.n_clusters,
-            answered=self.given_document[unique],
-        )
+        return Design(self.by_target(self.row_pi))
 
     def precision(self, kind: str, criterion: str, *, floor: bool = True) -> Estimate:
         """The precision of every system under a distribution; without a floor if nothing is to be
@@ -240,9 +140,8 @@ class Centred:
         data, p = self.data, self.data.pool.p[kind]
         g, f = data.g[criterion], self.verdicts
         total = np.asarray(g @ p).ravel()
-        weight = p[self.row].toarray()
         centred = horvitz_thompson.centred(
-            weight * self.counts[:, None],
+            p[self.row].toarray(),
             self.row_pi,
             f,
             g[self.row],
@@ -251,24 +150,14 @@ class Centred:
             n_targets=self.targets[0].size,
             design=self.design,
         )
-        own = {}
-        for column in data.disclosed:
-            label = self.verdicts_of(column)
-            alone = self._alone(
-                horvitz_thompson.centred, column, weight[:, column], label, g, total[column]
-            )
-            if floor:
-                [expected] = self._anticipated(kind, [column], self.pi_of(column), alone)
-                alone = replace(alone, anticipated=float(expected))
-            own[column] = alone
         if floor:
             centred = replace(
                 centred,
-                anticipated=self._anticipated(kind, range(p.shape[1]), self.pi, centred),
+                anticipated=self._anticipated(kind, range(p.shape[1]), self.pi),
                 total_g=total,
             )
         steps = [self._half_step(kind, column) for column in range(p.shape[1])]
-        with_steps = replace(with_columns(centred, own), half_step=np.array(steps))
+        with_steps = replace(centred, half_step=np.array(steps))
         return where_known(with_steps, np.asarray(with_steps.n) > 0)
 
     def settled(self, kind: str, criterion: str) -> Estimate:
@@ -292,7 +181,7 @@ class Centred:
                 continue
             weight = spread(rows, p, self.row) * judged
             whole[column] = Estimate(
-                value=float(weight @ np.nan_to_num(self.said_of(column))),
+                value=float(weight @ np.nan_to_num(self.verdicts[:, column])),
                 variance=0.0,
                 n=int(np.asarray(estimate.n)[column]),
                 influence=np.zeros(estimate.influence.shape[0]),
@@ -301,9 +190,8 @@ class Centred:
         return with_columns(estimate, whole)
 
     def judged_of(self, column: int) -> NDArray[np.bool_]:
-        """(n,) rows that count for a system and have a verdict."""
-        used = self.own(column)[0] if column in self.data.disclosed else self.counts
-        return np.asarray(used & ~np.isnan(self.said_of(column)))
+        """(n,) rows that count and have a verdict for a system."""
+        return np.asarray(~np.isnan(self.verdicts[:, column]))
 
     def _half_step(self, kind: str, column: int) -> float:
         """What a system's interval is widened by where all but few of its predictions are judged.
@@ -317,9 +205,7 @@ class Centred:
             return 0.0
         return half_step(p, np.isin(rows, judged))
 
-    def _anticipated(
-        self, kind: str, columns: Sequence[int], pi: Floats, estimate: Estimate
-    ) -> Floats:
+    def _anticipated(self, kind: str, columns: Sequence[int], pi: Floats) -> Floats:
         """(k,) the variance that the model expects of some systems' precision."""
         pool, criterion = self.data.pool, self.criterion
         error = self.data.error.get(criterion)
@@ -327,145 +213,20 @@ class Centred:
             p = pool.columns(kind)[:, list(columns)]
             return np.asarray(anticipated_rating_variance(p, pi, error))
         g, f = self.data.g[criterion], self.verdicts
-        influence = np.reshape(estimate.influence, (-1, len(columns)))
-        term = self.design.document_term(influence) if self.data.inclusion.n_clusters else 0.0
         return horvitz_thompson.anticipated_of_systems(
             [pool.weighed(kind, column) for column in columns],
             pi,
             g,
             self.one_verdict(f),
             g[self.row],
-            document_term=term,
             correlation=self.data.rho[criterion],
         )
-
-    def pi_of(self, column: int) -> Floats:
-        """(u,) the probabilities of a system whose team had seen judgments: 1 for those.
-
-        Of what it had seen given up nothing is known: others stand for it, and what that may err by
-        is one term of variance p² f (1 − f), as if it were known with one half.
-        """
-        disclosed, now = self.data.disclosed[column], self.data.own[column]
-        own = combine(disclosed.given(now.chances), self.response, disclosed.certainty)
-        probability = own[self.data.pool.target]
-        certain = self._member[:, column] & disclosed.certainty[self._row_target]
-        lost = certain & np.isnan(self.said_of(column))
-        if lost.any():  # of a target all rows have one probability
-            probability[np.isin(self.data.pool.target, self._row_target[lost])] = 0.5
-        return probability
 
     @cached_property
     def _member(self) -> NDArray[np.bool_]:
         """(n, m) whether each system predicts each row."""
         is_member: NDArray[np.bool_] = self.data.pool.member[self.row].toarray() > 0
         return is_member
-
-    def of_one(self, kind: str, column: int) -> Estimate:
-        """The precision of one system under a distribution and this criterion, without a floor: all
-        that is read of it are its own rows.
-        """
-        rows, p = self.data.pool.of(kind, column)
-        weight, guess = spread(rows, p, self.row), self.data.g[self.criterion]
-        # A guess that is the same of everything is not looked up a million times.
-        total = float(p.sum() * guess[0] if guess.strides == (0,) else p @ guess[rows])
-        f, g = self.said_of(column), self.data.g[self.criterion][self.row]
-        used, pi, certainty = self.counts, self.row_pi, np.zeros(self.row.size, dtype=np.bool_)
-        if column in self.data.disclosed:
-            used, pi = self.own(column)
-            certainty = self.data.disclosed[column].certainty[self._row_target]
-        return horvitz_thompson.centred(
-            weight * used,
-            pi,
-            f,
-            g,
-            total,
-            target=self.targets[1],
-            n_targets=self.targets[0].size,
-            certainty=certainty,
-        )
-
-    def labels_of_one(self, kind: str, column: int) -> float:
-        """How many labels drawn with equal chances what is known of one system is worth to its
-        mean, (Σ a)² / Σ (1 − π) a²: infinite where all is known for certain, 0 where nothing is.
-
-        Never more than what its whole support is worth with these chances: heavy claims that were
-        hardly ever to be asked are missed where none happened to be.
-        """
-        if (kind, column) not in self._worth:
-            disclosed = column in self.data.disclosed
-            used, pi = self.own(column) if disclosed else (self.counts, self.row_pi)
-            rows, p = self.data.pool.of(kind, column)
-            weight = spread(rows, p, self.row)
-            a = np.where(used & ~np.isnan(self.said_of(column)), weight / pi, 0.0)
-            together = by_code(a[:, None], self.targets[1], self.targets[0].size)[:, 0]
-            whole = self.pi_of(column) if disclosed else self.pi
-            most = self._at_most(column, whole)[kind]
-            self._worth[kind, column] = min(effective(together, self.by_target(pi)), most)
-        return self._worth[kind, column]
-
-    @cached_property
-    def _worth(self) -> dict[tuple[str, int], float]:
-        """What `labels_of_one` has reckoned."""
-        return {}
-
-    def _at_most(self, column: int, pi: Floats) -> dict[str, float]:
-        """Distribution -> what a system's whole support is worth, with these chances (u,)."""
-        kept = self._most.get(column)
-        if kept is None or kept[0] is not pi:
-            kept = self._most[column] = pi, dict[str, float]()
-            pool, p_of = self.data.pool, kept[1]
-            support, odds = None, np.zeros(0)
-            for kind in pool.p:
-                own, p = pool.weighed(kind, column)
-                if own is not support:
-                    support, odds = own, odds_of(pi[own.row])
-                spread_of = float((p * odds) @ p)
-                spread_of += own.shared(p, odds[own.several]) if np.isfinite(spread_of) else 0.0
-                p_of[kind] = worth_of(float(p.sum()), spread_of)
-        return kept[1]
-
-    @cached_property
-    def _most(self) -> dict[int, tuple[Floats, dict[str, float]]]:
-        """What `_at_most` has reckoned last of each system, and of which chances."""
-        return {}
-
-    def _alone(
-        self,
-        estimator: Callable[..., Estimate],
-        column: int,
-        weight: Floats,
-        f: Floats,
-        g: Floats,
-        total: float,
-    ) -> Estimate:
-        """The estimate of a system whose team had seen judgments: what it saw counts for itself
-        alone, the rest with its own probabilities; its influence is that on the design of all.
-        """
-        used, pi = self.own(column)
-        certainty = self.data.disclosed[column].certainty[self.data.pool.target[self.row]]
-        estimate = estimator(
-            weight * used,
-            pi,
-            f,
-            g[self.row],
-            total,
-            target=self.targets[1],
-            n_targets=self.targets[0].size,
-            certainty=certainty,
-        )
-        influence = on_common_design(estimate.influence, self.by_target(pi), self.design.pi)
-        return replace(estimate, influence=influence, variance=self.design.variance(influence))
-
-    def own(self, column: int) -> tuple[NDArray[np.bool_], Floats]:
-        """(n,) rows that count for a system whose team had seen judgments, and their probabilities
-        for it.
-        """
-        target = self.data.pool.target[self.row]
-        own = self.pi_of(column)[self.row]
-        disclosed, now = self.data.disclosed[column], self.data.own[column]
-        came_in = now.drawn | (now.counts & ~disclosed.inside)
-        used = disclosed.certainty[target] | (came_in[target] & (own > 0))
-        return used, np.where(used, own, 1.0)
 
     def by_target(self, values: Floats) -> Floats:
         """One value a target, of values that are the same on all of its rows."""
@@ -494,25 +255,13 @@ class Centred:
         own_g = data.g[criterion]
         total = share.total(own_g)
         weight = share.at(row)
-        alone = {
-            column: self._alone(
-                horvitz_thompson.difference,
-                column,
-                weight[:, column],
-                self.verdicts_of(column),
-                own_g,
-                total[column],
-            )
-            for column in data.disclosed
-        }
         missed = (
             np.bincount(facts.document[~facts.found], minlength=facts.n_annotated)
             if unit == "fact"
             else facts.missed
         )
-        chance = data.inclusion
         estimated = totals.recall(
-            weight * self.counts[:, None],
+            weight,
             self.row_pi,
             base if own is None else own,
             own_g[row],
@@ -525,10 +274,7 @@ class Centred:
             pool_label=base,
             pool_g=g[row],
             pool_weight=self.pool_weight(unit),
-            document=chance.cluster[data.pool.target[row]] if chance.n_clusters else None,
             inclusion=data.documents.inclusion,
-            own=alone,
-            answered=self.given_document[data.pool.target[row]],
         )
         # What predicts nothing in the scope finds nothing, without a guess and without a judgment.
         has_recall = (np.asarray(estimated.totals.systems.n) > 0) | (total == 0)
@@ -539,9 +285,7 @@ class Centred:
         """(n,) the share of a fact of the pool that each row stands for, with π of this
         criterion.
         """
-        return (
-            np.minimum(self.shares_of(unit).pool[self.row] * self._of_relation, 1.0) * self.counts
-        )
+        return np.minimum(self.shares_of(unit).pool[self.row] * self._of_relation, 1.0)
 
     @cached_property
     def _of_relation(self) -> Floats:
@@ -554,18 +298,14 @@ class Centred:
         """The share of true predictions in annotated documents that annotation had found, on the
         design of `found`.
 
-        Where a follow-up covers the documents, of all that systems predict in them; else of what
-        was drawn. What was marked is taken for true, what was not was asked. None where what is not
-        marked is false: there nobody misses anything.
+        Of what was drawn: what was marked is taken for true, what was not was asked. None where
+        what is not marked is false: there nobody misses anything.
         """
         facts, data = self.data.facts, self.data
-        if facts is None or data.fold.closed:
+        if facts is None or data.closed_documents:
             return None
-        if data.followed_up is not None:
-            return self._of_all_followed_up(found, facts, data.followed_up)
-        base = np.where(self.counts, self.under(data.base).verdicts[:, 0], np.nan)
         return misses.found_share(
-            base,
+            self.under(data.base).verdicts[:, 0],
             facts.marked[self.row],
             self.shares_of("fact").pool[self.row],
             self.under(data.base).row_pi,
@@ -574,65 +314,10 @@ class Centred:
             target=self.targets[1],
         )
 
-    def _of_all_followed_up(
-        self, estimated: totals.Recall, facts: Facts, followed_up: FollowedUp
-    ) -> Estimate:
-        """The same of all predictions in followed up documents: those that were answered stand for
-        those given up.
-        """
-        row, target = followed_up.row, self.data.pool.target[followed_up.row]
-        assert self.data.in_documents is not None
-        asked, answered_rows = ~self.data.in_documents.marked[target], ~np.isnan(followed_up.true)
-        answered = float(answered_rows[asked].mean()) if answered_rows[asked].any() else 1.0
-        weight = self.shares_of("fact").pool[row] / np.where(asked, answered, 1.0)
-        return misses.found_share(
-            followed_up.true,
-            facts.marked[row],
-            weight,
-            np.ones(row.size),
-            facts.inside[row],
-            estimated.design,
-            target=target,
-        )
-
     def shares_of(self, unit: str) -> Shares:
         """What each instance stands for where a `fact` counts once, or each `mention` of it."""
         assert self.data.facts is not None
         return Shares.of_facts(self.data.pool, self.data.facts, once=unit == "fact")
-
-
-def effective(a: Floats, pi: Floats) -> float:
-    """How many labels drawn with equal chances a weighted mean of labels is worth, from the weight
-    and the probability of each target: (Σ a)² / Σ (1 − π) a².
-    """
-    total, spread = float(a.sum()), float((1 - pi) @ a**2)
-    return total**2 / spread if spread > 0 else float("inf" if total > 0 else 0)
-
-
-def worth_of_all(p: Floats, pi: Floats, target: Ids) -> float:
-    """How many labels drawn with equal chances a sample is worth to a mean of all that has weight:
-    (Σ p)² / Σ_τ p_τ² (1/π − 1), whatever was drawn; 0 where something cannot be.
-    """
-    odds = np.where(p > 0, odds_of(pi), 0.0)
-    if not np.isfinite(odds).all():
-        return 0.0
-    sums = by_code(p * np.sqrt(odds), target, int(target.max(initial=-1)) + 1)
-    return worth_of(float(p.sum()), float(sums @ sums))
-
-
-def odds_of(pi: Floats) -> Floats:
-    """1/π − 1; infinite where π is 0."""
-    odds: Floats = np.divide(1 - pi, pi, out=np.full(pi.size, np.inf), where=pi > 0)
-    return odds
-
-
-def worth_of(total: float, spread_of: float) -> float:
-    """How many labels drawn with equal chances a mean is worth, from the sum of its weights and the
-    spread that is left to it; 0 where that is infinite.
-    """
-    if not total or np.isinf(spread_of):
-        return 0.0
-    return total**2 / spread_of if spread_of > 0 else float("inf")
 
 
 def at_most_all(recall: Estimate, uncounted: Bools) -> Estimate:

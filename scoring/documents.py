@@ -1,19 +1,18 @@
-"""The documents that people annotated whole: which count, what they bring in, the facts in them."""
+"""The documents that people annotated whole: which count, and the facts in them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scoring.arrays import Bools, Floats, Ids
-from scoring.pool import Pool
+from scoring.arrays import Bools, Floats
 
 NO_MARK, NEVER = -1.0, 2.0
+"""Of a target that is judged, or open; and of one that was asked about in vain and marked later"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,100 +24,6 @@ class Annotated:
     """Those that are a uniform sample of the corpus: all of them, or the first of two stages"""
     inclusion: Floats | None = None
     """Probability of each, given the first stage; None: a uniform sample, n of D"""
-
-
-@dataclass(frozen=True)
-class KnownDocuments:
-    """The documents that are a route, and what of them is known."""
-
-    documents: list[int] = field(default_factory=list)
-    """All annotated documents that count, or none"""
-    closed: bool = False
-    """What is not marked in them is false: nobody misses anything, and everything has this route"""
-    followed: frozenset[int] | None = None
-    """Submissions all of whose predictions in the annotated documents were asked about, also where
-    documents are no route, since they were drawn with unequal probabilities; None: no follow-up
-    covers the documents"""
-    answered: float = 1.0
-    """The share of what follow-ups asked that got an answer"""
-
-    def predicted(self, pool: Pool, aware: Collection[int] = ()) -> Bools:
-        """(u,) the instances of a pool that were asked about wherever they lie in annotated
-        documents: those that submissions of the follow-up state, of columns that are not `aware`.
-        """
-        return predicted_by(pool, self._columns(pool, aware, followed=True))
-
-    def _columns(self, pool: Pool, aware: Collection[int], *, followed: bool) -> list[int]:
-        """The columns of submissions that the follow-up asked for, or of the others."""
-        asked = self.followed or frozenset()
-        columns = []
-        for column, system in enumerate(pool.systems):
-            if (system in asked) == followed and column not in aware:
-                columns.append(column)
-        return columns
-
-    def unasked(self, pool: Pool, column: int) -> Bools:
-        """(t,) the targets of which a column predicts something that no submission of the
-        follow-up predicts.
-        """
-        not_asked = np.zeros(pool.target_id.size, dtype=np.bool_)
-        if not self.closed:
-            not_asked[pool.target[predicted_by(pool, [column]) & ~self.predicted(pool)]] = True
-        return not_asked
-
-    def eligible(self, pool: Pool, in_scope: Bools, aware: Collection[int] = ()) -> Bools:
-        """(t,) the targets of a pool for which documents are a route, of those (t,) in the scope.
-
-        Everything that is predicted of such a target was asked about: if a later submission
-        predicts another relation of a pair, that is known just where readers marked no other, and
-        so the target has no such route.
-        `aware` are columns whose teams could know, when they decided, which documents were read:
-        what they predict makes nothing eligible for others, and nothing ineligible, since it may
-        depend on that.
-        """
-        if self.closed:
-            return np.ones(pool.target_id.size, dtype=np.bool_)
-        asked = self.predicted(pool, aware)
-        later = predicted_by(pool, self._columns(pool, aware, followed=False))
-        is_eligible = np.zeros(pool.target_id.size, dtype=np.bool_)
-        is_eligible[pool.target[asked]] = True
-        is_eligible[pool.target[later & ~asked]] = False
-        return is_eligible & in_scope
-
-
-def predicted_by(pool: Pool, columns: list[int]) -> Bools:
-    """(u,) whether one of some columns predicts each instance."""
-    chosen = np.zeros(len(pool.systems))
-    chosen[columns] = 1
-    return np.asarray(pool.member @ chosen > 0)
-
-
-@dataclass(frozen=True)
-class InDocuments:
-    """Of every target of a pool, shape (t,)."""
-
-    marked: Bools
-    """Readers marked it, in a document where what they did not mark may be true all the same"""
-    mark: Floats
-    """A random number in [0, 1) where only readers judged it; NEVER where somebody had been
-    asked in vain besides; else NO_MARK"""
-    covered: Bools
-    """A settled follow-up that nobody stopped covers it:
-    it was asked, or marked, or labelled before
-    """
-    asked: Bools
-    """Of these, what was asked by a follow-up"""
-
-    def of(self, targets: Ids) -> InDocuments:
-        """Return the same of some of the targets."""
-        return InDocuments(
-            self.marked[targets], self.mark[targets], self.covered[targets], self.asked[targets]
-        )
-
-    @property
-    def spared(self) -> Bools:
-        """Nobody had to be asked about it."""
-        return (self.mark >= 0) & (self.mark < NEVER)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,7 @@ The crowd's verdicts c stay as they are, and the expert's f* stand beside them, 
 probability e: the sum of (f* − c) over the checked, weighted by 1/e, is what the crowd's errors
 cost (`estimators.noise`). Where nobody was asked because readers of the document had marked it,
 their mark is what the crowd says. What an expert says is no label: it would take the place of the
-crowd's, and nobody could measure the errors any more. What counts only because a follow-up asked
-about its document has no part in this: checks are drawn of what was drawn.
+crowd's, and nobody could measure the errors any more.
 
 A round r could check the targets that were judged then, u < π_r, and chose those with v < e_r. Of a
 target that counts now, u < π, the chance of having been checked is therefore the area of the union
@@ -25,10 +24,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from estimators.design import on_common_design
 from estimators.estimate import Estimate
 from estimators.horvitz_thompson import hajek
 from estimators.noise import corrected
-from estimators.seen import on_common_design
 from estimators.sums import by_code
 from scoring.arrays import Bools, Floats, Ids
 from scoring.data import Data
@@ -110,7 +109,7 @@ class Corrected:
         """None if no expert has answered anything that counts."""
         if checks is None or not data.judged.size:
             return None
-        corrected_numbers = cls(Centred(data.drawn_alone()), checks)
+        corrected_numbers = cls(Centred(data), checks)
         return corrected_numbers if corrected_numbers.checked.any() else None
 
     @property
@@ -132,18 +131,13 @@ class Corrected:
         """(t,) probability of `checked` for a target that counts for everybody now; 0 where there
         is none.
         """
-        asked = self.data.inclusion.chances.asked[self.arranged.targets[0]]
+        asked = self.data.inclusion.asked[self.arranged.targets[0]]
         return chance_of_check(self.checks.pi[:, self._at], self.checks.e[:, self._at], asked)
-
-    @cached_property
-    def alone(self) -> Floats:
-        """(t,) probability of `checked`, given the rounds that could have drawn it."""
-        return np.asarray(self.checks.e[:, self._at].max(axis=0))
 
     @cached_property
     def framed(self) -> Bools:
         """(t,) Some round that counts could have drawn it."""
-        return self.alone > 0
+        return np.asarray(self.checks.e[:, self._at].max(axis=0) > 0)
 
     @cached_property
     def by_crowd(self) -> Bools:
@@ -162,11 +156,7 @@ class Corrected:
 
     def crowd(self, criterion: str) -> Floats:
         """(n, m) c, NaN where missing, and where a mark does not count."""
-        arranged = self.arranged.under(criterion)
-        verdicts = arranged.verdicts.copy()
-        for column in self.data.disclosed:
-            verdicts[:, column] = arranged.verdicts_of(column)
-        return verdicts
+        return self.arranged.under(criterion).verdicts
 
     @cached_property
     def member(self) -> Bools:
@@ -246,7 +236,7 @@ class Corrected:
         reach (t,).
         """
         e, base = self.chance[self.arranged.targets[1]], self.arranged.data.base
-        used = self.arranged.counts & (e > 0)
+        used = e > 0
         pi, scale = self.arranged.under(criterion).row_pi, np.ones(self.arranged.targets[0].size)
         terms = weight * used, pi, np.where(used, e, 1.0), scale
         crowd, expert = (
@@ -314,7 +304,7 @@ class Corrected:
             > 0
         )
         row, code = self.arranged.row, self.arranged.targets[1]
-        left = inside[row] & ~standing[row] & self.arranged.counts & ~self.framed[code]
+        left = inside[row] & ~standing[row] & ~self.framed[code]
         return not np.any(left & self.by_crowd[code])
 
     def _terms(self, column: int, weight: Floats, criterion: str) -> Terms | None:
@@ -327,29 +317,19 @@ class Corrected:
         judged = (weight > 0) & ~self.framed[target]
         if criterion in self.data.noise:  # who rated a text need not have rated this of it
             judged &= ~np.isnan(self.crowd(criterion)[:, column])
-        if column not in self.data.disclosed:
-            e = self.chance[target]
-            used = arranged.counts & (e > 0)
-            # The checks tell how people err here. How those err who rated elsewhere, and what they
-            # differ by, is in none of them until a round could draw their ratings, too.
-            late = arranged.counts & self.checks.imported[self._at][target]
-            if not self.checks.since[column] or np.any(late & judged):
-                return None
-            return (
-                weight * used,
-                arranged.row_pi,
-                np.where(used, e, 1.0),
-                np.ones(arranged.targets[0].size),
-            )
-        # What counts for it alone was asked in its own way: all of it must have been in a round.
-        used, pi = arranged.own(column)
-        if np.any(used & self.by_crowd[target] & judged):
+        e = self.chance[target]
+        used = e > 0
+        # The checks tell how people err here. How those err who rated elsewhere, and what they
+        # differ by, is in none of them until a round could draw their ratings, too.
+        late = self.checks.imported[self._at][target]
+        if not self.checks.since[column] or np.any(late & judged):
             return None
-        scale = on_common_design(
-            np.ones(arranged.targets[0].size), arranged.by_target(pi), arranged.design.pi
+        return (
+            weight * used,
+            arranged.row_pi,
+            np.where(used, e, 1.0),
+            np.ones(arranged.targets[0].size),
         )
-        e = self.alone[target]
-        return weight * used, pi, np.where(e > 0, e, 1.0), scale
 
     def confusion(self, criterion: str) -> dict[str, Any]:
         """Counts of what was checked by what the crowd and the expert say, and what they estimate
@@ -365,7 +345,7 @@ class Corrected:
             self.expert[criterion][row, first_system],
         )
         e = self.chance[self.arranged.targets[1]] * self.answered(criterion)
-        kept = self.arranged.counts & self.rows & (e > 0) & ~np.isnan(crowd + expert)
+        kept = self.rows & (e > 0) & ~np.isnan(crowd + expert)
         crowd, expert, e = crowd[kept], expert[kept], e[kept]
         code = np.unique(self.arranged.targets[1][kept], return_inverse=True)[1]
         n = int(np.unique(code).size)

@@ -104,7 +104,7 @@ class Floors:
         arranged, weight = self.arranged.under(criterion), self.arranged.shares_of(unit).pool
         base = self.arranged.under(self.arranged.data.base).verdicts[:, 0]
         steps = np.zeros(taken.size)
-        rows = arranged.row[arranged.counts & ~np.isnan(base)]
+        rows = arranged.row[~np.isnan(base)]
         if not few_left(weight, weight[rows]):
             return steps
         judged = np.zeros(weight.size, dtype=np.bool_)
@@ -133,21 +133,9 @@ class Floors:
     ) -> Floats:
         """Of `own`, what a right prediction adds to each system's number, and `taken` (m,),
         what a true fact of the pool takes from it.
-
-        A system whose team had seen judgments has probabilities of its own for what it predicts.
-        How that goes together with what the pool makes of the same targets would only make it less,
-        and is left out.
         """
         believed = self._belief(criterion, unit)
         floor = believed.of_systems((own.of(column) for column in range(taken.size)), taken)
-        for column in self.arranged.data.disclosed:
-            nothing, nobody = np.zeros_like(believed.pool_weight), np.zeros(0, dtype=np.int64)
-            alone = replace(
-                believed, pi=self.arranged.under(criterion).pi_of(column), pool_weight=nothing
-            )
-            none = (Support(nobody, nobody, nobody), np.zeros(0))
-            of_pool = believed.of_systems([none], taken[[column]])
-            floor[column] = (alone.of_systems([own.of(column)], [0.0]) + of_pool)[0]
         n_targets = recall.totals.pool.influence.size
         return np.asarray(floor + beyond_targets(estimate.influence, recall.design, n_targets))
 

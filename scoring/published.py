@@ -1,12 +1,5 @@
 """The published estimators on a track's draws with replacement: simple and joint (Chaganty 2018,
 section 3.4).
-
-Joint reads everybody's draws as draws from one mixture: that takes runs that follow from nobody's
-draws. What a run predicts whose team had seen judgments follows from those that it saw: who leaves
-out what others' draws showed to be right makes these look too good, and its own run too bad. So the
-mixture is that of the runs whose teams had seen none, for each of these, and for the recall of the
-pool, which is theirs; a run whose team had seen judgments is told by its own draws, which were made
-when it was there, and of recall nothing.
 """
 
 from __future__ import annotations
@@ -30,8 +23,7 @@ from estimators.joint import (
 from scoring.arrays import Bools, Floats
 from scoring.data import Data, Draws
 from scoring.default import where_known
-from scoring.documents import Facts, predicted_by
-from scoring.pool import Pool
+from scoring.documents import Facts
 from scoring.shares import Shares
 
 ROUNDING = 1e-12
@@ -46,23 +38,7 @@ def precision(data: Data, draws: Draws, criterion: str, method: str) -> Estimate
     if method == "simple":
         own = f[np.arange(draws.row.size), draws.owner]
         return _floored(simple_precision(own, draws.owner, len(data.systems), ddof=1))
-    return _floored(joint_precision(draws.P, draws.owner, f, _overlap(data, draws), ddof=1))
-
-
-def _saw(data: Data) -> Bools:
-    """(m,) systems whose teams could see judgments before they decided."""
-    saw = np.zeros(len(data.systems), dtype=np.bool_)
-    saw[data.saw] = True
-    return saw
-
-
-def _overlap(data: Data, draws: Draws) -> Floats:
-    """(m, m) the overlaps that weigh the draws of each system for each other: 0, so that they have
-    no part, where either team could see judgments.
-    """
-    saw = _saw(data)
-    apart = (saw[:, None] | saw) & ~np.eye(saw.size, dtype=np.bool_)
-    return np.where(apart, 0.0, draws.overlap)
+    return _floored(joint_precision(draws.P, draws.owner, f, draws.overlap, ddof=1))
 
 
 def bootstrapped(
@@ -108,7 +84,7 @@ def _terms(data: Data, draws: Draws, criterion: str, method: str) -> tuple[Bools
     if method != "simple":
         labelled = np.asarray(~np.isnan(f).all(axis=1))
         return labelled, joint_terms(
-            draws.P[labelled], draws.owner[labelled], f[labelled], _overlap(data, draws)
+            draws.P[labelled], draws.owner[labelled], f[labelled], draws.overlap
         )
     own = f[np.arange(draws.row.size), draws.owner]
     labelled = np.asarray(~np.isnan(own))
@@ -122,8 +98,7 @@ def recall(data: Data, criterion: str) -> Estimate | None:
     documents.
 
     All draws of all distributions count, each with its own probability: every (distribution,
-    system) is a source, and anybody is who has one. NaN of systems that have not entered, and of
-    those whose teams could see judgments, which are no source.
+    system) is a source, and anybody is who has one. NaN of systems that have not entered.
     """
     read = read_uniformly(data)
     if read is None or not data.draws:
@@ -135,12 +110,7 @@ def recall(data: Data, criterion: str) -> Estimate | None:
     source = owner + m * np.repeat(range(len(kinds)), [data.draws[kind].row.size for kind in kinds])
     P = np.concatenate([data.pool.p[kind][row].toarray() for kind in kinds], axis=1)
     judged_row = np.searchsorted(data.judged, row)
-    label, known, saw = data.f[data.base][judged_row, 0], has_entered(data), _saw(data)
-    if saw.any():
-        label = np.where(saw[owner], np.nan, label)
-        has_label = np.bincount(owner[~np.isnan(label)], minlength=m) > 0
-        facts = _of_sources(data.pool, facts, known & has_label)
-        known = ~saw & ~Shares.of_facts(data.pool, facts, once=True).uncounted
+    label = data.f[data.base][judged_row, 0]
     predicted = facts.predicted[row]
     if criterion in data.found_also:
         predicted = predicted & (data.f[data.found_also[criterion]][judged_row] == 1)
@@ -165,16 +135,7 @@ def recall(data: Data, criterion: str) -> Estimate | None:
         degrees_of_freedom=np.full(m, float(n_annotated - 1)),
         anticipated=np.asarray(estimate.anticipated)[:m],
     )
-    return where_known(of_columns, known)
-
-
-def _of_sources(pool: Pool, facts: Facts, is_source: Bools) -> Facts:
-    """The facts, of which only those count for the pool that one of some systems (m,) predicts."""
-    counted = facts.counted & predicted_by(pool, np.flatnonzero(is_source).tolist())
-    narrowed = replace(facts, pool_weight=counted.astype(np.float64))
-    weight = Shares(pool, narrowed, once=True).pool
-    found = facts.found & np.isin(facts.code, facts.fact[counted])
-    return replace(facts, pool_weight=weight, found=found)
+    return where_known(of_columns, has_entered(data))
 
 
 def has_entered(data: Data) -> Bools:
@@ -205,15 +166,13 @@ def simple_recall(data: Data, criterion: str) -> Estimate | None:
     """The recall of every system by itself: what share of the facts of the annotated documents it
     predicts. None without two annotated documents.
 
-    NaN where a mention's verdict is still open, and of systems whose teams could see judgments
-    before they decided: they may predict what they read there.
+    NaN where a mention's verdict is still open.
     """
     read = read_uniformly(data)
     if read is None:
         return None
     facts, uniform, n_annotated = read
     predicted, decided = _predicted(data, facts, uniform, criterion)
-    decided[data.saw] = False
     each = [
         pool_recall(
             predicted[:, column],

@@ -8,12 +8,11 @@ something else. So where every output has been rated there is still chance left
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
 from estimators.design import Design
-from estimators.estimate import Estimate, with_columns
+from estimators.estimate import Estimate
 from estimators.ratings import judge_effect, rating_design, with_judges, with_rating_noise
 from scoring.data import Data
 from scoring.default import Centred
@@ -40,37 +39,18 @@ def with_noise(
     target, design = under.targets[1], under.design
     sign = np.broadcast_to(noise.sign(under.at), p.shape)
 
-    def widened(
-        alone: Estimate,
-        weight: np.ndarray,
-        pi: np.ndarray,
-        sign: np.ndarray,
-        variance: np.ndarray,
-    ) -> Estimate:
-        return with_rating_noise(
-            alone,
-            weight,
-            pi,
-            count,
-            variance,
-            sign=sign,
-            freedom=noise.freedom,
-            target=target,
-            design=design,
-        )
-
-    of_all = widened(estimate, p * under.counts[:, None], under.row_pi, sign, variance)
-    of_own = {}
-    for column in arranged.data.disclosed:  # their probabilities are their own
-        used, pi = under.own(column)
-        of_own[column] = widened(
-            _column(estimate, column),
-            p[:, column] * used,
-            pi,
-            sign[:, column],
-            variance[:, column],
-        )
-    return with_columns(of_all, of_own), rating_design(under.row_pi, target=target, design=design)
+    widened = with_rating_noise(
+        estimate,
+        p,
+        under.row_pi,
+        count,
+        variance,
+        sign=sign,
+        freedom=noise.freedom,
+        target=target,
+        design=design,
+    )
+    return widened, rating_design(under.row_pi, target=target, design=design)
 
 
 def with_judges_of(
@@ -81,8 +61,8 @@ def with_judges_of(
 
     A few people who rate many outputs each have levels of their own, and what one of them says goes
     together (`estimators.ratings.with_judges`). Of whom it is not known who they are, nothing is
-    added. A system whose team had seen judgments has probabilities of its own, and none of this.
-    Influences stay as they are: in a difference of systems with the same judges levels cancel out.
+    added. Influences stay as they are: in a difference of systems with the same judges levels
+    cancel out.
     """
     arranged = Centred(data)
     crossed_of: dict[tuple[str, str, str], Estimate] = {}
@@ -92,41 +72,15 @@ def with_judges_of(
             continue
         under = arranged.under(criterion)
         ratings = noise.single.of(under.at)
-        counted = under.counts[ratings.at]
-        row, judge = ratings.at[counted], ratings.judge[counted]
+        row, judge = ratings.at, ratings.judge
         if not row.size:
             continue
-        residual = ratings.value[counted] - data.g[criterion][under.row[row]]
-        p = data.pool.p[kind][under.row].toarray() * under.counts[:, None]
+        residual = ratings.value - data.g[criterion][under.row[row]]
+        p = data.pool.p[kind][under.row].toarray()
         effect = judge_effect(residual, judge, row)
         if effect.n_judges < FEWEST_JUDGES:
             continue  # the number is about these judges alone
-        crossed = with_judges(
+        crossed_of[quantity, criterion, kind] = with_judges(
             estimate, p, under.row_pi, judge, row, effect, count=noise.count[under.at]
         ).estimate
-        own = np.isin(np.arange(len(data.systems)), list(data.disclosed))
-        crossed_of[quantity, criterion, kind] = replace(
-            crossed,
-            variance=np.where(own, estimate.variance, crossed.variance),
-            degrees_of_freedom=np.where(
-                own, estimate.degrees_of_freedom, crossed.degrees_of_freedom
-            ),
-        )
     return crossed_of
-
-
-def _column(estimate: Estimate, column: int) -> Estimate:
-    """The estimate of one system alone."""
-    shape = np.shape(estimate.value)
-    names = (
-        "value",
-        "variance",
-        "n",
-        "anticipated",
-        "total_g",
-        "degrees_of_freedom",
-        "half_step",
-        "agreed",
-    )
-    own = {name: np.broadcast_to(getattr(estimate, name), shape)[column] for name in names}
-    return replace(estimate, influence=np.asarray(estimate.influence)[:, column], **own)

@@ -14,7 +14,7 @@ import math
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,22 +24,19 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from scoring.arrays import Bools, Floats, Ids, Matrix
-from scoring.combine import Chances
-from scoring.data import Data, Draws, FollowedUp, Guess, Noise, SingleRatings
-from scoring.documents import Annotated, Facts, InDocuments, KnownDocuments
+from scoring.data import Data, Draws, Guess, Noise, SingleRatings
+from scoring.documents import Annotated, Facts
 from scoring.double_sampling import Checks
-from scoring.inclusion import Disclosed, Inclusion
+from scoring.inclusion import Inclusion
 from scoring.pool import Pool
 from scoring.slices import TABLE, Cut
 
 Row = dict[str, Any]
-FORMAT = 3
+FORMAT = 4
 CHECK = "check"
 ABOUT, SUMS = "release.json", "SHA256SUMS"
 LOWERS = "lowers"
 """Of a label of two texts, the systems that what is said of the first says the contrary of"""
-ROUTES = ("threshold", "draw", "document", "before")
-"""What `Chances` holds, by name"""
 
 
 class BadRelease(Exception):
@@ -89,25 +86,9 @@ def about(data: Data, checks: Checks | None) -> Row:
         "unaided_correlation": {name: guesses.rho for name, guesses in data.unaided.items()},
         "noise": {name: _number(noise.variance) for name, noise in data.noise.items()},
         "scorers": data.pool.scorers,
-        "everybody": _inclusion(data.inclusion),
-        "known_documents": {
-            "documents": data.fold.documents,
-            "closed": data.fold.closed,
-            "followed": None if data.fold.followed is None else sorted(data.fold.followed),
-            "answered": data.fold.answered,
-        },
+        "released": data.inclusion.released,
+        "closed_documents": data.closed_documents,
         "facts": facts and {"n_annotated": facts.n_annotated, "n_documents": facts.n_documents},
-        "has_follow_ups": data.followed_up is not None,
-        "has_marks": data.in_documents is not None,
-        "pending": []
-        if data.pending is None
-        else data.pool.instance[data.judged[data.pending]].tolist(),
-        "own_samples": [data.systems[column] for column in data.alone],
-        "disclosed": {
-            str(data.systems[column]): _inclusion(data.own[column])
-            | {"documents_known": list(saw.read)}
-            for column, saw in data.disclosed.items()
-        },
         "checks": checks
         and {
             "rounds": checks.rounds.tolist(),
@@ -115,14 +96,6 @@ def about(data: Data, checks: Checks | None) -> Row:
                 data.systems[column] for column in np.flatnonzero(checks.since)
             ],
         },
-    }
-
-
-def _inclusion(now: Inclusion) -> Row:
-    return {
-        "of_document": now.of_document,
-        "n_clusters": now.n_clusters,
-        "released": now.released,
     }
 
 
@@ -137,51 +110,33 @@ def tables(data: Data, checks: Checks | None = None) -> dict[str, Iterable[Row]]
         "labels": _labels(data),
         "ratings": _ratings(data),
         "metrics": _metrics(data.pool),
-        "own_samples": _own_samples(data),
-        "disclosed": _disclosed(data),
         "documents": _documents(data),
         "facts": _facts(data.facts),
-        "follow_ups": _follow_ups(data),
         "checks": _checks(data, checks),
         "checked": _checked(data, checks),
     }
 
 
 def _targets(data: Data) -> Iterator[Row]:
-    now, inside = _arrived(data.inclusion), data.in_documents
-    u = rounded(data)
+    now = data.inclusion
+    columns = {
+        "u": rounded(data),
+        "asked": now.asked,
+        "threshold": now.threshold,
+        "drawn": now.drawn,
+        "mark": data.mark,
+    }
     for place, target in enumerate(data.pool.target_id.tolist()):
-        row = {"target": target, "u": float(u[place]), **_at(now, place)}
-        if inside is not None:
-            row["marked"], row["mark"] = bool(inside.marked[place]), float(inside.mark[place])
-            row["covered"], row["asked"] = bool(inside.covered[place]), bool(inside.asked[place])
-        yield row
+        yield {"target": target, **_at(columns, place)}
 
 
 def rounded(data: Data) -> Floats:
-    """(t,) a random number for each target that lies between the same two thresholds as its own.
+    """(t,) a random number for each target that lies on the same side of its threshold as its own.
 
     Its own is the same on all tracks of a corpus: it would tell what later ones will ask.
     """
-    levels = [np.zeros(data.pool.u.size), np.ones(data.pool.u.size), data.inclusion.threshold]
-    levels += [data.inclusion.chances.threshold, *data.alone.values()]
-    levels += [inclusion.chances.threshold for inclusion in data.own.values()]
-    table = np.stack(levels)
-    below = np.where(table <= data.pool.u, table, 0.0).max(axis=0)
-    above = np.where(table > data.pool.u, table, 1.0).min(axis=0)
-    return np.asarray((below + above) / 2)
-
-
-def _arrived(now: Inclusion) -> dict[str, NDArray[Any]]:
-    """Column -> (t,) how targets came in."""
-    chances = {name: getattr(now.chances, name) for name in ROUTES}
-    return {
-        **chances,
-        "drawn": now.drawn,
-        "counts": now.counts,
-        "cluster": now.cluster,
-        "highest": now.threshold,
-    }
+    threshold = data.inclusion.threshold
+    return np.where(data.pool.u < threshold, threshold / 2, (1 + threshold) / 2)
 
 
 def _at(columns: Mapping[str, NDArray[Any]], place: int) -> Row:
@@ -274,43 +229,6 @@ def _metrics(pool: Pool) -> Iterator[Row]:
             yield {"scorer": scorer, "instance": int(pool.instance[row]), "value": score}
 
 
-def _own_samples(data: Data) -> Iterator[Row]:
-    for column, threshold in data.alone.items():
-        for place in np.flatnonzero(threshold).tolist():
-            target = int(data.pool.target_id[place])
-            yield {
-                "system": data.systems[column],
-                "target": target,
-                "threshold": float(threshold[place]),
-            }
-
-
-def _disclosed(data: Data) -> Iterator[Row]:
-    for column, disclosed in data.disclosed.items():
-        when_drawn = data.disclosed_drawn[column]
-        now = _arrived(data.own[column])
-        columns = {f"own_{name}": values for name, values in now.items()}
-        columns |= {
-            "exact": disclosed.certainty,
-            "unjudged": disclosed.unjudged,
-            "exact_when_drawn": when_drawn.certainty,
-            "unjudged_when_drawn": when_drawn.unjudged,
-            "then_threshold": disclosed.threshold,
-            "then_drawn": disclosed.drawn,
-            "then_inside": disclosed.inside,
-            "then_document": disclosed.document,
-        }
-        differs = (
-            disclosed.certainty | disclosed.unjudged | when_drawn.certainty | when_drawn.unjudged
-        )
-        differs |= disclosed.inside | (disclosed.document > 0)
-        for name, values in _arrived(data.inclusion).items():
-            differs |= now[name] != values
-        for place in np.flatnonzero(differs).tolist():
-            target = int(data.pool.target_id[place])
-            yield {"system": data.systems[column], "target": target, **_at(columns, place)}
-
-
 def _documents(data: Data) -> Iterator[Row]:
     documents, first_stage = data.documents, set(data.documents.first)
     for place, document in enumerate(documents.documents):
@@ -335,14 +253,6 @@ def _facts(facts: Facts | None) -> Iterator[Row]:
             "subject_link": str(facts.links[place, 0]),
             "object_link": str(facts.links[place, 1]),
         }
-
-
-def _follow_ups(data: Data) -> Iterator[Row]:
-    if data.followed_up is not None:
-        for row, true in zip(
-            data.followed_up.row.tolist(), data.followed_up.true.tolist(), strict=True
-        ):
-            yield {"instance": int(data.pool.instance[row]), "true": _number(true)}
 
 
 def _checks(data: Data, checks: Checks | None) -> Iterator[Row]:
@@ -513,10 +423,6 @@ class _Reader:
     def data(self) -> Data:
         about, pool = self.told, self.pool()
         judged, f, noise = self.labels()
-        everybody = self.inclusion(self.targets, about["everybody"])
-        disclosed, disclosed_drawn, own = self.disclosed(everybody)
-        known_route = about["known_documents"]
-        followed = None if known_route["followed"] is None else frozenset(known_route["followed"])
         documents, missed = self.documents()
         shown = [row["takes_part"] for _, row in self.release.lines("systems")]
         return Data(
@@ -525,28 +431,25 @@ class _Reader:
             judged=judged,
             f=f,
             draws=self.draws(pool),
-            inclusion=everybody,
+            inclusion=Inclusion(
+                asked=_floats(self.targets["asked"]),
+                drawn=_bools(self.targets["drawn"]),
+                threshold=_floats(self.targets["threshold"]),
+                released=about["released"],
+            ),
             g=self.by_criterion("g_"),
             rho=about["correlation"],
             base=about["base"],
             unweighed=about["unweighed"],
             facts=self.facts(missed),
             documents=documents,
-            disclosed=disclosed,
-            own=own,
-            fold=KnownDocuments(
-                known_route["documents"], known_route["closed"], followed, known_route["answered"]
-            ),
-            followed_up=self.followed_up(),
-            in_documents=self.in_documents(),
-            disclosed_drawn=disclosed_drawn,
-            alone=self.own_samples(),
+            closed_documents=about["closed_documents"],
+            mark=_floats(self.targets["mark"]),
             noise=noise,
             found_also=about["found_also"],
             mean=about["mean"],
             error=self.by_criterion("error_"),
             unaided=self.unaided(),
-            pending=np.isin(self.instance[judged], about.get("pending", [])),
         )
 
     def rows_of(self, instances: Iterable[int]) -> Ids:
@@ -694,62 +597,6 @@ class _Reader:
                 draws_of[kind] = Draws(kind, row, owner, p[row].toarray(), overlap)
         return draws_of
 
-    def inclusion(self, told: Mapping[str, list[Any]], once: Row) -> Inclusion:
-        chances = Chances(*(_floats(told[name]) for name in ROUTES))
-        return Inclusion(
-            chances=chances,
-            drawn=_bools(told["drawn"]),
-            counts=_bools(told["counts"]),
-            cluster=_ids(told["cluster"]),
-            of_document=once["of_document"],
-            n_clusters=once["n_clusters"],
-            threshold=_floats(told["highest"]),
-            released=once["released"],
-        )
-
-    def disclosed(
-        self, everybody: Inclusion
-    ) -> tuple[dict[int, Disclosed], dict[int, Disclosed], dict[int, Inclusion]]:
-        """Column -> what its team could see; the same if documents brought nothing in; and how
-        targets came in for it.
-        """
-        disclosed, disclosed_drawn, own = {}, {}, {}
-        by_system: dict[int, list[Row]] = {}
-        for _, row in self.release.lines("disclosed"):
-            by_system.setdefault(row["system"], []).append(row)
-        for name, once in self.told["disclosed"].items():
-            system = int(name)
-            mine = by_system.get(system, [])
-            targets = self.targets_of(row["target"] for row in mine)
-            t = self.target_id.size
-
-            def spread(
-                name: str, base: NDArray[Any], mine: list[Row] = mine, targets: Ids = targets
-            ) -> Any:
-                values = base.copy()
-                values[targets] = [row[name] for row in mine]
-                return values
-
-            no, zero = np.zeros(t, dtype=np.bool_), np.zeros(t)
-            now = {key: spread(f"own_{key}", base) for key, base in _arrived(everybody).items()}
-            column = self.column[system]
-            own[column] = self.inclusion(now, once)
-            disclosed[column] = Disclosed(
-                spread("exact", no),
-                spread("unjudged", no),
-                spread("then_threshold", zero),
-                spread("then_drawn", zero),
-                spread("then_inside", no),
-                spread("then_document", zero),
-                read=tuple(once.get("documents_known", ())),
-            )
-            disclosed_drawn[column] = replace(
-                disclosed[column],
-                certainty=spread("exact_when_drawn", no),
-                unjudged=spread("unjudged_when_drawn", no),
-            )
-        return disclosed, disclosed_drawn, own
-
     def documents(self) -> tuple[Annotated, Ids]:
         records = [row for _, row in self.release.lines("documents")]
         chance = [row["probability"] for row in records]
@@ -790,36 +637,6 @@ class _Reader:
             links=np.array(links, dtype=np.str_).reshape(-1, 2),
             missed=missed,
         )
-
-    def followed_up(self) -> FollowedUp | None:
-        if not self.told["has_follow_ups"]:
-            return None
-        stored = self.release.columns("follow_ups")
-        return FollowedUp(self.rows_of(stored.get("instance", [])), _floats(stored.get("true", [])))
-
-    def in_documents(self) -> InDocuments | None:
-        if not self.told["has_marks"]:
-            return None
-        stored = self.targets
-        return InDocuments(
-            marked=_bools(stored["marked"]),
-            mark=_floats(stored["mark"]),
-            covered=_bools(stored["covered"]),
-            asked=_bools(stored["asked"]),
-        )
-
-    def own_samples(self) -> dict[int, Floats]:
-        stored = self.release.columns("own_samples")
-        thresholds = {
-            self.column[system]: np.zeros(self.target_id.size)
-            for system in self.told["own_samples"]
-        }
-        places = self.targets_of(stored.get("target", []))
-        for place, system, threshold in zip(
-            places, stored.get("system", []), stored.get("threshold", []), strict=True
-        ):
-            thresholds[self.column[system]][place] = threshold
-        return thresholds
 
     def unaided(self) -> dict[str, Guess]:
         g, error = self.by_criterion("unaided_g_"), self.by_criterion("unaided_error_")

@@ -16,7 +16,6 @@ from estimators.control_variates import control_variate_mean
 from estimators.design import Design
 from estimators.estimate import Estimate
 from scoring.arrays import Floats
-from scoring.by_thresholds import LEAST
 from scoring.data import Data
 from scoring.default import Centred
 from scoring.rated import with_judges_of, with_noise
@@ -26,6 +25,8 @@ UNAIDED = "unaided"
 """The method of the same estimates without metrics and judges"""
 ALGORITHM_1 = "algorithm_1"
 """The method of the published estimate with one metric"""
+LEAST = 10
+"""Algorithm 1 is not computed from fewer ratings."""
 EVEN = 1e-9
 """Probabilities that differ by less are equal, and a smaller correlation is an error of rounding"""
 FEWEST = 30
@@ -157,7 +158,7 @@ def algorithm_1(data: Data, criterion: str, kind: str, metric: int) -> Estimate:
     """
     pool, arranged = data.pool, Centred(data).under(criterion)
     counted = np.zeros(pool.instance.size, dtype=np.bool_)
-    counted[arranged.row[arranged.counts]] = True
+    counted[arranged.row] = True
     rating = np.full(pool.instance.size, np.nan)
     rating[data.judged] = data.f[criterion][:, 0]
     m = len(data.systems)
@@ -166,7 +167,7 @@ def algorithm_1(data: Data, criterion: str, kind: str, metric: int) -> Estimate:
         mine = np.flatnonzero(np.asarray(pool.p[kind][:, [column]].toarray()).ravel())
         score, drawn = pool.scores[mine, metric], mine[counted[mine] & ~np.isnan(rating[mine])]
         even = np.ptp(arranged.pi[mine]) <= EVEN if mine.size else False
-        if column in data.disclosed or not even or drawn.size < LEAST or np.isnan(score).any():
+        if not even or drawn.size < LEAST or np.isnan(score).any():
             continue
         estimate = control_variate_mean(
             rating[drawn], pool.scores[drawn, metric], score, power_tune=False

@@ -12,7 +12,6 @@ from estimators.estimate import Estimate
 from estimators.joint import f1
 from scoring import published
 from scoring.arrays import Bools, Ids
-from scoring.by_thresholds import ByThresholds
 from scoring.data import Data
 from scoring.default import Centred, where_known
 from scoring.floors import Floors
@@ -133,11 +132,10 @@ def published_scores(
     recall_criteria: tuple[str, ...],
     methods: tuple[str, ...] = PUBLISHED,
 ) -> Iterator[Score]:
-    """Simple and joint, from draws with replacement, or else by thresholds; of what has no judgment
-    of its own, nothing.
+    """Simple and joint, from draws with replacement; under thresholds there is none, nor for what
+    has no judgment of its own.
     """
     if not data.draws:
-        yield from _by_thresholds(data, criteria, recall_criteria, methods)
         return
     judged = {
         criterion: counts(data, criterion)[0] > 0 for criterion in {*criteria, *recall_criteria}
@@ -178,34 +176,6 @@ def _simple_recalls(
         for criterion, recall in recalls.items()
         if recall is not None
     }
-
-
-def _by_thresholds(
-    data: Data,
-    criteria: tuple[str, ...],
-    recall_criteria: tuple[str, ...],
-    methods: tuple[str, ...],
-) -> Iterator[Score]:
-    by_thresholds = ByThresholds(data)
-    every = {criterion: counts(data, criterion)[0] > 0 for criterion in criteria}
-    alone = _simple_recalls(data, recall_criteria, every)
-    for criterion, judged in every.items():
-        recall = by_thresholds.recall(criterion) if criterion in recall_criteria else None
-        if recall is not None:
-            recall = where_known(recall, judged)
-            yield from rows(data, recall, "recall", criterion, data.unweighed, "joint")
-        if criterion in alone:
-            yield from rows(data, alone[criterion], "recall", criterion, data.unweighed, "simple")
-        for kind in data.pool.p:
-            for method in methods:
-                precision = where_known(by_thresholds.precision(kind, criterion, method), judged)
-                yield from rows(data, precision, data.mean, criterion, kind, method, own=True)
-                if recall is not None and method == "joint":
-                    both = by_thresholds.f1(precision, recall)
-                    yield from rows(data, both, "f1", criterion, kind, method)
-                if criterion in alone and method == "simple":
-                    both = published.simple_f1(precision, alone[criterion])
-                    yield from rows(data, both, "f1", criterion, kind, method)
 
 
 def rows(

@@ -119,6 +119,14 @@ def quick_settings(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.WHITENOISE_AUTOREFRESH = True
 
 
+@pytest.fixture(autouse=True)
+def few_are_enough(settings: Any) -> None:
+    """Toy runs predict a handful; that a shared track refuses fewer than 100 is tested where plans
+    are.
+    """
+    settings.FEWEST_PREDICTIONS = 1
+
+
 @pytest.fixture
 def never_resting(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     """A test that plays the clock scores whenever something has come: how long the last scoring

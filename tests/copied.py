@@ -44,7 +44,6 @@ PURPOSES = {
     "submission": "submissions.Submission",
     "pilot": "annotation.Pilot",
     "documents": "annotation.DocumentOrder",
-    "follow_up": "sampling.FollowUp",
     "bonus": "annotation.Bonus",
 }
 """Kind of what is paid for -> whose rows these are; of the others a track has one."""

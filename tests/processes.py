@@ -178,6 +178,7 @@ class Service:
             "TICK_SECONDS": "1",
             "OPENBLAS_NUM_THREADS": "1",  # the machine is shared: threads that spin help nobody
             "DEBOUNCE_SECONDS": "0.5",
+            "FEWEST_PREDICTIONS": "1",
             **self.settings,
         }
 

@@ -143,7 +143,10 @@ MEANING_OTHERS: dict[str, set[str]] = {
     "scoring.rescore": {"instance"},
     # How many entities of the world documents name.
     "kbpo.sampling.documents.second_stage": {"entities"},
-    "kbpo.web.desk.diagnostics": {"entities"},
+    "kbpo.evaluation.studies.write": {"entities"},
+    # The cluster of a mention in the file that a corpus came with.
+    "kbpo.corpus.load": {"entity"},
+    "kbpo.corpus.lookup": {"entity"},
     # A role that marked words have in a text.
     "kbpo.web.components.viewer": {"entity"},
 }
@@ -382,7 +385,6 @@ NAMING_RELATIONS: dict[str, set[str]] = {
     },
     "kbpo.corpus.upload": {"predicates"},
     # Names of files and addresses that are out: tables of releases, columns of CSV, old queries.
-    "kbpo.web.desk.diagnostics": {"predicates"},
     "kbpo.web.research.explore": {"predicate"},
     "scoring.release": {"subject_link", "object_link", "predicate"},
     # A parameter of an estimator.
@@ -452,9 +454,7 @@ NAMING_IN_TEMPLATES: dict[str, set[str]] = {
     # Pages of tracks whose documents are read in full (`kbpo.tracks.recall`), or parts of pages
     # that such tracks alone have.
     "desk/adjudication.html": {"mentions", "pair", "pairs"},
-    "desk/diagnostics.html": {"mentions", "predicate", "predicates"},
     "desk/pilots.html": {"pairs"},
-    "desk/pooling.html": {"predicate"},
     "desk/reading.html": {"pair", "pairs"},
     "desk/uploads.html": {"mention", "mentions"},
     "submission_live.html": {"mentions"},
@@ -488,7 +488,6 @@ BY_STRING = {
     "annotation.interfaces.registry",
     "annotation.platforms.registry",
     "kbpo.celery",
-    "kbpo.inclusion.asked",
     "kbpo.queue",
     "kbpo.tracks.registry",
     "kbpo.web.management.commands.simulate",

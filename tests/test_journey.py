@@ -18,13 +18,12 @@ from processes import Service, wait_for
 from travel import Travel, make_travel
 
 from estimators.design import Design
-from estimators.horvitz_thompson import centred, hajek, inclusion_iid
-from estimators.joint import joint_precision, joint_recall, pool_recall, simple_precision
+from estimators.horvitz_thompson import centred, inclusion_iid
+from estimators.joint import joint_precision, joint_recall, simple_precision
 from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Rescoring
 from kbpo.evaluation.run import state_of
 from kbpo.tracks.models import Track
-from scoring.documents import Facts
 
 pytestmark = pytest.mark.journey
 RUNS = ("Harbor_2", "LindqvistLab_1")
@@ -38,13 +37,6 @@ ESTIMATES = f"""
       AND v.number = (SELECT max(number) FROM evaluation_evaluation WHERE track_id = {OF_TRACK})
 """
 """The latest evaluation."""
-OWN = f"""
-    SELECT b.submission_id, o.pi FROM sampling_ownthresholds o JOIN sampling_samplebatch b
-        ON b.id = o.batch_id
-    JOIN submissions_submission s ON s.id = b.submission_id WHERE s.track_id = {OF_TRACK}
-        ORDER BY b.id
-"""
-"""The last of a submission holds for all before it."""
 
 
 @pytest.fixture(scope="module", params=[pytest.param("iid", marks=pytest.mark.soak), "poisson"])
@@ -204,7 +196,8 @@ def test_overlaps_are_those_of_the_predictions(travel: Travel, exported: Export)
         "SELECT first_id, second_id, kind, value FROM sampling_overlap WHERE first_id = ANY(%s)",
         exported.systems,
     )
-    assert len(rows) == 3 * len(KINDS)
+    # Designs with thresholds need no overlaps.
+    assert len(rows) == (3 * len(KINDS) if _is_iid(exported) else 0)
     for first, second, kind, value in rows:
         expected = exported.overlap(kind)[
             exported.systems.index(first), exported.systems.index(second)
@@ -215,8 +208,8 @@ def test_overlaps_are_those_of_the_predictions(travel: Travel, exported: Export)
 def test_published_precision_is_what_the_estimators_give(
     travel: Travel, exported: Export, stored: dict
 ) -> None:
-    if not any(draws.row.size for draws in exported.draws.values()):
-        _compare_by_thresholds(travel, exported, stored)
+    if not _is_iid(exported):
+        assert not any(method in ("simple", "joint") for *_, method in stored)
         return
     m = len(exported.systems)
     for kind, draws in exported.draws.items():
@@ -237,40 +230,6 @@ def test_published_precision_is_what_the_estimators_give(
             _compare(
                 stored["precision", criterion, kind, "joint"], exported, joint.value, joint.variance
             )
-
-
-def _compare_by_thresholds(travel: Travel, exported: Export, stored: dict) -> None:
-    """Joint is Hájek's estimator on all that was asked, simple that on what each system would have
-    asked by itself.
-    """
-    pi, drawn = _inclusion(exported), _drawn(travel, exported)
-    own = _own_thresholds(travel, exported)
-    for kind in KINDS:
-        for criterion in CRITERIA:
-            p, f = exported.p[kind], exported.f[criterion]
-            joint = hajek(
-                p[drawn], pi[drawn], f[drawn], target=exported.target[drawn] - exported.target.min()
-            )
-            _compare(stored["precision", criterion, kind, "joint"], exported, joint.value)
-            simple = np.empty(len(exported.systems))
-            for at in range(simple.size):
-                mine = exported.u < own[:, at]
-                assert not np.any(mine & ~drawn), "a system's own sample is part of what was asked"
-                simple[at] = float(hajek(p[mine, at], own[mine, at], f[mine, at]).value)
-            _compare(stored["precision", criterion, kind, "simple"], exported, simple)
-
-
-def _own_thresholds(travel: Travel, exported: Export) -> Floats:
-    """(u, m) below which random number an instance's target is in a system's own sample; 0 if it
-    does not predict it.
-    """
-    last = dict(travel.rows(OWN))
-    found = np.zeros((exported.instance.size, len(exported.systems)))
-    for at, system in enumerate(exported.systems):
-        predicted = np.flatnonzero(exported.p["instance"][:, at] > 0)
-        _, code = np.unique(exported.target[predicted], return_inverse=True)
-        found[predicted, at] = np.frombuffer(last[system], dtype="<f8")[code]
-    return found
 
 
 def test_precision_is_what_the_estimators_give(
@@ -312,9 +271,6 @@ def test_published_recall_is_what_the_estimators_give(
         facts = read(Track.objects.get(slug=travel.track)).facts
     assert facts is not None and facts.n_annotated == 4
     m = len(exported.systems)
-    if not any(draws.row.size for draws in exported.draws.values()):
-        _compare_recall_by_thresholds(travel, exported, stored, facts)
-        return
     row = np.concatenate([exported.draws[kind].row for kind in KINDS])
     source = np.concatenate([exported.draws[kind].owner + at * m for at, kind in enumerate(KINDS)])
     P = np.concatenate([exported.p[kind][row] for kind in KINDS], axis=1)
@@ -341,35 +297,6 @@ def test_published_recall_is_what_the_estimators_give(
         )
 
 
-def _compare_recall_by_thresholds(
-    travel: Travel, exported: Export, stored: dict, facts: Facts
-) -> None:
-    """θ ν, where ν is each system's share of the true facts that were judged, each over its
-    chance.
-    """
-    theta = pool_recall(
-        facts.found,
-        document=facts.document,
-        n_annotated=facts.n_annotated,
-        n_documents=facts.n_documents,
-    )
-    drawn, pi = _drawn(travel, exported), _inclusion(exported)
-    predicted = (exported.p["instance"] > 0) & facts.in_scope[:, None]
-    same = facts.fact[:, None] == facts.fact
-    share, pool_share = (
-        np.where(of, 1 / np.maximum(same @ of, 1), 0.0)
-        for of in (predicted * 1.0, facts.in_scope * 1.0)
-    )
-    pool = float(np.sum((pool_share * (exported.f["relation"] == 1).any(axis=1) / pi)[drawn]))
-    for criterion in ("relation", "correct"):
-        right = (share * (exported.f[criterion] == 1) / pi[:, None])[drawn].sum(axis=0)
-        _compare(
-            stored["recall", criterion, "instance", "joint"],
-            exported,
-            float(theta.value) * right / pool,
-        )
-
-
 def test_f1_is_the_harmonic_mean(exported: Export, stored: dict) -> None:
     methods = {method for *_, method in stored} - {"simple"}
     for kind in KINDS:
@@ -384,6 +311,11 @@ def test_f1_is_the_harmonic_mean(exported: Export, stored: dict) -> None:
                 )
                 expected = 2 * precision * recall / (precision + recall)
                 _compare(stored["f1", criterion, kind, method], exported, expected)
+
+
+def _is_iid(exported: Export) -> bool:
+    """Whether targets were drawn with replacement."""
+    return any(draws.row.size for draws in exported.draws.values())
 
 
 def _compare(stored: dict, exported: Export, value: object, variance: object = None) -> None:

@@ -126,7 +126,7 @@ class Stranger:
 def test_a_stranger_comes_to_a_first_score_in_minutes(
     service: Service, tmp_path: Path, browser: Browser, name: str, screen: Any
 ) -> None:
-    travel = make_travel(service, tmp_path / "files", f"{name} a stranger", seed=5, documents=8)
+    travel = make_travel(service, tmp_path / "files", f"{name} a stranger", seed=5, is_shared=True)
     with service.speaking():
         password = MD5PasswordHasher().encode(PASSWORD, "seasalt")
         User.objects.create(username=f"{name}s-chief", password=password, is_staff=True)

@@ -11,15 +11,10 @@ import pytest
 from estimators.poisson import select
 from kbpo.money.models import Price
 from scoring.arrays import Floats
-from scoring.combine import Chances, Response, combine
+from scoring.inclusion import any_of
 
 README = (Path(__file__).parent.parent / "kbpo/README.md").read_text()
 EXAMPLE = README.partition("## One worked example")[2].partition("\n## ")[0]
-ALL = Response(sample=np.ones(1), follow_up=np.ones(1))
-
-
-def chances(threshold: float, document: float = 0.0, before: float = 0.0) -> Chances:
-    return Chances(*(np.array([chance]) for chance in (threshold, 0.0, document, before)))
 
 
 def says(number: float | Decimal) -> bool:
@@ -37,22 +32,13 @@ def test_what_the_questions_cost() -> None:
 
 def test_who_is_drawn_and_the_precision_of_the_first_run() -> None:
     assert select(np.array([0.31, 0.31]), np.array([0.5, 0.8])).all()
-    pi = combine(chances(0.5), ALL)
-    assert pi == 0.5
-    found = precision(np.array([1.0, 0.0]), np.array([0.25, 0.25]), np.repeat(pi, 2))
+    found = precision(np.array([1.0, 0.0]), np.array([0.25, 0.25]), np.repeat(0.5, 2))
     assert says(found)
 
 
-@pytest.mark.parametrize(
-    ("route", "response", "pi"),
-    [
-        (chances(0.5, 0.5, 0.5), ALL, 0.75),
-        (chances(0.8, 0.5, 0.5), ALL, 0.9),
-        (chances(0.8, 0.5, 0.5), Response(np.array([0.9]), np.array([0.8])), 0.785),
-    ],
-)
+@pytest.mark.parametrize(("threshold", "answered", "pi"), [(0.8, 1.0, 0.8), (0.8, 0.9, 0.72)])
 def test_the_probability_that_the_target_has_a_label(
-    route: Chances, response: Response, pi: float
+    threshold: float, answered: float, pi: float
 ) -> None:
-    assert combine(route, response) == pytest.approx([pi], abs=1e-12) and says(pi)
-    assert combine(route, response, np.array([True])) == 1.0, "its label was disclosed"
+    assert float(any_of(np.array(threshold))) * answered == pytest.approx(pi, abs=1e-12)
+    assert says(pi)

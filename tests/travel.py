@@ -50,7 +50,7 @@ class Travel:
     files: Path
     track: str
     tokens: dict[str, str]
-    """run -> API token of a researcher of its team"""
+    """run -> API token of a researcher of the team"""
     submissions: dict[int, str] = field(default_factory=dict)
     """number -> run"""
     work: Work = field(default_factory=Work)
@@ -210,12 +210,15 @@ def make_travel(
     read_in_full: int = 4,
     design: str = "iid",
     half_width: str = "0.100",
+    is_shared: bool = False,
 ) -> Travel:
-    """An open track on a corpus of its own, some documents of which are annotated whole.
+    """An open study on a corpus of its own, some documents of which are annotated whole. One team
+    owns it and uploads all runs, so nothing is hidden from it. If shared, it is an open track with
+    a development part, and each system is uploaded by its own team.
 
     Its draws are those of every other run: they follow from its secrets and from primary keys.
     """
-    write(directory, documents=documents, seed=seed)
+    write(directory, documents=documents, seed=seed, with_dev=is_shared)
     with service.speaking():
         number_from(
             crc32(name.encode()) % 1_000 * 10_000
@@ -223,6 +226,14 @@ def make_travel(
         corpus = load_corpus(name, directory / "corpus.jsonl", find_schema("tac_kbp"))
         Corpus.objects.filter(pk=corpus.pk).update(hash_key=f"corpus {name}")
         corpus.refresh_from_db()
+        systems = json.loads((directory / "systems" / "systems.json").read_text())
+        owner = None
+        if is_shared:
+            names = {system["team"] for system in systems}
+            tokens = {team: _team(f"{team} {name}")[1] for team in names}
+        else:
+            owner, token = _team(name)
+            tokens = {system["team"]: token for system in systems}
         track = open_track(
             create_track(
                 corpus,
@@ -230,6 +241,8 @@ def make_travel(
                 money=Money(budget=Decimal(500)),
                 design=design,
                 target_half_width=Decimal(half_width),
+                is_study=not is_shared,
+                owner=owner,
             )
         )
         TrackKey.objects.filter(track=track).update(secret=f"track {name}")
@@ -241,14 +254,8 @@ def make_travel(
             )
         for number in range(1, ANNOTATORS + 1):
             _person(f"annotator{number}", is_annotator=True)
-        systems = json.loads((directory / "systems" / "systems.json").read_text())
-        tokens = {team: _token(f"{team} {name}") for team in {system["team"] for system in systems}}
-        return Travel(
-            service,
-            directory,
-            track.slug,
-            {system["run"]: tokens[system["team"]] for system in systems},
-        )
+        of_runs = {system["run"]: tokens[system["team"]] for system in systems}
+        return Travel(service, directory, track.slug, of_runs)
 
 
 def researcher_of(travel: Travel, run: str) -> str:
@@ -266,11 +273,12 @@ def newcomer(travel: Travel, name: str) -> str:
     return name
 
 
-def _token(name: str) -> str:
-    """The API token of the one researcher of a new team."""
-    researcher = _person(slugify(name), is_researcher=True)
-    Team.objects.create(name=name, slug=slugify(name)).members.add(researcher)
-    return Token.issue(researcher, "travel")[1]
+def _team(name: str) -> tuple[Team, str]:
+    """Return a new team and the API token of its one researcher."""
+    researcher = _person(slugify(f"{name} team"), is_researcher=True)
+    team = Team.objects.create(name=name, slug=slugify(name))
+    team.members.add(researcher)
+    return team, Token.issue(researcher, "travel")[1]
 
 
 def _person(name: str, **roles: bool) -> User:

@@ -21,7 +21,6 @@ from kbpo.accounts.models import User
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import NOTHING, ZERO, OverBudget, balance, balances, reserve
 from kbpo.queue import nudge, one_at_a_time
-from kbpo.sampling.models import FollowUp
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -288,8 +287,7 @@ def one_more(questions: Sequence[Question]) -> None:
 @transaction.atomic
 def stop_batch(payer: Purpose, who: User, why: str) -> int:
     """How many open questions were given up: those with answers are settled with what they have,
-    the others are known to be missing. Answers in hand are still taken and paid. What a follow-up
-    left open others may ask.
+    the others are known to be missing. Answers in hand are still taken and paid.
     """
     if not why.strip():
         raise CannotChange("Say why; the owner of the batch reads it.")
@@ -301,8 +299,6 @@ def stop_batch(payer: Purpose, who: User, why: str) -> int:
     questions = list(live.order_by("pk"))
     for question in questions:
         question.move("unanswered", f"Stopped: {why.strip()}", ended_by=Question.EndedBy.STOP)
-    if questions and payer.kind == "follow_up":
-        FollowUp.objects.filter(pk=payer.number).update(stopped_at=clock.now())
     Halt.objects.filter(lifted_at=None, **payer.at("payer")).update(
         lifted_at=clock.now(), lifted_by=who
     )

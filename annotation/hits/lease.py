@@ -20,7 +20,7 @@ from django.db import transaction
 
 from annotation.budget.halts import halted_hits
 from annotation.hits.held import ASSIGNMENT
-from annotation.hits.stake import has_stake, stake
+from annotation.hits.stake import STAKE, has_stake
 from annotation.interfaces.registry import interface_of, names
 from annotation.models import COUNTED, HIT, Assignment, Halt, Question, Worker
 from annotation.platforms.registry import local_names
@@ -284,7 +284,7 @@ def _conditions(standing: WorkerStanding) -> str:
         + (NOT_STOPPED if standing.stopped else "")
         + (NOT_FILLED if standing.filled else "")
         + (OF_TRACKS if standing.tracks is not None else "")
-        + (NOT_OF_TEAMS.format(stake=stake()) if standing.teams is not None else "")
+        + (NOT_OF_TEAMS.format(stake=STAKE) if standing.teams is not None else "")
     )
 
 

@@ -18,7 +18,6 @@ from annotation.models import Question, Response
 from kbpo.instances.merge import Said, standing, standing_said
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel
-from kbpo.pool.visibility import seen_by_everybody
 
 TAKEN_BACK = "taken_back"
 
@@ -79,21 +78,18 @@ def to_record(
 ) -> Aggregates:
     """The labels that questions aggregate to; of those that had said something before, only what
     differs from it, and for what they do not speak of any more an empty one. On `modelled` tracks
-    what holds of a target is for their model to say, as long as people could answer at all. What
-    stands in the place of what everybody sees is seen by everybody too. The caller holds the
-    questions' locks.
+    what holds of a target is for their model to say, as long as people could answer at all. The
+    caller holds the questions' locks.
     """
     before = _labels_before(found)
-    public = seen_by_everybody([(question.track_id, question.target_id) for question in found])
     made = Aggregates([], [])
     for question, labels in found.items():
-        for_all = (question.track_id, question.target_id) in public
         is_modelled = question.track_id in modelled
         if question.pk in before:
-            _add_again(made, question, labels, before[question.pk], for_all, is_modelled)
+            _add_again(made, question, labels, before[question.pk], is_modelled)
             continue
         for label in labels:
-            made.labels.append(_new(question, None, label, public=for_all))
+            made.labels.append(_new(question, None, label))
             made.changes.append(False)
     return made
 
@@ -103,7 +99,6 @@ def _add_again(
     question: Question,
     labels: Sequence[AggregatedLabel],
     before: Sequence[Label],
-    for_all: bool,
     is_modelled: bool,
 ) -> None:
     """Adds what a question says otherwise than it did before."""
@@ -115,9 +110,8 @@ def _add_again(
             is_for_model = is_modelled and label.target_id == question.target_id
             if not _differs(old, label) or (is_for_model and old.value and label.value):
                 continue
-        was_public = old is not None and old.public_at is not None
         value_before = old.value if old is not None else {}
-        made.labels.append(_new(question, again, label, public=for_all or was_public))
+        made.labels.append(_new(question, again, label))
         made.changes.append(_telling(question, label.value) != _telling(question, value_before))
 
 
@@ -167,9 +161,7 @@ def _empty(label: Label) -> AggregatedLabel:
     return AggregatedLabel(label.target_id, {}, TAKEN_BACK, 0, 0.0, label.source)
 
 
-def _new(
-    question: Question, again: int | None, label: AggregatedLabel, *, public: bool
-) -> NewLabel:
+def _new(question: Question, again: int | None, label: AggregatedLabel) -> NewLabel:
     return NewLabel(
         target_id=label.target_id,
         value=label.value,
@@ -178,7 +170,6 @@ def _new(
         n=label.n,
         origin=question.origin if again is None else f"{question.origin}/again-{again}",
         disagreement=label.disagreement,
-        public=public,
         question=question.pk,
         again=again,
     )

@@ -11,7 +11,7 @@ false.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -35,7 +35,6 @@ from kbpo.accounts.models import User
 from kbpo.instances.record import NewLabel, record
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import balance
-from kbpo.pool.visibility import seen_by_everybody
 from kbpo.queue import nudge, one_at_a_time
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import RELATION, kind_with_recall
@@ -229,17 +228,12 @@ def _apply(track: Track, policy: Policy, method: str) -> Revision:
     policy.revision += 1
     policy.aggregation, policy.model, policy.fitted_at = method, made.model, begun - COMMITTING
     policy.save(update_fields=["revision", "aggregation", "model", "fitted_at"])
-    public = seen_by_everybody([_asked(flip) for flip in made.flips]) if made.flips else set()
-    record(replace(flip.label, public=_asked(flip) in public) for flip in made.flips)
+    record(flip.label for flip in made.flips)
     of_documents = reading(RELATION)
     questions = {flip.question for flip in made.flips if flip.question.interface in of_documents}
     for number in {question.pk for question in questions}:
         kind_with_recall(track).store_facts(number)
     return made
-
-
-def _asked(flip: Flip) -> tuple[int, int]:
-    return flip.question.track_id, flip.question.target_id
 
 
 def refit(track: Track) -> int:

@@ -43,7 +43,6 @@ from kbpo.clock.served import beat, late_since
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.money.purpose import Purpose
-from kbpo.pool.visibility import seen_by_everybody
 from kbpo.queue import work, work_together
 
 BATCH = 200
@@ -180,8 +179,7 @@ def _close(questions: Iterable[Question], status: str) -> None:
 
 def give_up(question: Question) -> None:
     """Settles a question that was given up, once nobody has it in hand any more, with the answers
-    it has then; without any, its label says that it is missing; one that a follow-up was stopped
-    before has none.
+    it has then; without any, its label says that it is missing.
 
     What comes later still is used too (`accept` makes the question due again): it was paid for, and
     whether somebody had the question in hand when it was given up does not depend on what is true
@@ -195,8 +193,7 @@ def give_up(question: Question) -> None:
     elif aggregated(question, counting([question])[question.pk]):
         settle([question])
     else:
-        if not question.is_left_open:
-            _label_nonresponse(question)
+        _label_nonresponse(question)
         _look_again(question, AT_ITS_END)
 
 
@@ -209,7 +206,6 @@ def _label_nonresponse(question: Question) -> None:
         method="nonresponse",
         n=0,
         origin=f"{question.origin}/nonresponse",
-        public=bool(seen_by_everybody([(question.track_id, question.target_id)])),
         question=question.pk,
     )
     record([missing])

@@ -203,17 +203,6 @@ class Question(Moving):
         self.payer_kind, self.payer_number = payer
 
     @property
-    def is_left_open(self) -> bool:
-        """Whether it was a follow-up's, and an admin stopped it: nobody was asked without an
-        answer, and others may ask it.
-        """
-        return (
-            self.status == self.Status.UNANSWERED
-            and self.payer_kind == "follow_up"
-            and self.ended_by == self.EndedBy.STOP
-        )
-
-    @property
     def origin(self) -> str:
         """The name of this question as the origin of labels."""
         return f"question:{self.pk}"

@@ -10,15 +10,13 @@ from typing import Any, TypeAlias
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
-from annotation.interfaces.registry import interface_of
 from annotation.models import Gold
 from annotation.quality.gold import retire
 from annotation.workers import teach
 from annotation.workers.models import OwnTutorial, TutorialRun
-from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
-from kbpo.instances.record import make_public
+from kbpo.instances.models import Target
 
 MOST = 20
 """Questions of a tutorial"""
@@ -176,8 +174,12 @@ def _of_gold(interface: str, pk: int, why: str, taught: Asked | None, who: User)
     if gold is None:
         raise CannotTeach("That gold question cannot be taught any more. Choose again.")
     question = gold.question
+    target = Target.objects.select_related("corpus").get(pk=question.target_id)
+    if not target.is_dev and target.corpus.opened_at is None:
+        raise CannotTeach(
+            "What is taught is public: choose gold of the development part, or of a closed track."
+        )
     retire(gold, who, "It is a question of the tutorial now.")
-    make_public([question.target_id, *interface_of(interface).asks_besides(question)], clock.now())
     of_gold = {"gold": pk, "target": question.target_id, "payload": question.payload}
     return {**of_gold, "right": gold.raw, "why": why}
 

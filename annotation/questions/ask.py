@@ -19,10 +19,8 @@ from kbpo.instances.hashing import second_number
 from kbpo.instances.models import Target
 from kbpo.money.models import Price
 from kbpo.money.purpose import Purpose
-from kbpo.money.spend import ZERO
 from kbpo.queue import nudge
 from kbpo.sampling.designs.base import agreed_price
-from kbpo.sampling.models import FollowUp
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.models import Track
@@ -169,12 +167,11 @@ def new_questions(
     payers: Mapping[int, tuple[Purpose, float]],
     drafts: Iterable[QuestionDraft],
     *,
-    like: FollowUp | None = None,
     agreed: Mapping[tuple[Purpose, str], Price] | None = None,
 ) -> Iterator[Question]:
     """A question for each draft that holds or offers anything which was not asked before; `payers`
     says for each target who pays and when it goes out. At the price that was agreed with who pays
-    for this interface, else at the track's, or at that of the follow-up `like`.
+    for this interface, else at the track's.
     """
     drafts = list(drafts)
     rounds = _rounds(drafts)
@@ -182,9 +179,9 @@ def new_questions(
     left = []
     for draft in drafts:
         number, shown = rounds[draft.target_id, draft.interface]
-        if number == 1 or not set(draft.shown) <= shown or draft.reopens:
+        if number == 1 or not set(draft.shown) <= shown:
             left.append(draft)  # of others all was asked before; that it was given up is an answer
-    seconded = frozenset[int]() if like else _seconded(track, left)
+    seconded = _seconded(track, left)
     for draft in left:
         number = rounds[draft.target_id, draft.interface][0]
         payer, order = payers[draft.target_id]
@@ -199,20 +196,14 @@ def new_questions(
             payload=draft.payload,
             **payer.at("payer"),
             order=order,
-            answers_wanted=_people(track, draft, like) + (draft.target_id in seconded),
-            price=like.price if like else price.per_answer,
-            reward=(like or price).reward,
-            extra=ZERO if like else price.extra,
-            extra_price=ZERO if like else price.extra_price,
-            seconds=(like or price).seconds,
+            answers_wanted=(track.workers_per_question if draft.people is None else draft.people)
+            + (draft.target_id in seconded),
+            price=price.per_answer,
+            reward=price.reward,
+            extra=price.extra,
+            extra_price=price.extra_price,
+            seconds=price.seconds,
         )
-
-
-def _people(track: Track, draft: QuestionDraft, like: FollowUp | None) -> int:
-    """How many people are asked: as the order says, as the draft says, or as the track says."""
-    if like is not None:
-        return like.workers
-    return track.workers_per_question if draft.people is None else draft.people
 
 
 def _seconded(track: Track, drafts: Sequence[QuestionDraft]) -> frozenset[int]:
@@ -246,7 +237,7 @@ def _rounds(drafts: Sequence[QuestionDraft]) -> dict[tuple[int, str], tuple[int,
     for question in questions:
         key = (question.target_id, question.interface)
         number[key] = max(number[key], question.round + 1)
-        if question.status in ASKED and not question.is_left_open:
+        if question.status in ASKED:
             shown[key].update(question.shown)
     keys = {(draft.target_id, draft.interface) for draft in drafts}
     return {key: (number[key], shown[key]) for key in keys}

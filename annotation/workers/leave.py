@@ -26,7 +26,6 @@ from annotation.models import (
     Worker,
 )
 from annotation.platforms.registry import local_names
-from annotation.workers.asked import keep_asked
 from annotation.workers.models import Application, Leaving, TutorialRun
 from annotation.workers.teach import take_back
 from kbpo import clock
@@ -189,8 +188,6 @@ def _erase(worker: Worker) -> None:
     with connection.cursor() as cursor:
         cursor.execute(REMARKS, [worker.pk])
     user, worker.user = worker.user, None
-    if user is not None and keeps_what_was_asked(user):
-        keep_asked(worker.pk, user.pk)
     _erase_words_about(worker)
     before, worker.handle, worker.last_seen_at = worker.handle, secrets.token_hex(16), None
     forget(f"worker:{before}", f"worker:{worker.handle}")
@@ -213,13 +210,6 @@ def _end_promises(worker: Worker) -> None:
         take_back(run, "The annotator left")
 
 
-def keeps_what_was_asked(user: User) -> bool:
-    """Whether what somebody was asked is noted with their account when they leave: the teams know
-    of it that they belong to, or did.
-    """
-    return is_more(user) or user.former_teams.exists()
-
-
 def is_more(user: User) -> bool:
     """Whether an account is more than an annotator's, and stays when they leave."""
     return user.is_staff or user.is_researcher or user.teams.exists()
@@ -227,9 +217,10 @@ def is_more(user: User) -> bool:
 
 def _close(user: User) -> None:
     """Deletes an account that was an annotator's alone; takes the role off one that is more, and
-    what they wrote when they asked for it. Who belongs to no team any more leaves a number.
+    what they wrote when they asked for it. Who once belonged to a team leaves a number: they may
+    not judge its runs under another account of the same person.
     """
-    if keeps_what_was_asked(user):
+    if is_more(user) or user.former_teams.exists():
         user.is_annotator = user.is_volunteer = False
         user.save(update_fields=["is_annotator", "is_volunteer"])
         Application.objects.filter(user=user).delete()

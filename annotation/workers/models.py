@@ -14,7 +14,6 @@ from annotation.models import Payment, Worker
 from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.accounts.waiting import Waiting
-from kbpo.instances.models import Target
 from kbpo.money.purpose import Purpose
 from kbpo.tracks.models import Track
 
@@ -384,20 +383,3 @@ class Leaving(models.Model):
 
     def __str__(self) -> str:
         return f"leaving of worker {self.worker_id}"
-
-
-class WasAsked(models.Model):
-    """Somebody with an account was asked about a target before they left as an annotator. What they
-    answered is not told by it, and no worker.
-    """
-
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="was_asked")
-    target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="+")
-    since = models.DateTimeField()
-
-    class Meta:
-        db_table_comment = "What annotators who left were asked: their teams know of it"
-        unique_together = (("user", "target"),)
-
-    def __str__(self) -> str:
-        return f"user {self.user_id} was asked about target {self.target_id}"

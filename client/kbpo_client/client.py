@@ -416,7 +416,8 @@ class Client:
         return self.edit(number, private=False)
 
     def confirm(self, number: int, **choices: Any) -> Json:
-        """Confirms a plan, which reserves its price; `half_width` and `good_lines_only` choose.
+        """Confirms a plan, which reserves its price; `half_width`, `good_lines_only` and
+        `development` (how many development predictions are judged) choose.
         What costs more by now than `at_most`, as "12.50", is not confirmed.
         """
         answer = self._send("POST", f"submissions/{number}/confirm/", json=choices)

@@ -18,8 +18,7 @@ REQUESTS_KEPT = timedelta(days=90)
 CLOSED = "closed-"
 """How the name of a closed account begins; its number follows"""
 STAYS = {
-    "accounts.Former.user": "What they have seen, their teams have seen: no run may forget it",
-    "annotators.WasAsked.user": "What they were asked as annotators, their teams know: likewise",
+    "accounts.Former.user": "Who left a team judges nothing of its runs",
 }
 """What would go with a person, and stays although their account is closed: why"""
 

@@ -43,9 +43,6 @@ class User(AbstractUser):
         default=False,
         help_text="An annotator whom nobody invited: judges only on tracks that take volunteers",
     )
-    admin_since = models.DateTimeField(
-        null=True, help_text="When they first became an admin; stays, for what they saw they know"
-    )
 
     class Meta(AbstractUser.Meta):
         db_table_comment = "People who log in; roles are flags"
@@ -54,10 +51,6 @@ class User(AbstractUser):
         """Saves the row. Where its password is another one, by a page or in a shell, all tokens are
         revoked: whoever changes a password has a reason.
         """
-        if self.is_staff and self.admin_since is None:
-            self.admin_since = clock.now()
-            if (columns := kwargs.get("update_fields")) is not None:
-                kwargs["update_fields"] = [*columns, "admin_since"]
         changes = self.pk is not None and getattr(self, "_password", None) is not None
         with transaction.atomic():
             super().save(*args, **kwargs)

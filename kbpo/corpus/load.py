@@ -21,14 +21,18 @@ from formats.opening import open_text
 from formats.schema import SHIPPED, Schema, load_schema
 from kbpo.corpus.copy import copy
 from kbpo.corpus.lookup import DatabaseCorpus
-from kbpo.corpus.models import Corpus, Document, Mention, Predicate
+from kbpo.corpus.models import Corpus, Document, Mention, Part, Predicate
+from kbpo.corpus.parts import development_part
 from kbpo.corpus.slugs import slug_of
 
+DEV_SHARE, LEAST_DEV, MOST_DEV = 0.2, 5, 100
+"""The share of documents that become the development part, and how many at least and at most"""
 DOCUMENT_COLUMNS = (
     "corpus_id",
     "key",
     "title",
     "date",
+    "part",
     "text",
     "token_begin",
     "token_end",
@@ -74,10 +78,12 @@ def load_corpus(
     *,
     mentions: Path | None = None,
     replace: bool = False,
+    dev_share: float = DEV_SHARE,
     notes: list[str] | None = None,
 ) -> Corpus:
-    """The corpus, loaded whole; `notes` takes what is ignored, with its place. Raises CannotLoad,
-    and then nothing has changed.
+    """The corpus, loaded whole; `notes` takes what is ignored, with its place. Where no document
+    names its part, `dev_share` of them become the development part. Raises CannotLoad, and then
+    nothing has changed.
     """
     notes = [] if notes is None else notes
     notes += schema.notes
@@ -106,6 +112,7 @@ def load_corpus(
     if not corpus.n_documents:
         raise CannotLoad(f"{path.name} holds no document.")
     corpus.save(update_fields=["n_documents"])
+    _draw_parts(corpus, dev_share)
     if mentions is not None:
         load_mentions(corpus, mentions, schema, notes)
     return corpus
@@ -200,12 +207,27 @@ def _document(corpus: Corpus, record: DocumentRecord) -> tuple[Any, ...]:
         record.id,
         record.title,
         record.date or "",
+        record.part or Part.TEST,
         record.text,
         [begin for begin, _ in tokens],
         [end for _, end in tokens],
         [begin for begin, _ in sentences],
         [end for _, end in sentences],
     )
+
+
+def _draw_parts(corpus: Corpus, share: float) -> None:
+    """Draw the development part, unless the file names parts."""
+    documents = Document.objects.filter(corpus=corpus)
+    named = documents.filter(part=Part.DEV).count()
+    if not named:
+        keys = list(documents.order_by("key").values_list("key", flat=True))
+        dev = development_part(
+            [[key] for key in keys], corpus.hash_key, share=share, least=LEAST_DEV, most=MOST_DEV
+        )
+        named = documents.filter(key__in=dev).update(part=Part.DEV)
+    corpus.n_dev = named
+    corpus.save(update_fields=["n_dev"])
 
 
 def _mention(lookup: DatabaseCorpus, record: MentionRecord) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from formats.lookup import DocumentView
 from formats.splitting import Span
-from kbpo.corpus.models import Corpus, Document, Mention
+from kbpo.corpus.models import Corpus, Document, Mention, Part
 
 CACHED_CHARACTERS = 16_000_000
 MOST_TITLES = 100_000
@@ -30,6 +30,10 @@ class DatabaseCorpus:
         self._ids: dict[str, int] = {}
         self._missing: set[str] = set()
         self._titled: dict[str, str | None] = {}
+        self.dev = frozenset(
+            Document.objects.filter(corpus=corpus, part=Part.DEV).values_list("key", flat=True)
+        )
+        """Ids of the development part"""
         self._has_mentions = Mention.objects.filter(document__corpus=corpus).exists()
 
     def prefetch(self, documents: Collection[str]) -> None:

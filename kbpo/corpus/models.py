@@ -49,6 +49,12 @@ class Corpus(models.Model):
         max_length=64, blank=True, help_text="SHA-256 of the file that was loaded"
     )
     n_documents = models.PositiveIntegerField(default=0)
+    opened_at = models.DateTimeField(
+        null=True, help_text="When the last track on it was closed: all judgments are public since"
+    )
+    n_dev = models.PositiveIntegerField(
+        default=0, help_text="Documents of the development part among them"
+    )
     hash_key = models.CharField(max_length=64, default=new_key)
     loaded_at = models.DateTimeField(default=clock.now)
 
@@ -68,9 +74,14 @@ class Corpus(models.Model):
         """What every page calls each predicate."""
         return relation_names(self.schema.get("predicates", ()))
 
+    @property
+    def n_test(self) -> int:
+        """The documents of the test part."""
+        return self.n_documents - self.n_dev
+
     def share(self, documents: int) -> float:
         """The share that so many documents are of the corpus; 0 of one that has none."""
-        return documents / self.n_documents if self.n_documents else 0.0
+        return documents / self.n_test if self.n_test else 0.0
 
 
 class Upload(Moving):
@@ -171,6 +182,13 @@ class Predicate(models.Model):
         return self.name
 
 
+class Part(models.TextChoices):
+    """The two parts of a corpus: what is shown never counts, and what counts is hidden."""
+
+    DEV = "dev", "development"
+    TEST = "test"
+
+
 class DocumentQuerySet(models.QuerySet["Document"]):
     def with_words(self, words: str) -> DocumentQuerySet:
         """Documents that hold all of some words; "in quotes" one after the other, -without."""
@@ -192,6 +210,7 @@ class Document(models.Model):
     key = models.CharField(max_length=200, help_text="The id in the corpus file")
     title = models.TextField(blank=True)
     date = models.CharField(max_length=40, blank=True)
+    part = models.CharField(max_length=4, choices=Part.choices, default=Part.TEST)
     text = models.TextField()
     token_begin = ArrayField(models.IntegerField())
     token_end = ArrayField(models.IntegerField())

@@ -14,7 +14,6 @@ from kbpo.accounts.audit import note
 from kbpo.corpus.fetch import fetch
 from kbpo.evaluation.models import Flip
 from kbpo.instances.models import Target
-from kbpo.pool.visibility import is_answered
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
@@ -107,21 +106,21 @@ def _labelled(targets: list[int], until: int) -> list[int]:
 
 def flips_of(submission: Submission) -> dict[int, Flip]:
     """The instances whose verdict under the guaranteed criterion turned for a submission, each with
-    how it turned last; none before its own sample is answered, for they tell what was judged for
-    others.
+    how it turned last; while the test part is hidden those of the development part.
     """
-    if not is_answered(submission):
-        return {}
     flips = Flip.objects.filter(submission=submission, criterion=submission.track.criterion)
+    if submission.track.hides_test:
+        flips = flips.filter(instance__target__is_dev=True)
     return {row.instance_id: row for row in flips.order_by("pk")}
 
 
 def turned(submission: Submission) -> list[dict[str, Any]]:
-    """The verdicts of a submission that turned, in the order of time, as the API tells them; none
-    before its own sample is answered.
+    """The verdicts of a submission that turned, in the order of time, as the API tells them; while
+    the test part is hidden those of the development part.
     """
-    if not is_answered(submission):
-        return []
+    flips = submission.flips.order_by("pk")
+    if submission.track.hides_test:
+        flips = flips.filter(instance__target__is_dev=True)
     return [
         {
             "item": flip.instance_id,
@@ -130,5 +129,5 @@ def turned(submission: Submission) -> list[dict[str, Any]]:
             "now": flip.now,
             "at": flip.made_at,
         }
-        for flip in submission.flips.order_by("pk")
+        for flip in flips
     ]

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kbpo.corpus.remembered import each
-from kbpo.evaluation.leaderboard import TOO_FEW_YET, Figure
+from kbpo.evaluation.leaderboard import Figure
 from kbpo.evaluation.models import Estimate, Evaluation, InterimInterval
-from kbpo.pool.visibility import is_answered
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
 from scoring.score import DEFAULT
@@ -27,32 +26,17 @@ class Latest:
     evaluation: Evaluation | None
     """None before the first"""
     estimates: tuple[Estimate, ...]
-    """Those of slices, too; before its own sample is answered the guaranteed number's alone"""
+    """Those of slices, too"""
 
     @classmethod
     def of(cls, submission: Submission) -> Latest:
-        """Return what is stored now.
-
-        Before a submission's own sample is answered, every number of it rests on what was judged
-        for others: by a slice of one claim, or by several of them together, their verdicts could
-        be read off for nothing, and the submission be taken back. Until then there is the
-        guaranteed number alone, as its interim interval says it.
-        """
+        """Return what is stored now."""
         evaluation = submission.track.evaluations.order_by("-number").first()
         if evaluation is None:
             return cls(submission, None, ())
-        mine = evaluation.estimates.filter(submission=submission)
-        if is_answered(submission):
-            return cls(submission, evaluation, tuple(mine))
-        track = submission.track
-        estimate = mine.filter(
-            quantity=kind_of(track).mean,
-            criterion=track.criterion,
-            distribution=track.distribution,
-            method=DEFAULT,
-            slice="",
-        ).first()
-        return cls(submission, evaluation, () if estimate is None else (_interim(estimate),))
+        return cls(
+            submission, evaluation, tuple(evaluation.estimates.filter(submission=submission))
+        )
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -89,15 +73,3 @@ def watched(submission: int) -> list[InterimInterval]:
         return intervals_of
 
     return each("watched", [submission], read)[submission]
-
-
-def _interim(estimate: Estimate) -> Estimate:
-    """The estimate of a guaranteed number, not to be stored, with what its last interim interval
-    says in the place of its own, as fine as it is printed.
-    """
-    looked = next(reversed(watched(estimate.submission_id)), None)
-    for name in ("value", "low80", "high80", "low95", "high95"):
-        setattr(estimate, name, None if looked is None else round(getattr(looked, name), PRINTED))
-    estimate.variance = None
-    estimate.note = TOO_FEW_YET if looked is None else ""
-    return estimate

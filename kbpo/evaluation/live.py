@@ -130,7 +130,7 @@ def _counted(submission: Submission, data: Data, column: int) -> tuple[int, int]
     mine = np.asarray(pool.member[judged][:, [column]].toarray()).ravel() > 0
     counts = (
         mine
-        & data.own.get(column, data.inclusion).counts[pool.target[judged]]
+        & data.inclusion.drawn[pool.target[judged]]
         & ~np.isnan(data.f[submission.track.criterion][:, column])
     )
     targets = np.unique(pool.target_id[pool.target[judged[counts]]]).tolist()

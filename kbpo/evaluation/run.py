@@ -46,12 +46,9 @@ from kbpo.sampling.models import (
     DocumentSample,
     ExpertCheck,
     ExpertRound,
-    FollowUp,
-    LeakTest,
     Sample,
     SampleBatch,
 )
-from kbpo.sampling.verdicts import look_again
 from kbpo.scores.models import Score as Scoring
 from kbpo.scores.models import Scorer
 from kbpo.scores.read import scorers_of
@@ -64,7 +61,7 @@ from scoring.corrected import Corrections, corrections
 from scoring.data import Data
 from scoring.double_sampling import Corrected
 from scoring.published import bootstrapped
-from scoring.saved import beside, best_metrics, by_each, saved, unaided
+from scoring.saved import UNAIDED, beside, best_metrics, by_each, saved, unaided
 from scoring.score import (
     DEFAULT,
     PUBLISHED,
@@ -98,12 +95,10 @@ TOO_FEW = (
 )
 NOT_ALL = (
     "By itself a system’s recall is known once all that it links in the documents that were read is"
-    " judged, and never where its team could see judgments before it decided."
+    " judged."
 )
-SAW = (
-    "As published, recall compares what runs found that follow from nobody’s draws: not that of a"
-    " team which could see judgments before it decided."
-)
+PRINTED_METHODS = (DEFAULT, "expert", UNAIDED)
+"""How the guaranteed numbers of a shared track are made while it is open"""
 OF_BOTH = "It is made of a precision and a recall, one of which is not known."
 
 
@@ -157,7 +152,7 @@ class _Seen:
         signs = signs_of(row.track)
         same = row.state.get("signs") == signs
         counts = not same or cache.get(_counted(row)) is None
-        state = state_of(row.track, None if counts else row.state["labels"])
+        state = state_of(row.track, None if counts else row.state.get("labels"))
         ended = finished(row.track) if counts else []
         is_stale = bool(ended) or any(row.state.get(name) != state[name] for name in state)
         if counts and not is_stale:
@@ -202,7 +197,6 @@ def signs_of(track: Track) -> dict[str, Any]:
             "last"
         ],
         "scores": _scored(track),
-        "leaks": _leaks(track),
         "references": sorted(_references(track)),
     }
 
@@ -215,18 +209,12 @@ def _scored(track: Track) -> list[Any]:
     return [pks, newest.first() if pks else None]
 
 
-def _leaks(track: Track) -> list[int]:
-    """Runs that seem to be made from others' answers, and how many of these tests were lifted."""
-    leaks = LeakTest.objects.filter(submission__track=track, seen=True)
-    return [leaks.count(), leaks.filter(lifted=True).count()]
-
-
 def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, Any]:
     """What the scores depend on, as counts and numbers: they are stale as soon as one of these
     differs.
     `labels`: what is known of them, if they need not be counted again.
     """
-    if labels is None:
+    if labels is None and not track.hides_test:
         counted = Label.objects.filter(target__corpus=track.corpus_id).aggregate(
             n=Count("pk"), last=Max("pk")
         )
@@ -234,20 +222,18 @@ def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, 
     batches = SampleBatch.objects.filter(submission__track=track).aggregate(
         n=Count("pk"), last=Max("pk")
     )
-    return {
-        "labels": labels,
+    # Scores of a shared track move at stage ends alone: one judgment must not be read off them.
+    return ({} if track.hides_test else {"labels": labels}) | {
         "batches": [batches["n"], batches["last"]],
         "scores": _scored(track),
         "taking_part": _taking_part(track),
         "documents": DocumentSample.objects.filter(track=track, settled_at__isnull=False).count(),
-        "follow_ups": FollowUp.objects.filter(track=track, settled_at__isnull=False).count(),
         "checks": ExpertCheck.objects.filter(
             track=track, kind="check", answered_at__isnull=False
         ).count(),
         "rounds": ExpertRound.objects.filter(
             track=track, kind="check", ended_at__isnull=False
         ).count(),
-        "leaks": _leaks(track),
         "references": sorted(_references(track)),
     }
 
@@ -288,8 +274,6 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     SampleBatch.objects.filter(submission__in=done, settled_at__isnull=True).update(
         settled_at=clock.now()
     )
-    for submission in done:
-        look_again(submission)
     newest = Label.objects.aggregate(Max("pk"))["pk__max"] or 0
     reckoned = _Reckoned.of(track)
     data, estimates = reckoned.data, reckoned.estimates
@@ -300,27 +284,32 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     standing = set(Submission.objects.filter(track=track).on_board().values_list("pk", flat=True))
     midnight = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     replace_since(track, midnight)
+    details = {} if track.hides_test else _told(track, reckoned, standing)
     evaluation = Evaluation.objects.create(
         track=track,
         number=1 + (previous.number if previous is not None else 0),
         stage_end=bool(done),
         settings=_settings(track, data, estimates)
         | _counts(kind_of(track), data, previous)
-        | _told(track, reckoned, standing)
-        | {"last_label": newest},
+        | details
+        | {"standing": sorted(standing), "last_label": newest},
     )
     # Those that many pairs would be too many of are told of the board alone.
     scored = set(Submission.objects.filter(track=track).with_score().values_list("pk", flat=True))
     paired = scored if len(scored) <= MOST else standing
     errors = Errors(data, paired)
-    _store(evaluation, reckoned, errors)
-    _store_interim(track, data, estimates, done)
-    evaluation.comparisons = (
-        comparisons(class_of(track.kind), data, estimates, standing, _references(track))
-        | with_private(data, estimates, scored, standing)
-        | parts(data, track.criterion, paired)
-        | errors.stored()
-    )
+    if track.hides_test:
+        evaluation.comparisons = _guaranteed_comparisons(track, data, estimates, standing)
+        _store_guaranteed(evaluation, reckoned)
+    else:
+        _store(evaluation, reckoned, errors)
+        _store_interim(track, data, estimates, done)
+        evaluation.comparisons = (
+            comparisons(class_of(track.kind), data, estimates, standing, _references(track))
+            | with_private(data, estimates, scored, standing)
+            | parts(data, track.criterion, paired)
+            | errors.stored()
+        )
     evaluation.seconds = time.monotonic() - began
     evaluation.save(update_fields=["comparisons", "seconds"])
     _tell(evaluation, [submission for submission in done if submission.status == "scored"])
@@ -387,7 +376,6 @@ def _told(track: Track, reckoned: _Reckoned, standing: set[int]) -> dict[str, An
         "scorers": _scorers(kind, data, criteria),
         "worth": worth(kind, data, _means(track, data, reckoned.estimates)) if alone else {},
         "strengths": strengths(kind, on_board),
-        "standing": sorted(standing),
         "expert": expert,
         "not_corrected": {str(system): why for system, why in reasons.items()},
         judges.KEY: judges.agreement(track, data, standing),
@@ -411,6 +399,62 @@ def _store(evaluation: Evaluation, reckoned: _Reckoned, errors: Errors) -> None:
         if data.shown[of_slice.score.column]
     )
     Estimate.objects.bulk_create(sliced, batch_size=2000)
+
+
+def _is_guaranteed(track: Track, data: Data, key: Key) -> bool:
+    """Whether a number may be printed while the test part is hidden: precision, recall and F1 of
+    the guaranteed pair, or the means of the criteria of texts.
+    """
+    quantity, criterion, distribution = key
+    if quantity == data.mean:
+        is_criterion = criterion == track.criterion or kind_of(track).rates
+        return is_criterion and distribution == track.distribution
+    if quantity == "recall":
+        return criterion == track.criterion
+    return quantity == "f1" and (criterion, distribution) == (track.criterion, track.distribution)
+
+
+def _guaranteed_comparisons(
+    track: Track, data: Data, estimates: dict[Key, tuple[Found, Design]], standing: set[int]
+) -> dict[str, dict[str, Any]]:
+    """Ranks and tie groups of the guaranteed numbers; nothing from which differences could be
+    computed to all digits.
+    """
+    guaranteed = {key: one for key, one in estimates.items() if _is_guaranteed(track, data, key)}
+    found = comparisons(class_of(track.kind), data, guaranteed, standing, _references(track))
+    return {
+        key: {
+            name: value
+            for name, value in joint.items()
+            if name in ("systems", "best", "worst", "groups", "level")
+        }
+        for key, joint in found.items()
+    }
+
+
+def _store_guaranteed(evaluation: Evaluation, reckoned: _Reckoned) -> None:
+    """Store what a shared track prints while it is open: the guaranteed numbers with intervals, to
+    0.1 point, n to the nearest 10. Everything finer is stored once it is closed, and so no channel
+    can tell it before.
+    """
+    track, data = evaluation.track, reckoned.data
+    final = set(Submission.objects.filter(track=track).scored().values_list("pk", flat=True))
+    rows = []
+    for score in reckoned.scores:
+        key = (score.quantity, score.criterion, score.distribution)
+        if not data.shown[score.column] or score.method not in PRINTED_METHODS:
+            continue
+        if not _is_guaranteed(track, data, key):
+            continue
+        row = _stored(evaluation, data, score, final)
+        for name in ("value", "low80", "high80", "low95", "high95"):
+            value = getattr(row, name)
+            setattr(row, name, None if value is None else round(value, 3))
+        row.variance = None
+        for name in ("n_labels", "n_missing", "n_checked"):
+            setattr(row, name, round(getattr(row, name), -1))
+        rows.append(row)
+    Estimate.objects.bulk_create(rows, batch_size=2000)
 
 
 def _tell(evaluation: Evaluation, ended: list[Submission]) -> None:
@@ -572,7 +616,7 @@ def _move_on(submission: Submission, realised: Realised | None, ranked: bool) ->
     """To the board; or to its next stage."""
     design = design_of(submission.track)
     why = design.enough(submission, realised)
-    if not why and ranked and not design.ask_once_more(submission):
+    if not why and ranked:
         why = "ranked"
     if not why:
         submission.move("confirmed")
@@ -599,13 +643,13 @@ def _settings(
     return {
         "scope": track.scope,
         "draws": {kind: int(draws.row.size) for kind, draws in data.draws.items()},
-        "targets": int(data.inclusion.counts.sum()),
+        "targets": int(data.inclusion.drawn.sum()),
         "released": data.inclusion.released,
         "model": VERSION,
         "correlation": data.rho,
-        "totals": totals,
+        "totals": {} if track.hides_test else totals,
         "documents": data.facts.n_annotated if data.facts else 0,
-        "of_documents": track.corpus.n_documents,
+        "of_documents": track.corpus.n_test,
         "misses": _misses(data),
         "labels": Label.objects.filter(target__corpus=track.corpus_id).count(),
         "version": settings.VERSION,
@@ -673,15 +717,13 @@ def _stored(evaluation: Evaluation, data: Data, row: Score, final: set[int]) -> 
         n_documents=row.n_documents,
         n_checked=row.n_checked,
         kind="final" if submission in final else "provisional",
-        note=_note(row, saw=bool(data.draws) and row.column in data.saw),
+        note=_note(row),
         **numbers,
     )
 
 
-def _note(row: Score, *, saw: bool) -> str:
-    """What is said beside a number that is not there, or whose interval has no width. `saw`: where
-    draws are made with replacement, that its team could see judgments before it decided.
-    """
+def _note(row: Score) -> str:
+    """Return what is said beside a number that is not there, or whose interval has no width."""
     if math.isnan(row.value):
         if not row.n_labels:
             return NO_LABEL
@@ -689,7 +731,5 @@ def _note(row: Score, *, saw: bool) -> str:
             return COUNTS_NOT
         if row.quantity == "f1":
             return OF_BOTH
-        if saw and (row.quantity, row.method) == ("recall", "joint"):
-            return SAW
         return NOT_ALL if (row.quantity, row.method) == ("recall", "simple") else TOO_FEW
     return "" if row.low95 < row.high95 else no_width_text(row.n_checked)

@@ -10,11 +10,11 @@ import numpy as np
 from django.db.models import Min
 
 from kbpo.corpus.fetch import fetch
-from kbpo.inclusion.thresholds import spread
 from kbpo.pool.random_numbers import numbers
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Floats, Ids
+from scoring.pool import spread
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ def read_checks(track: Track, target_ids: Ids) -> Answered | None:
     e, pi = (np.zeros((len(rounds), target_ids.size)) for _ in range(2))
     for index, (row, share) in enumerate(rounds):
         chances = np.array(_chances(row, target_ids), dtype=np.float64).reshape(-1, 3)
+        chances = chances[np.argsort(chances[:, 0])]
         checkable = chances[:, 0].astype(np.int64)
         e[index] = share * spread(checkable, chances[:, 1], target_ids)
         pi[index] = spread(checkable, chances[:, 2], target_ids)

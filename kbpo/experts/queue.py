@@ -38,7 +38,7 @@ def waiting(track: Track) -> QuerySet[ExpertCheck]:
 def askable(track: Track, expert: User, judged: Q = NOBODY) -> QuerySet[ExpertCheck]:
     """Return what an expert may answer, be it in another's hands: nothing about which they raised a
     dispute, nothing that they judged as one of the crowd (`judged`), nothing that a team of theirs
-    predicts, and to correct scores nothing that they answered for another reason.
+    has a run of, and to correct scores nothing that they answered for another reason.
     """
     same = ExpertCheck.objects.filter(track=OuterRef("track"), target=OuterRef("target"))
     raised = Exists(same.filter(kind="dispute", raised_by=expert))

@@ -56,6 +56,11 @@ class Target(models.Model):
     )
     content = models.JSONField(null=True, help_text="What it is, where it lies in no document")
     u = models.FloatField(help_text="Keyed hash of key in [0, 1): the target's random number")
+    is_dev = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Of the development part: its judgments are shown, and count for no score",
+    )
 
     class Meta:
         db_table_comment = "What people are asked about, by content"

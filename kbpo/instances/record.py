@@ -10,6 +10,8 @@ from typing import Any
 from django.db import connection
 
 from kbpo import clock
+from kbpo.corpus.fetch import fetch
+from kbpo.corpus.models import Corpus
 from kbpo.instances.merge import PEOPLE
 from kbpo.instances.models import Label
 from kbpo.queue import nudge
@@ -28,19 +30,27 @@ class NewLabel:
     n: int
     origin: str
     disagreement: float = 0.0
-    public: bool = False
-    """Whether everybody may see it at once, not only teams that predict its target"""
     question: int | None = None
     """The number of the question that it came from, if it came from one"""
     again: int | None = None
     """How often that had been aggregated before, if it stands in the place of what it had said"""
 
 
+PUBLIC = """
+    SELECT t.id FROM instances_target t JOIN corpus_corpus c ON c.id = t.corpus_id
+    WHERE t.id = ANY(%s) AND (t.is_dev OR c.opened_at IS NOT NULL) FOR SHARE OF c
+"""
+"""Targets whose judgments everybody may see: those of the development part, and all of a corpus
+that is open. The lock makes a closing wait until what is being written now is committed.
+"""
+
+
 def record(labels: Iterable[NewLabel]) -> int:
     """How many labels were sent to the table; those with a known (target, origin) change
     nothing.
     """
-    now = clock.now()
+    now, labels = clock.now(), list(labels)
+    public = {pk for (pk,) in fetch(PUBLIC, [[label.target_id for label in labels]])}
     rows = [
         Label(
             target_id=label.target_id,
@@ -53,7 +63,7 @@ def record(labels: Iterable[NewLabel]) -> int:
             origin=label.origin,
             disagreement=label.disagreement,
             created_at=now,
-            public_at=now if label.public else None,
+            public_at=now if label.target_id in public else None,
         )
         for label in labels
     ]
@@ -84,7 +94,8 @@ def rename_person(handle: str, instead: str, target_ids: Iterable[int]) -> None:
         cursor.execute(RENAME, [old, new, list(target_ids), old])
 
 
-def make_public(target_ids: Iterable[int], at: datetime) -> int:
-    """How many labels of these targets everybody can see from `at` on who could not before."""
-    hidden = Label.objects.filter(target__in=list(target_ids), public_at__isnull=True)
+def make_public(corpus: Corpus, at: datetime) -> int:
+    """How many labels of a corpus everybody can see from `at` on who could not before."""
+    Corpus.objects.filter(pk=corpus.pk).update(opened_at=at)
+    hidden = Label.objects.filter(target__corpus=corpus.pk, public_at__isnull=True)
     return hidden.update(public_at=at)

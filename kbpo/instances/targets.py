@@ -35,8 +35,9 @@ class Place:
 
 _MAKE = """
     INSERT INTO instances_target (corpus_id, document_id, kind, a_begin, a_end, b_begin, b_end,
-        key, u)
-    SELECT %(corpus)s, document, kind, a_begin, a_end, b_begin, b_end, key, {u}
+        key, u, is_dev)
+    SELECT %(corpus)s, document, kind, a_begin, a_end, b_begin, b_end, key, {u},
+        EXISTS (SELECT FROM corpus_document d WHERE d.id = document AND d.part = 'dev')
     FROM (SELECT *, {key} AS key
         FROM unnest(%(kinds)s::text[], %(documents)s::bigint[], %(ab)s::int[], %(ae)s::int[],
               %(bb)s::int[], %(be)s::int[]) AS n (kind, document, a_begin, a_end, b_begin,

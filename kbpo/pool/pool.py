@@ -1,4 +1,6 @@
-"""Reads the pool: everything that the sampled submissions of a track predict, as sparse arrays."""
+"""Reads the pool: all that the sampled submissions of a track predict in the test part, as sparse
+arrays.
+"""
 
 from __future__ import annotations
 
@@ -153,7 +155,8 @@ def _rows(
         part = fetch_arrays(
             columns,
             "FROM submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id"
-            " JOIN instances_target t ON t.id = i.target_id WHERE p.submission_id = %s",
+            " JOIN instances_target t ON t.id = i.target_id"
+            " WHERE p.submission_id = %s AND NOT p.is_dev",
             [submission],
             reals=("u", "confidence", *(f"p {name}" for name in distributions)),
         )

@@ -16,12 +16,12 @@ from scoring.arrays import Floats, Ids
 
 
 def support(submission: Submission, kind: str) -> tuple[Ids, Ids, Floats]:
-    """Instance ids (ascending), their target ids and p_i(x), over the whole of X_i."""
+    """Return instance ids (ascending), their target ids and p_i(x), over the test part of X_i."""
     weight = kind_of(submission.track).weights(kind)
     predictions = fetch_arrays(
         {"x": "p.instance_id", "target": "i.target_id", "weight": weight},
         "FROM submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id"
-        " WHERE p.submission_id = %s ORDER BY p.instance_id",
+        " WHERE p.submission_id = %s AND NOT p.is_dev ORDER BY p.instance_id",
         [submission.pk],
         reals=["weight"],
     )

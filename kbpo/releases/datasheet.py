@@ -35,13 +35,8 @@ TABLES = {
     "labels": "what holds of everything that was judged, under each criterion: 1, 0, or unknown",
     "slices": "the parts of the pool that have numbers of their own; instances name theirs",
     "draws": "the history of π: what each batch set for each target, and what it drew",
-    "own_samples": "below which number a target would have been asked for a run by itself",
-    "disclosed": (
-        "what teams had been shown when they confirmed a run, and what that leaves to chance"
-    ),
     "documents": "documents that people read in full, with their probability",
     "facts": "the true facts that were found in them",
-    "follow_ups": "what was asked about in them besides",
     "checks": "what experts could check: by which chance in each round, and whether they did",
     "checked": "what experts said of what they checked; it corrects numbers, and is no label",
     "ratings": "single ratings of texts, by codes of those who gave them",
@@ -110,12 +105,10 @@ def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
             "## Runs without a name",
             "",
             "Private and withdrawn runs stand here under a number, without team, name and"
-            " description; anonymous ones under the number of the board. `disclosed` says what the"
-            " team of a run had been shown before, which follows from that team's earlier runs: it"
-            " may tell which runs are of one team. Of withdrawn runs there is what was judged; what"
-            " only they predict is left out, but for numbers that others’ estimates need: the"
-            " overlap of draws with replacement, and guesses for recall. What those are about is"
-            " null.",
+            " description; anonymous ones under the number of the board. Of withdrawn runs there is"
+            " what was judged; what only they predict is left out, but for numbers that others’"
+            " estimates need: the overlap of draws with replacement, and guesses for recall. What"
+            " those are about is null.",
             "",
             "## What is not in it",
             "",

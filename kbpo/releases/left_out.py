@@ -40,11 +40,9 @@ class LeftOut:
         predicted = pool.member[:, np.flatnonzero(data.shown)].sum(axis=1) > 0
         told[pool.target[predicted]] = True
         told |= judged
-        needed = told | data.inclusion.counts | with_replacement
+        needed = told | data.inclusion.drawn | with_replacement
         if data.facts is not None and data.facts.n_annotated > 1:  # else there is no recall
             needed[pool.target[data.facts.counted]] = True
-        if data.in_documents is not None:
-            needed |= data.in_documents.marked | data.in_documents.covered
 
         def ids(chosen: Bools) -> frozenset[int]:
             return frozenset(pool.target_id[chosen].tolist())

@@ -31,8 +31,6 @@ from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.slices.estimate import cuts, has_recall, ordered
-from kbpo.inclusion.moment import with_label
-from kbpo.instances.models import Label
 from kbpo.instances.targets import located
 from kbpo.releases.datasheet import LICENCE, citation, datasheet
 from kbpo.releases.left_out import LeftOut
@@ -68,7 +66,7 @@ COLUMNS = [
 """What is published of an answer, as `manage.py export` names it"""
 OF_TARGETS = (
     *("targets", "instances", "predictions", "labels", "metrics"),
-    *("draws", "own_samples", "disclosed", "follow_ups", "checks", "checked"),
+    *("draws", "checks", "checked"),
 )
 """Tables whose rows are about a target or an instance each, and that tell what runs predict"""
 
@@ -107,7 +105,6 @@ def _write(track: Track, place: Path) -> Row:
     track.evaluations.filter(pk=evaluation.pk).update(stage_end=True)  # what is printed stays
     data = read(track)
     checks = checks_of(track, data)
-    _check_public(kind_of(track), data)
     if not data.shown.any() and not data.judged.size:
         raise CannotRelease(
             f"Every run of {track.name} was withdrawn before anything was judged: nothing can be"
@@ -153,6 +150,12 @@ def check(track: Track) -> None:
             f"The track {track.name} is {track.status}. Close it first: until then its judgments"
             " are shown to nobody but the teams that they are about."
         )
+    others = Track.objects.filter(corpus=track.corpus_id, status__in=("open", "frozen"))
+    if names := ", ".join(others.order_by("name").values_list("name", flat=True)):
+        raise CannotRelease(
+            f"{names} asks about the same texts and is not closed: its judgments are hidden until"
+            " then. Close it first."
+        )
     taking_part = Submission.objects.filter(track=track).confirmed()
     if not Submission.objects.filter(track=track, sampled_at__isnull=False).exists():
         raise CannotRelease(f"No run of {track.name} was ever sampled: nothing can be released.")
@@ -162,40 +165,6 @@ def check(track: Track) -> None:
         raise CannotRelease(
             f"{len(waiting):,} confirmed run{'' if len(waiting) == 1 else 's'} of {track.name}"
             f" still judged: {names}. Wait until each is scored, or withdraw it."
-        )
-
-
-def _check_public(kind: Kind, data: Data) -> None:
-    """Nothing. Raises CannotRelease if the numbers rest on judgments that are not public: on a
-    target of which none is, or on one besides those that are.
-    """
-    now = clock.now()
-    public = with_label(data.pool, "public_at <= %s", now)
-    labelled = with_label(data.pool, "true")
-    besides = with_label(
-        data.pool,
-        f"NOT {Label.IS_MARK} AND value <> '{{}}'::jsonb AND coalesce(public_at > %s, true)",
-        now,
-    )
-    documents = set(data.pool.document[data.judged].tolist()) - {0}
-    for of_kind in kind.settles_besides:
-        embargoed = Label.objects.filter(
-            Q(public_at__isnull=True) | Q(public_at__gt=now),
-            target__kind=of_kind,
-            target__document__in=documents,
-        ).exclude(value={})
-        if n := embargoed.values("target").distinct().count():
-            raise CannotRelease(
-                f"Judgments of {n} {of_kind}s are still embargoed, since another track on the same"
-                " texts asked about them. Close that one first."
-            )
-    judged = numpy.any([~numpy.isnan(verdicts) for verdicts in data.f.values()], axis=(0, 2))
-    targets = numpy.unique(data.pool.target[data.judged[judged]])
-    withheld = targets[((labelled & ~public) | besides)[targets]]
-    if withheld.size:
-        raise CannotRelease(
-            f"Judgments of {withheld.size} targets are still embargoed, since another track on the"
-            " same texts asked about them. Close that one first."
         )
 
 

@@ -8,8 +8,10 @@ from django.db import transaction
 
 from kbpo import clock
 from kbpo.accounts.models import User
+from kbpo.instances.models import Label
 from kbpo.money.spend import ZERO, over_budget, reserve
 from kbpo.queue import nudge
+from kbpo.sampling.development import price_of_development
 from kbpo.submissions.limits import no_run_left
 from kbpo.submissions.models import Submission
 
@@ -59,8 +61,10 @@ def confirm(
     half_width: str | None = None,
     good_lines_only: bool = False,
     at_most: Decimal | None = None,
+    development: int | None = None,
 ) -> Submission:
-    """The submission, confirmed, with the price of its plan reserved.
+    """The submission, confirmed, with the price of its plan reserved, and that of so many
+    development predictions; as many as the plan offers where `development` is None.
 
     `at_most` says which price was looked at: a higher one is refused. A second call changes
     nothing. Raises CannotConfirm, or money's OverBudget; then nothing was reserved.
@@ -91,16 +95,34 @@ def confirm(
             f"The price has changed: it is at most ${price} now, where ${at_most} was said. Look"
             " at it, and confirm again."
         )
+    offered = row.plan.get("development", {"n": 0, "available": 0})
+    n_dev = offered["n"] if development is None else development
+    if not 0 <= n_dev <= offered["available"]:
+        raise CannotConfirm(
+            f"Between 0 and {offered['available']} development predictions can be judged."
+        )
+    if n_dev:
+        price += price_of_development(row, n_dev)
     if price > ZERO:
         why = f"At most {option['new']} judgments for ±{Decimal(width) * 100:.1f} %"
+        if n_dev:
+            why += f", and {n_dev} development predictions"
         reserve(row.track, row.team, row.purpose, price, key=f"confirm:{row.pk}", who=who, why=why)
     row.move(
         "confirmed",
         who=who,
         confirmed_at=clock.now(),
         good_lines_only=True if row.counts.get("errors") else row.good_lines_only,
-        plan=row.plan | {"chosen": width},
+        plan=row.plan | {"chosen": width, "development": offered | {"chosen": n_dev}},
         target_half_width=Decimal(width),
+        is_organisers=row.team.members.filter(is_staff=True).exists(),
+        run_of_team=Submission.objects.filter(
+            track=row.track, team=row.team, confirmed_at__isnull=False
+        ).count()
+        + 1,
+        after_public=Label.objects.filter(
+            target__corpus=row.track.corpus_id, target__is_dev=False, public_at__isnull=False
+        ).exists(),
     )
     nudge("draw")
     return row

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from kbpo import clock
 from kbpo.corpus.fetch import fetch
 from kbpo.queue import OwnersFault, nudge, work
-from kbpo.sampling.models import Overlap, OwnThresholds, SamplingDistribution
+from kbpo.sampling.models import Overlap, SamplingDistribution
 from kbpo.sampling.plan import plan
 from kbpo.sampling.plan import tick as plan_further
 from kbpo.submissions.models import Submission
 from kbpo.submissions.tally import count
+from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 
@@ -38,7 +39,8 @@ def make_distributions(submission: Submission) -> None:
     kinds = submission.track.distributions
     weights = ", ".join(f"sum({kind_of(submission.track).weights(kind)})" for kind in kinds)
     [(n, *totals)] = fetch(
-        f"SELECT count(*), {weights} FROM submissions_prediction p WHERE p.submission_id = %s",
+        f"SELECT count(*), {weights} FROM submissions_prediction p"
+        " WHERE p.submission_id = %s AND NOT p.is_dev",
         [submission.pk],
     )
     if not n:
@@ -59,12 +61,10 @@ def make_distributions(submission: Submission) -> None:
 
 def distribute_anew(submissions: Sequence[int]) -> None:
     """Nothing; the normalisers and the counts of submissions that predict more than before are
-    those of all that they predict now. What was drawn of them stays, with its chances; only their
-    own thresholds go, a number a target that they predicted before.
+    those of all that they predict now. What was drawn of them stays, with its chances.
     """
     to_distribute = Submission.objects.filter(pk__in=submissions).select_related("track__corpus")
     for submission in to_distribute.order_by("pk"):
-        OwnThresholds.objects.filter(batch__submission=submission).delete()
         make_distributions(submission)
         tally = count(submission)
         tally.save()
@@ -76,10 +76,12 @@ def distribute_anew(submissions: Sequence[int]) -> None:
 
 def make_overlaps(submission: Submission) -> None:
     """Stores Σ_x p_i(x) p_j(x) of this submission with itself and every other one of its track, for
-    each distribution.
+    each distribution, where the track draws with replacement: nothing else needs them.
 
     One join over the instances that both predict; computed once, when the newer of the two arrives.
     """
+    if submission.track.design != Track.Design.IID:
+        return
     kinds = submission.track.distributions
     track = kind_of(submission.track)
     products = ", ".join(

@@ -5,7 +5,6 @@ narrows intervals.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -20,9 +19,8 @@ from estimators.rating_model import fit_ratings
 from estimators.ratings import LENT, rating_error
 from kbpo.corpus.kept import Arrays, kept
 from kbpo.tracks.base import Track as Kind
-from scoring.arrays import Floats, Ids, Matrix
+from scoring.arrays import Floats, Ids
 from scoring.data import Guess
-from scoring.inclusion import Disclosed
 from scoring.pool import Pool
 
 VERSION = 6
@@ -44,22 +42,17 @@ def guess_of(
     if kind.opposes:
         return Guess(np.full(label.size, 0.5), 0.0, 0, _error_of_half(label, lesson.pool.member))
     if kind.criterion(criterion).single == "mean":
-        return guess_ratings(
-            lesson.pool, label, key=lesson.key, disclosed=lesson.disclosed, aided=aided
-        )
+        return guess_ratings(lesson.pool, label, key=lesson.key, aided=aided)
     return (lesson if aided else lesson.unaided).guess(label)
 
 
-def guess_ratings(
-    pool: Pool, label: Floats, *, key: str, disclosed: Mapping[int, Disclosed], aided: bool = True
-) -> Guess:
+def guess_ratings(pool: Pool, label: Floats, *, key: str, aided: bool = True) -> Guess:
     """The guess of every instance's mean rating, cross-fitted in folds by target.
 
-    An instance is a row of the first system that predicts it and to whose team it was not
-    disclosed: what was disclosed to all teaches nothing, as in `guess`, and has the guess ½.
-    Without aid every guess is ½, which the centred estimate makes the mean of the ratings.
+    An instance is a row of the first system that predicts it. Without aid every guess is ½, which
+    the centred estimate makes the mean of the ratings.
     """
-    member = _unseen(pool, pool.member, disclosed)
+    member = sparse.csr_array(pool.member, copy=True)
     predicted = np.flatnonzero(np.diff(member.indptr) > 0)
     member.sort_indices()
     owner = member.indices[member.indptr[predicted]].astype(np.int64)
@@ -99,50 +92,32 @@ def _levels(rating: Floats, system: Ids) -> Floats:
 class Lesson:
     """What the model is told of a pool, the same for every criterion: made once, and only if there
     are labels enough to learn from.
-
-    What a system predicts of targets that were `disclosed` to its team teaches nothing: a judgment
-    that it was shown to be wrong and left out would predict itself, and every estimate would
-    believe that what it predicts is right. What a run predicts that seems to be made from others'
-    answers teaches nothing at all.
     """
 
     pool: Pool
     key: str
     """Keys the folds"""
-    disclosed: Mapping[int, Disclosed]
 
     @cached_property
     def unaided(self) -> Lesson:
         """The same if no metric and no judge had said anything."""
-        return Lesson(
-            replace(self.pool, scorers=[], scores=np.zeros((0, 0))), self.key, self.disclosed
-        )
-
-    @cached_property
-    def member(self) -> Matrix:
-        """(u, m) the statements that teach."""
-        return _unseen(self.pool, self.pool.member, self.disclosed)
+        return Lesson(replace(self.pool, scorers=[], scores=np.zeros((0, 0))), self.key)
 
     @cached_property
     def _made(self) -> Arrays:
-        """What is told of the rows of which a statement teaches: `at`, their `fold` by target, and
-        `features` as a table; made once of what was sampled, for nothing of it is a judgment.
+        """What is told of the predicted rows: `at`, their `fold` by target, and `features` as a
+        table; made once of what was sampled, for nothing of it is a judgment.
         """
         fixed = self.pool.fixed
         if not fixed or self.pool.scorers:
             return self._make()
         digest = hashlib.sha256(self.key.encode())
-        for column, disclosure in sorted(self.disclosed.items()):
-            digest.update(
-                repr(column).encode() + np.packbits(disclosure.known | disclosure.leaked).tobytes()
-            )
         state = (*fixed, *self.pool.teams, self.pool.features.shape, FOLDS, digest.hexdigest())
         return kept(f"features-{fixed[0]}", state, self._make)
 
     def _make(self) -> Arrays:
-        predicted = np.flatnonzero(np.asarray(self.member.sum(axis=1)).ravel() > 0)
-        confidence = _unseen(self.pool, self.pool.confidence, self.disclosed)
-        features = claims(self.pool, predicted, self.member, confidence).features()
+        predicted = np.flatnonzero(np.asarray(self.pool.member.sum(axis=1)).ravel() > 0)
+        features = claims(self.pool, predicted).features()
         names = (int(target) for target in self.pool.target_id)
         return {
             "at": predicted,
@@ -181,20 +156,18 @@ class Lesson:
             label[judged_rows],
             g[judged_rows],
             self.pool.target[judged_rows],
-            self.member[judged_rows],
+            self.pool.member[judged_rows],
         )
         return Guess(g, rho, judged.size)
 
 
-def claims(pool: Pool, at: Ids, member: Matrix, confidence: Matrix) -> Claims:
-    """What the model is told of some rows of a pool, of those statements (u, m) of them that
-    count.
-    """
+def claims(pool: Pool, at: Ids) -> Claims:
+    """What the model is told of some rows of a pool."""
     return Claims(
-        membership=member[at],
+        membership=pool.member[at],
         target=_codes(pool.target[at]),
         team=_codes(np.array(pool.teams)),
-        confidence=confidence[at],
+        confidence=pool.confidence[at],
         predicate=_codes(pool.stratum[at]),
         types=_codes(pool.types[at]),
         subject=_codes(pool.subject[at]),
@@ -202,21 +175,6 @@ def claims(pool: Pool, at: Ids, member: Matrix, confidence: Matrix) -> Claims:
         numbers=pool.features[at] if pool.features.size else None,
         scores=pool.scores[at] if pool.scorers else None,
     )
-
-
-def _unseen(pool: Pool, entries: Matrix, disclosed: Mapping[int, Disclosed]) -> Matrix:
-    """(u, m) entries without those of systems whose team had seen the target,
-    or others' answers.
-    """
-    if not disclosed:
-        return entries
-    unseen = np.zeros((pool.target_id.size, len(pool.systems)), dtype=np.bool_)
-    for column, disclosure in disclosed.items():
-        unseen[:, column] = disclosure.known | disclosure.leaked
-    table = sparse.coo_array(entries)
-    row, column = table.coords
-    kept = ~unseen[pool.target[row], column]
-    return sparse.csr_array((table.data[kept], (row[kept], column[kept])), shape=table.shape)
 
 
 def _codes(values: NDArray[np.generic]) -> Ids:

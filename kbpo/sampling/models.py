@@ -11,7 +11,6 @@ from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Document, Upload, new_key
 from kbpo.instances.models import Instance, Target
-from kbpo.money.purpose import Purpose
 from kbpo.queue import Moving
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -68,11 +67,16 @@ class SampleBatch(models.Model):
     exactly.
     """
 
+    DEVELOPMENT = "dev"
+    """The design of what is judged in the development part: it counts for no score"""
+
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="batches")
     distribution = models.ForeignKey(
         SamplingDistribution, on_delete=models.CASCADE, related_name="batches"
     )
-    design = models.CharField(max_length=8, choices=Track.Design.choices)
+    design = models.CharField(
+        max_length=8, choices=[*Track.Design.choices, (DEVELOPMENT, "development part")]
+    )
     stage = models.PositiveSmallIntegerField(default=1)
     seed = models.BigIntegerField(help_text="Seed of numpy's PCG64 (design iid)")
     size = models.IntegerField(help_text="Draws (iid) or expected new questions (poisson)")
@@ -192,95 +196,6 @@ class Threshold(models.Model):
 
     def __str__(self) -> str:
         return f"π of {self.target_id}"
-
-
-class OwnThresholds(models.Model):
-    """Design poisson: what a submission would ask by itself, whatever others asked; a part of what
-    is asked for it.
-
-    Of all batches of the submission up to this one: the largest. Its targets with u below are its
-    own sample, of which the published simple estimator is made.
-    """
-
-    batch = models.OneToOneField(SampleBatch, on_delete=models.CASCADE, related_name="own")
-    pi = models.BinaryField(
-        help_text="float64, little-endian, one a target of the submission by ascending number"
-    )
-
-    class Meta:
-        db_table_comment = "Inclusion probabilities of submissions' own samples"
-
-    def __str__(self) -> str:
-        return f"own thresholds of {self.batch_id}"
-
-
-class LeakTest(models.Model):
-    """A run against what was judged for an earlier one by the moment when it was confirmed: does it
-    predict of that sample what chance would have it, or had somebody read the answers?
-
-    Made before the run's own sample is drawn, and by what is right of it whenever a stage of it has
-    ended (`Channel.RIGHT`, `Channel.READ`). `seen`: it is scored as one that saw them, for good,
-    since what is drawn from then on is drawn accordingly; lifted, what it predicts is believed
-    again by the model, and later runs of its team are free of it. Texts that are the same word for
-    word are no sign of that, but count alike (`Channel.SAME`); the model believes them.
-    """
-
-    class Channel(models.TextChoices):
-        """By what of a run somebody may say which answers were read: all that the model learns
-        from, or that a score is made of.
-        """
-
-        PREDICTED = "", "it predicts"
-        SURE = "sure", "it is sure of"
-        SUBJECT = "subject", "it says the same with more objects for"
-        OBJECT = "object", "it says the same with more subjects for"
-        TARGET = "target", "it says more else of the same target for"
-        WEIGHED = "weighed", "it gives more weight to"
-        LINKED = "linked", "it links otherwise in"
-        RIGHT = "right", "it is right in"
-        DOCUMENTS = "documents", "it says something"
-        READ = "read", "it is right"
-        SAME = "same", "it repeats word for word"
-
-    OF_DOCUMENTS: ClassVar = (Channel.DOCUMENTS, Channel.READ)
-    """It shows that its team knew which documents were read"""
-
-    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="leak_tests")
-    earlier = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
-    size = models.IntegerField(help_text="Judged targets that tell something")
-    predicted = models.IntegerField(help_text="Those of them that the run predicts")
-    expected = models.FloatField(help_text="How many it would predict on average by chance")
-    of_unlikely = models.BooleanField(
-        default=False, help_text="These three count only what few other runs predict"
-    )
-    channel = models.CharField(
-        max_length=10,
-        choices=Channel.choices,
-        default=Channel.PREDICTED,
-        blank=True,
-        help_text="By what of the run the answers show; `predicted` and `expected` count that",
-    )
-    p_value = models.FloatField()
-    adjusted = models.FloatField(help_text="For the number of earlier runs (Holm 1979)")
-    seen = models.BooleanField(help_text="It is treated as if it had seen the judgments")
-    tested_at = models.DateTimeField(default=clock.now)
-    decided_at = models.DateTimeField(null=True, help_text="When an admin confirmed or lifted it")
-    decided_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    lifted = models.BooleanField(default=False)
-    why = models.TextField(blank=True, default="")
-
-    class Meta:
-        db_table_comment = "Runs tested for having been made from leaked answers"
-        constraints = [
-            models.UniqueConstraint(fields=["submission", "earlier"], name="leak_tested_once"),
-            models.CheckConstraint(
-                condition=models.Q(p_value__gte=0, p_value__lte=1, adjusted__lte=1),
-                name="leak_test_has_probability",
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.submission_id} against {self.earlier_id}"
 
 
 class TrackKey(models.Model):
@@ -421,86 +336,6 @@ class DocumentSample(models.Model):
 
     def __str__(self) -> str:
         return f"document sample {self.pk}"
-
-
-class FollowUp(models.Model):
-    """An order to ask directly about all that systems predict in annotated documents and that
-    nobody marked or judged.
-
-    Once it is settled, everything that `submissions` predict within the scope of `documents` has a
-    label, whatever is true: these labels are a sample then, as the documents are. What other
-    submissions predict is not part of it. One that was stopped leaves things without a label, which
-    others may ask: it brings nothing in.
-    """
-
-    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="follow_ups")
-    documents = models.ManyToManyField(DocumentSample, related_name="follow_ups")
-    submissions = models.ManyToManyField(Submission, related_name="+")
-    workers = models.PositiveSmallIntegerField(help_text="Answers to each question")
-    price = models.DecimalField(
-        max_digits=8, decimal_places=2, help_text="For one answer, with fee"
-    )
-    reward = models.DecimalField(max_digits=8, decimal_places=2, help_text="What one worker gets")
-    seconds = models.PositiveIntegerField(help_text="Expected seconds for one answer")
-    who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    ordered_at = models.DateTimeField(default=clock.now)
-    settled_at = models.DateTimeField(null=True, help_text="When all of it was judged, or given up")
-    closed_at = models.DateTimeField(
-        null=True, help_text="When what it did not need was given back"
-    )
-    stopped_at = models.DateTimeField(
-        null=True, help_text="When an admin stopped it: what is left is not asked"
-    )
-
-    class Meta:
-        db_table_comment = "Orders to ask about all that was left unmarked in annotated documents"
-        constraints = [
-            models.UniqueConstraint(
-                fields=["track"],
-                condition=models.Q(settled_at__isnull=True),
-                name="follow_up_open_once",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(price__gte=0, workers__gt=0), name="follow_up_costs"
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"follow-up {self.pk}"
-
-    @property
-    def purpose(self) -> Purpose:
-        """What money that it pays with is for."""
-        return Purpose("follow_up", self.pk)
-
-
-class FollowUpTarget(models.Model):
-    """A target that had no label when its follow-up was ordered. It is done once it has one, or
-    nobody can tell.
-    """
-
-    follow_up = models.ForeignKey(
-        FollowUp, on_delete=models.CASCADE, related_name="targets", db_index=False
-    )
-    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+")
-    order = models.FloatField(help_text="Random number of its own: questions go out in this order")
-    done_at = models.DateTimeField(null=True)
-
-    class Meta:
-        db_table_comment = "Targets that follow-ups ask about"
-        constraints = [
-            models.UniqueConstraint(fields=["follow_up", "target"], name="follow_up_target_once")
-        ]
-        indexes = [
-            models.Index(
-                fields=["follow_up", "order"],
-                condition=models.Q(done_at__isnull=True),
-                name="follow_up_target_open",
-            )
-        ]
-
-    def __str__(self) -> str:
-        return f"target {self.target_id} of follow-up {self.follow_up_id}"
 
 
 class ExpertRound(models.Model):

@@ -14,7 +14,6 @@ from django.db import transaction
 from kbpo import clock
 from kbpo.accounts.audit import COMMAND, note
 from kbpo.accounts.models import User
-from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Corpus
 from kbpo.corpus.slugs import slug_of
 from kbpo.instances.record import make_public
@@ -26,6 +25,9 @@ from kbpo.tracks.registry import kind_of, kinds
 
 MOVES = {"open": ("draft", "frozen"), "frozen": ("open",), "closed": ("open", "frozen")}
 """Status -> the statuses from which it can be reached."""
+GOING_ON = ("open", "frozen")
+RUNS = 5
+"""Scored runs of a team on a shared track: aggregates can be fitted, a few tell little"""
 
 
 class CannotMove(Exception):
@@ -67,6 +69,8 @@ def create_track(
     nothing is made.
     """
     slug = slug_of(name, Track.objects.all(), "track")
+    if not fields.get("is_study"):
+        fields.setdefault("runs_in_all", RUNS)
     track = Track(corpus=corpus, name=name.strip(), slug=slug, **fields)
     _check(track)
     track.save()
@@ -105,7 +109,9 @@ def create_track(
 
 def open_track(track: Track, who: User | None = None, why: str = "") -> Track:
     """The track, open: it takes submissions. Raises CannotMove."""
-    return _move(track, "open", who, why, opened_at=track.opened_at or clock.now())
+    opened = _move(track, "open", who, why, opened_at=track.opened_at or clock.now())
+    Corpus.objects.filter(pk=opened.corpus_id).update(opened_at=None)
+    return opened
 
 
 def freeze_track(track: Track, who: User | None = None, why: str = "") -> Track:
@@ -117,37 +123,19 @@ def freeze_track(track: Track, who: User | None = None, why: str = "") -> Track:
 
 @transaction.atomic
 def close_track(track: Track, who: User | None = None, why: str = "") -> Track:
-    """The track, closed: all that was judged for it can be seen by everybody from now on, and teams
-    are told what a release will hold of their private runs. Raises CannotMove.
+    """The track, closed. If no other track on its corpus goes on, all that was judged of the corpus
+    can be seen by everybody from now on. Teams are told what a release will hold of their private
+    runs. Raises CannotMove.
     """
     now = clock.now()
     closed = _move(track, "closed", who, why, closed_at=now)
-    make_public(targets_of(closed), now)
+    others = Track.objects.filter(corpus=closed.corpus_id, status__in=GOING_ON)
+    if not others.exists():
+        make_public(closed.corpus, now)
     if closed.closed_at == now:  # and not before
         for run in Submission.objects.with_score().filter(track=closed, is_private=True):
             run.tell_of_release()
     return closed
-
-
-def targets_of(track: Track) -> list[int]:
-    """The targets that the track's samples are about: those drawn, what was settled with them, and
-    its annotated documents.
-    """
-    drawn = fetch(
-        "SELECT DISTINCT s.target_id FROM sampling_sample s"
-        " JOIN sampling_samplebatch b ON b.id = s.batch_id"
-        " JOIN submissions_submission u ON u.id = b.submission_id WHERE u.track_id = %s",
-        [track.pk],
-    )
-    in_documents = fetch(
-        "SELECT t.id FROM sampling_documentsample s"
-        " JOIN instances_target t ON t.document_id = s.document_id WHERE s.track_id = %s",
-        [track.pk],
-    )
-    targets = {pk for (pk,) in drawn}
-    return sorted(
-        targets.union(kind_of(track).settled_with(targets), (pk for (pk,) in in_documents))
-    )
 
 
 @transaction.atomic
@@ -208,6 +196,13 @@ def _check(track: Track) -> None:
         wrong["presentation"] = sentence
     if sentence := kind.wrong_inputs():
         wrong["corpus"] = sentence
+    if track.is_study and kind.has_development_part():
+        wrong["corpus"] = (
+            "In a study every input counts, but this corpus has a development part: load it with"
+            " --dev-share 0, from a file that names no part dev."
+        )
+    if track.is_study != (track.owner is not None):
+        wrong["owner"] = "A study has a team that owns it; no other track has one."
     if not track.slug:
         wrong["name"] = "A track needs a name with letters or digits."
     if not 1 <= track.workers_per_question <= 15:

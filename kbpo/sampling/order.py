@@ -11,7 +11,6 @@ from django.db import transaction
 
 from kbpo.accounts.models import User
 from kbpo.money.spend import ZERO, reserve
-from kbpo.pool.visibility import is_answered
 from kbpo.queue import nudge
 from kbpo.sampling.models import Further
 from kbpo.sampling.plan import at_most_new, half_width_now
@@ -22,7 +21,8 @@ def may_order(submission: Submission) -> bool:
     """Whether more of a submission can be ordered: once its own sample is answered, and while it is
     judged again. Before that, what more would take is told by what was judged for others.
     """
-    return submission.status in ("judging", "scored") and is_answered(submission)
+    was_scored = submission.scored_at is not None or submission.status == "scored"
+    return submission.status in ("judging", "scored") and was_scored
 
 
 class CannotOrder(Exception):

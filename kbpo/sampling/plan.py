@@ -7,15 +7,18 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Case, Exists, F, OuterRef, Q, When
 
 from kbpo import clock
 from kbpo.money.spend import allowance
-from kbpo.queue import nudge, work
+from kbpo.queue import OwnersFault, nudge, work
 from kbpo.sampling.designs import design_of
 from kbpo.sampling.designs.base import Realised, half_width_at, last_batch
+from kbpo.sampling.development import development_plan
 from kbpo.sampling.models import Further, SampleBatch
-from kbpo.submissions.models import Submission
+from kbpo.submissions.models import Prediction, Submission
+from kbpo.tracks.registry import kind_of
 
 HALF_WIDTHS = ("0.050", "0.040", "0.030", "0.020")
 NARROWER = ("0.100", "0.075", "0.050", "0.040", "0.030", "0.025", "0.020", "0.015", "0.010")
@@ -33,7 +36,29 @@ def plan(submission: Submission) -> dict[str, Any]:
     track = submission.track
     chosen = str(submission.target_half_width or track.target_half_width)
     widths = sorted({*HALF_WIDTHS, chosen}, reverse=True)
-    return _plan(submission, design_of(track).draft(submission, widths)) | {"chosen": chosen}
+    _refuse_few(submission)
+    options = design_of(track).draft(submission, widths)
+    return _plan(submission, options) | {
+        "chosen": chosen,
+        "development": development_plan(submission),
+    }
+
+
+def _refuse_few(submission: Submission) -> None:
+    """Raise OwnersFault where a shared track would print a score of too few predictions: so few
+    judgments could be read off it.
+    """
+    track = submission.track
+    if track.is_study or kind_of(track).rates:
+        return
+    predicted = Prediction.objects.filter(submission=submission, is_dev=False)[
+        : settings.FEWEST_PREDICTIONS
+    ].count()
+    if predicted < settings.FEWEST_PREDICTIONS:
+        raise OwnersFault(
+            f"The file has {predicted} predictions in the test part; a run needs"
+            f" {settings.FEWEST_PREDICTIONS}."
+        )
 
 
 def _plan(submission: Submission, options: dict[str, dict[str, Any]]) -> dict[str, Any]:

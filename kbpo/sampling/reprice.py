@@ -12,6 +12,7 @@ from kbpo.accounts.models import User
 from kbpo.money.models import Price
 from kbpo.queue import nudge
 from kbpo.sampling.designs.base import repriced
+from kbpo.sampling.development import development_plan
 from kbpo.sampling.models import Further
 from kbpo.submissions.models import Submission
 
@@ -33,6 +34,7 @@ def reprice(price: Price, who: User) -> None:
     for row in drafts.select_for_update(of=("self",)).select_related("track").order_by("pk"):
         options = row.plan["options"].items()
         row.plan |= {"options": {width: repriced(row, option) for width, option in options}}
+        row.plan |= {"development": development_plan(row)}
         row.save(update_fields=["plan"])
     for further in Further.objects.filter(submission__track=track, status="made"):
         further.move("wanted", plan={})

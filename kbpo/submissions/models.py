@@ -199,6 +199,15 @@ class Submission(Moving):
     received_at = models.DateTimeField(default=clock.now)
     read_at = models.DateTimeField(null=True)
     planned_at = models.DateTimeField(null=True)
+    is_organisers = models.BooleanField(
+        default=False, help_text="A member of its team was an admin when it was confirmed"
+    )
+    after_public = models.BooleanField(
+        default=False, help_text="Judgments of the test part were public when it was confirmed"
+    )
+    run_of_team = models.PositiveSmallIntegerField(
+        null=True, help_text="Its number among the confirmed runs of its team on the track"
+    )
     confirmed_at = models.DateTimeField(null=True)
     sampled_at = models.DateTimeField(null=True)
     scored_at = models.DateTimeField(null=True)
@@ -303,6 +312,18 @@ class Submission(Moving):
     def public_description(self) -> str:
         """What everybody may read of the system."""
         return "" if self.is_anonymous else self.description
+
+    @property
+    def marks(self) -> list[str]:
+        """What readers of its score have to know of how it came to be."""
+        marks = []
+        if self.run_of_team and self.run_of_team > 1 and not self.is_anonymous:
+            marks.append(f"run {self.run_of_team} of this team")
+        if self.is_organisers:
+            marks.append("organisers")
+        if self.after_public:
+            marks.append("judgments were public before this run")
+        return marks
 
     @property
     def public_links(self) -> dict[str, str]:
@@ -454,7 +475,7 @@ class Prediction(models.Model):
     )
     object_entity = models.IntegerField(null=True)
     same_predicate = models.IntegerField(
-        default=1, help_text="|rel(x)|: predictions of this submission with x's predicate"
+        default=1, help_text="|rel(x)|: predictions of its part with x's predicate"
     )
     same_subject = models.IntegerField(
         default=1, help_text="|subj(x)|: predictions whose subject is the same entity"
@@ -464,6 +485,9 @@ class Prediction(models.Model):
         help_text="|subj-relns(x)|: distinct (predicate, object entity) of that subject",
     )
     line = models.IntegerField(default=0)
+    is_dev = models.BooleanField(
+        default=False, db_default=False, help_text="Of the development part: p = 0"
+    )
 
     class Meta:
         db_table_comment = "What a submission claims"

@@ -273,8 +273,6 @@ class QuestionDraft:
     shown: list[str] = field(default_factory=list)
     people: int | None = None
     """How many are asked; None: as many as the track says"""
-    reopens: bool = False
-    """It offers what no earlier question about its target did, whatever is `shown`"""
 
 
 @dataclass(frozen=True)
@@ -489,11 +487,6 @@ class Track(ABC):
     settles_besides: ClassVar[tuple[str, ...]] = ()
     """Kinds of targets that a question about another one settles besides, and on whose labels
     verdicts on all that is predicted in their document may rest"""
-    at_stake: ClassVar[tuple[str, ...]] = ()
-    """SQL of when a team says something that a question touches besides its target: nobody judges
-    what a team of theirs says. Over `t`, the row of the target, and `asked`, which has the
-    question's `payload` and the `teams`, an array. It is asked of questions of every kind
-    (`kbpo.submissions.interest`), and a percent sign in it is doubled"""
     metrics: ClassVar[Sequence[Metric]] = ()
     """What is computed of each thing that systems say (`measure`)"""
     rates: ClassVar[bool] = False
@@ -674,18 +667,6 @@ class Track(ABC):
         and pay.
         """
 
-    def repeated(self, submission_id: int, others: Sequence[int]) -> dict[int, int]:
-        """Others -> how many texts of a submission are theirs word for word, where it is one; none
-        of a kind that judges no texts.
-        """
-        return {}
-
-    def linked_otherwise(self, first: int, second: int) -> NDArray[np.int64]:
-        """Ascending, the instances that two submissions predict and link to different names; none
-        where a kind has no links.
-        """
-        return np.zeros(0, dtype=np.int64)
-
     @staticmethod
     def merge(said: Sequence[Said]) -> Value:
         """What labels of one target say together, from the weakest to the one that decides: the
@@ -748,10 +729,6 @@ class Track(ABC):
             criterion: np.full((instances.size, len(submissions)), np.nan)
             for criterion in self.criterion_names()
         }
-
-    def settled_with(self, targets: Collection[int]) -> list[int]:
-        """The targets that questions about these settle besides (`settles_besides`)."""
-        return []
 
     def said(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
         """What a release tells of instances besides their numbers, by columns; nothing where what
@@ -853,6 +830,10 @@ class Track(ABC):
         """
         is_as_said = self.presents or not self.track.presentation
         return "" if is_as_said else f"The {self.words.items} of this kind are shown as they are."
+
+    def has_development_part(self) -> bool:
+        """Whether some of the corpus is development: judged for learning, and counted nowhere."""
+        return self.corpus.n_dev > 0
 
     def wrong_inputs(self) -> str:
         """Why people cannot be asked about what systems make of the track's inputs, as a sentence;

@@ -104,12 +104,26 @@ class Track(models.Model):
     runs_in_all = models.PositiveSmallIntegerField(
         null=True, blank=True, help_text="Runs that a team may confirm in all"
     )
+    is_study = models.BooleanField(
+        default=False,
+        help_text="One team owns inputs, outputs and judgments, and sees all of them at once",
+    )
+    owner = models.ForeignKey(
+        "accounts.Team", null=True, blank=True, on_delete=models.PROTECT, related_name="studies"
+    )
     created_at = models.DateTimeField(default=clock.now)
     opened_at = models.DateTimeField(null=True)
     closed_at = models.DateTimeField(null=True)
 
     class Meta:
         db_table_comment = "Tracks: one kind of evaluation on one corpus"
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(is_study=True, owner__isnull=False)
+                | models.Q(is_study=False, owner__isnull=True),
+                name="study_has_owner",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -134,6 +148,19 @@ class Track(models.Model):
         """
         is_over = self.closes_on is not None and self.closes_on < clock.now().date()
         return self.status == self.Status.OPEN and is_over
+
+    @property
+    def hides_test(self) -> bool:
+        """Whether the judgments of its test part are hidden: while it is shared and not closed, and
+        while another track that was open at its closing still rests on the same judgments.
+        """
+        if self.is_study:
+            return False
+        if self.status != self.Status.CLOSED:
+            return True
+        others = Track.objects.filter(corpus=self.corpus_id, is_study=False)
+        until = self.closed_at or clock.now()
+        return others.filter(closed_at__isnull=True, opened_at__lt=until).exists()
 
     @property
     def refusal(self) -> str:

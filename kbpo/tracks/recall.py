@@ -1,7 +1,7 @@
 """What a kind says besides if documents are read in full on its tracks, so that it has recall.
 
 Only rooms that deal with annotated documents ask for it (`recall_of`): sampling of documents,
-exhaustive follow-ups, recall in evaluation, and the questions about whole documents.
+recall in evaluation, and the questions about whole documents.
 """
 
 from __future__ import annotations

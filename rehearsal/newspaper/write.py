@@ -20,6 +20,8 @@ from rehearsal.newspaper.judge import opinions
 from rehearsal.newspaper.score import Gold, score
 
 SCHEMA = "tac_kbp"
+DEV_EACH = 5
+"""Every fifth document belongs to the development part, if there is one"""
 MENTION_COLUMNS = (
     "doc_id",
     "begin",
@@ -44,16 +46,21 @@ GOLD_COLUMNS = (
 
 
 def write(
-    directory: Path, *, documents: int = 60, seed: int = 1, scale: float = 1.0
+    directory: Path,
+    *,
+    documents: int = 60,
+    seed: int = 1,
+    scale: float = 1.0,
+    with_dev: bool = True,
 ) -> dict[str, object]:
     """The true scores; everything is in the directory afterwards. The world grows with `scale`, at
-    equal documents.
+    equal documents. `with_dev`: the corpus has a development part, which no study accepts.
     """
     world, corpus = imagine(documents, seed, scale)
     runs = extract(corpus, world, seed)
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "systems").mkdir(exist_ok=True)
-    write_corpus(directory / "corpus.jsonl", corpus)
+    write_corpus(directory / "corpus.jsonl", corpus, with_dev=with_dev)
     (directory / "schema.json").write_bytes((SHIPPED / f"{SCHEMA}.json").read_bytes())
     _lines(
         directory / "mentions.tsv",
@@ -88,9 +95,9 @@ def imagine(documents: int, seed: int, scale: float = 1.0) -> tuple[World, list[
     return world, [annotate(story) for story in Newsroom(world, rng).stories(documents)]
 
 
-def write_corpus(path: Path, corpus: Iterable[Annotated]) -> None:
-    """Nothing; the corpus is written as JSON Lines."""
-    _lines(path, map(_corpus_line, corpus))
+def write_corpus(path: Path, corpus: Iterable[Annotated], *, with_dev: bool = True) -> None:
+    """Write the corpus as JSON Lines."""
+    _lines(path, (_corpus_line(document, with_dev) for document in corpus))
 
 
 def _entry(run: Run) -> dict[str, str]:
@@ -114,12 +121,14 @@ def _table(columns: tuple[str, ...], rows: Iterable[Iterable[object]]) -> Iterat
         yield "\t".join(str(value) for value in row)
 
 
-def _corpus_line(document: Annotated) -> str:
+def _corpus_line(document: Annotated, with_dev: bool) -> str:
+    is_dev = with_dev and int(document.id.rpartition("_")[2]) % DEV_EACH == 0
     return json.dumps(
         {
             "id": document.id,
             "title": document.title,
             "date": document.date,
+            "part": "dev" if is_dev else "test",
             "text": document.text,
             "tokens": document.tokens,
             "sentences": [sentence.span for sentence in document.sentences],

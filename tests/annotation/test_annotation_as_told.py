@@ -33,7 +33,7 @@ DOCUMENTS = 5
 @pytest.fixture
 def newspaper(tmp_path: Path) -> Iterator[Knowledge]:
     """A few documents of the demo's newspaper, ordered to be read in full."""
-    write(tmp_path, documents=DOCUMENTS, seed=1)
+    write(tmp_path, documents=DOCUMENTS, seed=1, with_dev=False)
     corpus = load_corpus("Harbour Wire", tmp_path / "corpus.jsonl", find_schema("tac_kbp"))
     track = open_track(create_track(corpus, "Harbour Wire", money=Money()))
     order_documents(track, DOCUMENTS, plan_documents(track, DOCUMENTS).at_most)

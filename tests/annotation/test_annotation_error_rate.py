@@ -98,6 +98,7 @@ def is_near(values: Sequence[float], truth: float) -> bool:
     return bool(abs(np.mean(values) - truth) < 4 * np.std(values, ddof=1) / len(values) ** 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_disputes_that_pick_the_wrong_ones_do_not_move_the_rate(
     forty: Submission, root: User, rosa: User, dice: random.Random
@@ -122,6 +123,7 @@ def test_disputes_that_pick_the_wrong_ones_do_not_move_the_rate(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_draws_of_different_chance_are_weighted(
     forty: Submission, root: User, dice: random.Random
@@ -146,6 +148,7 @@ def test_draws_of_different_chance_are_weighted(
     assert not is_near(plain, 16 / 40), "draws must not be thrown together: the test can tell"
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_draws_by_the_clock_tell_the_rate_however_often_they_are_repeated(
     forty: Submission, root: User, dice: random.Random

@@ -35,6 +35,7 @@ from kbpo.instances.merge import merged, values_inside, values_of
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.money.spend import release
+from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
 from kbpo.tracks.kbp.facts import read_facts
 from kbpo.tracks.kbp.merge import together
@@ -65,6 +66,8 @@ def test_a_bad_workers_answers_leave_settled_labels_which_flip(
     of_two: Submission, admin: User
 ) -> None:
     track, before = of_two.track, Label.objects.count()
+    track.is_study, track.owner = True, of_two.team
+    track.save()
     stale, kept = state_of(track), list(Label.objects.order_by("pk").values_list("value", "origin"))
     assert holds(track) == {()}
     done = exclude.exclude(worker("bo"), BAD, admin)
@@ -282,7 +285,7 @@ def test_a_rejected_answer_leaves_settled_labels_too_until_that_is_undone(
 
 def test_what_everybody_may_see_is_not_hidden_again(of_two: Submission) -> None:
     Label.objects.update(public_at=timezone.now() - timedelta(days=1))
-    Track.objects.update(status="closed")
+    close_track(of_two.track)
     exclude.exclude(worker("bo"), BAD)
     targets = set(Question.objects.values_list("target", flat=True))
     assert {tuple(value["holds"]) for _, value, _ in values_of(targets, together, public=True)} == {

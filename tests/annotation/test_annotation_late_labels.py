@@ -11,7 +11,6 @@ import pytest
 from annotation_world import GOOD, answer_all, make_submission, take
 from django.db import connection, transaction
 from django.test import Client
-from django.utils import timezone
 from test_annotation_revise import NO, YES, believe_ada
 
 from annotation.hits import batch
@@ -20,7 +19,6 @@ from annotation.labels.accept import accept
 from annotation.models import Assignment, Question
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
-from kbpo.sampling.models import SampleBatch
 from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -84,23 +82,6 @@ def test_what_an_open_track_asks_for_itself_stays_hidden(
     close_track(closed.track, admin, "The year is over.")
     everybody_answers(clients)
     assert Label.objects.exists() and not Label.objects.exclude(public_at=None).exists()
-
-
-def test_what_a_closed_track_waits_for_is_public_whoever_asked(
-    two_published: Submission, targets: list[Target], clients: list[Client], admin: User
-) -> None:
-    """The open track asked first, and the closed one reuses its question."""
-    waiting = another(two_published.track, targets[:1])
-    done = another(two_published.track, targets[1:2], "Done")
-    SampleBatch.objects.filter(submission=done).update(settled_at=timezone.now())
-    for row in (waiting, done):
-        close_track(row.track, admin, "The year is over.")
-    everybody_answers(clients)
-    pairs = Label.objects.filter(target__kind="pair")
-    assert {one.target_id: one.is_public for one in pairs} == {
-        targets[0].pk: True,
-        targets[1].pk: False,
-    }
 
 
 def test_a_revision_of_a_closed_track_is_public(

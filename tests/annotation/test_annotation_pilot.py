@@ -234,7 +234,7 @@ def test_a_track_without_a_price_pays_what_its_kind_plans_with(
     for kind in (toy_kind, type(kind_of(track))):  # who asks, and who plans
         monkeypatch.setattr(kind, "asking", (dearer,))
     terms = terms_of(track, "relation")
-    answers = kind_of(track).answers
+    answers = kind_of(track).answers(1)
     planned = price_of(predicted, 1, 1)
     assert planned["each"] == str((terms.per_answer * answers).quantize(CENT, ROUND_CEILING))
     assert (terms.reward, terms.seconds) == (dearer.reward, dearer.seconds)

@@ -21,7 +21,7 @@ from annotation.workers.standing import standing_of
 from kbpo import clock
 from kbpo.accounts.models import Audit, User
 from kbpo.corpus.fetch import fetch
-from kbpo.instances.models import Label
+from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import balance
@@ -45,6 +45,7 @@ def admin(db: None) -> User:
 @pytest.fixture
 def gold(published: Submission, admin: User) -> Gold:
     source = Question.objects.filter(status="published").order_by("pk")[0]
+    Target.objects.filter(pk=source.target_id).update(is_dev=True)
     record([NewLabel(source.target_id, {"holds": []}, "crowd", "majority", 3, "one")])
     return make_gold(source, GOOD, admin, "It stands there.")
 
@@ -257,3 +258,11 @@ def test_each_gold_question_needs_a_sentence_and_only_admins_choose(
     assert 'value="Because."' in refused.content.decode(), "what was sent stands there"
     assert ada.get(PAGE).status_code in (302, 403)
     assert desk.get("/desk/tutorials/nothing/").status_code == 404
+
+
+def test_gold_of_the_test_part_is_not_taught(gold: Gold, desk: Client) -> None:
+    Target.objects.filter(pk=gold.question.target_id).update(is_dev=False)
+    refused = desk.post(PAGE, sent(gold))
+    assert refused.status_code == 422
+    assert "choose gold of the development part" in refused.content.decode()
+    assert not OwnTutorial.objects.exists()

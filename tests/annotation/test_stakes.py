@@ -1,11 +1,11 @@
-"""Nobody judges what a team of theirs pays for or predicts."""
+"""Nobody judges on a track where a team of theirs has a run, studies excepted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
-from annotation_world import GOOD, answer_all, make_neighbour, make_submission
+from annotation_world import GOOD, answer_all, make_submission
 from django.test import Client
 
 from annotation.desk import adjudicate
@@ -13,19 +13,13 @@ from annotation.hits import lease, publish
 from annotation.hits.submit import Outcome, submit
 from annotation.labels import settle
 from annotation.labels.change import change
-from annotation.models import HIT, Assignment, Question
+from annotation.models import HIT, Assignment
 from annotation.questions import ask
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.accounts.teams import join, remove
-from kbpo.experts import queue
 from kbpo.instances.models import Instance, Target
-from kbpo.money.purpose import Purpose
-from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Prediction, Submission
-from kbpo.tracks.content.store import store
-from kbpo.tracks.generation.declared import _pair as compared
-from kbpo.tracks.generation.models import Written
 from kbpo.tracks.models import Track
 
 pytestmark = pytest.mark.django_db
@@ -62,29 +56,27 @@ def teams(track: Track, targets: list[Target]) -> tuple[Submission, Submission]:
     return ours, theirs
 
 
-def judged_by(user: User) -> set[int]:
-    worker = worker_of(user)
-    return set(
-        Assignment.objects.filter(worker=worker).values_list("hit__questions__target", flat=True)
-    )
-
-
-def test_a_member_of_a_team_is_offered_what_others_pay_for_and_his_team_does_not_state(
-    teams: tuple[Submission, Submission],
-    targets: list[Target],
-    annotator: Callable[[str], User],
-    client: Client,
+def test_a_member_of_a_team_with_a_run_is_offered_nothing(
+    teams: tuple[Submission, Submission], annotator: Callable[[str], User], client: Client
 ) -> None:
     member = annotator("member")
     teams[0].team.members.add(member)
-    assert lease.open_to(worker_of(member)) == 3
+    assert lease.open_to(worker_of(member)) == 0 and lease.lease(worker_of(member)) is None
     User.objects.filter(pk=member.pk).update(is_researcher=True)
     client.force_login(member)
-    assert (
-        "What Team Ours submitted is judged by others" in client.get("/annotate/").content.decode()
-    )
-    assert answer_all(client) == 3
-    assert judged_by(member) == {target.pk for target in targets[3:]}
+    assert client.get("/annotate/next/")["Location"] == "/annotate/"
+    page = client.get("/annotate/").content.decode()
+    assert "What Team Ours submitted is judged by others" in page
+
+
+def test_members_of_the_team_that_owns_a_study_may_judge_it(
+    teams: tuple[Submission, Submission], track: Track, annotator: Callable[[str], User]
+) -> None:
+    member, ours = annotator("member"), teams[0].team
+    ours.members.add(member)
+    track.is_study, track.owner = True, ours
+    track.save()
+    assert lease.open_to(worker_of(member)) == 6
 
 
 def test_who_belongs_to_no_team_is_offered_everything(
@@ -94,17 +86,6 @@ def test_who_belongs_to_no_team_is_offered_everything(
     assert answer_all(client) == 6
 
 
-def test_a_member_of_both_teams_is_offered_nothing(
-    teams: tuple[Submission, Submission], annotator: Callable[[str], User], client: Client
-) -> None:
-    member = annotator("member")
-    for row in teams:
-        row.team.members.add(member)
-    assert lease.lease(worker_of(member)) is None
-    client.force_login(member)
-    assert client.get("/annotate/next/")["Location"] == "/annotate/"
-
-
 def test_who_leaves_a_team_to_judge_its_questions_is_not_offered_them(
     teams: tuple[Submission, Submission], annotator: Callable[[str], User]
 ) -> None:
@@ -112,139 +93,8 @@ def test_who_leaves_a_team_to_judge_its_questions_is_not_offered_them(
     ours = teams[0].team
     for one in (owner, member):
         join(ours, one)
-    assert lease.open_to(worker_of(member)) == 3
     remove(ours, member, member)
-    assert lease.open_to(worker_of(member)) == 3
-
-
-def test_a_whole_document_is_not_read_by_who_predicts_something_in_it(
-    teams: tuple[Submission, Submission], track: Track, annotator: Callable[[str], User]
-) -> None:
-    predicted = Prediction.objects.get().instance.document
-    HIT.objects.update(status="closed")
-    for document in (predicted, Target.objects.exclude(document=predicted).first().document):
-        whole = Target.objects.create(
-            corpus=track.corpus, document=document, kind="document", key=f"{document.pk:032}", u=0.5
-        )
-        question = Question.objects.create(
-            status="published",
-            track=track,
-            target=whole,
-            interface="entities",
-            order=0.5,
-            payer=Purpose("documents", 1),
-            price="1.00",
-            reward="1.00",
-        )
-        hit = HIT.objects.create(status="open", track=track, platform="pool", reward="1.00")
-        hit.questions.add(question)
-    member, other = annotator("member"), annotator("other")
-    teams[0].team.members.add(member)
-    assert lease.open_to(worker_of(member)) == 1
-    assert lease.open_to(worker_of(other)) == 2
-
-
-MENTION = {"begin": 0, "end": len("Ann 4 Lee")}
-
-
-@pytest.mark.parametrize("said", ["subject", "object", "subject_canonical", "object_canonical"])
-def test_who_a_mention_is_is_not_told_by_who_predicts_another_relation_of_it(
-    said: str,
-    teams: tuple[Submission, Submission],
-    targets: list[Target],
-    track: Track,
-    annotator: Callable[[str], User],
-) -> None:
-    """What people say of A beside (A, C) settles whether (A, B) is linked right."""
-    (asked,) = [one for one in targets if one.document.text.startswith("Ann 4 Lee")]
-    assert asked.a_end == MENTION["end"]
-    HIT.objects.exclude(questions__target=asked).update(status="closed")
-    question = Question.objects.get(target=asked)
-    check = ExpertCheck.objects.create(
-        track=track, kind="disagreement", target=asked, order=0.5, payload=question.payload
-    )
-    member, other = annotator("member"), annotator("other")
-    teams[0].team.members.add(member)
-    held = lease.lease(worker_of(member))
-    assert held is not None and lease.stop(held)
-
-    neighbour = make_neighbour(track, asked)
-    at = {"subject": (40, 41), "object": (42, 43), "subject_canonical": (44, 45)}
-    spans = at | {"object_canonical": (46, 47)} | {said: tuple(MENTION.values())}
-    instance = Instance.objects.create(
-        target=neighbour,
-        document=asked.document,
-        predicate=Instance.objects.get(target=asked).predicate,
-        **edges_of({one: spans[one] for one in ("subject", "object")}),
-    )
-    prediction = Prediction.objects.create(
-        submission=teams[0],
-        instance=instance,
-        **edges_of({one: spans[one] for one in ("subject_canonical", "object_canonical")}),
-    )
-    assert lease.open_to(worker_of(member)) == 0 and lease.lease(worker_of(member)) is None
-    assert not lease.revive(held)
-    assert not queue.askable(track, member).exists()
-    assert lease.open_to(worker_of(other)) == 1
-    assert list(queue.askable(track, other)) == [check]
-
-    payload = question.payload
-    payload["a"]["candidates"] = [{"span": payload["a"]["span"], "gloss": "Ann 4 Lee"}]
-    for rows in (Question.objects.filter(pk=question.pk), ExpertCheck.objects.all()):
-        rows.update(payload=payload)
-    assert lease.open_to(worker_of(member)) == 1, "nobody is asked who it is"
-    assert list(queue.askable(track, member)) == [check]
-
-    prediction.delete()
-    Question.objects.filter(pk=question.pk).update(payload=check.payload)
-    assert lease.open_to(worker_of(member)) == 1
-
-
-def edges_of(spans: dict[str, tuple[int, int]]) -> dict[str, int]:
-    """The columns of some spans."""
-    return {
-        f"{name}_{edge}": at
-        for name, span in spans.items()
-        for edge, at in zip(("begin", "end"), span, strict=True)
-    }
-
-
-def test_who_wrote_one_of_two_texts_does_not_compare_them(
-    teams: tuple[Submission, Submission], track: Track, annotator: Callable[[str], User]
-) -> None:
-    """Another team's private run predicts the pair; ours, whose text it shows, does not."""
-    ours, theirs = teams
-    HIT.objects.update(status="closed")
-    for key, text in (("d1", "what we wrote"), ("d2", "what people wrote")):
-        pair = compared(key, "what they wrote", text, 1)
-        store(theirs.pk, track.corpus, "pair-f00d", [pair])
-        Written.objects.create(submission=theirs, key=key, text="what they wrote", line=1)
-        shown = Target.objects.get(kind="pair-f00d", content__input=key)
-        question = Question.objects.create(
-            status="published",
-            track=track,
-            target=shown,
-            interface="relation",
-            order=0.5,
-            payer=theirs.purpose,
-            price="1.00",
-            reward="1.00",
-        )
-        hit = HIT.objects.create(status="open", track=track, platform="pool", reward="1.00")
-        hit.questions.add(question)
-        ExpertCheck.objects.create(
-            track=track, kind="disagreement", target=shown, order=0.5, payload={}
-        )
-    Written.objects.create(submission=ours, key="d1", text="what we wrote", line=1)
-    Written.objects.create(submission=ours, key="d2", text="something else", line=2)
-    member, other = annotator("member"), annotator("other")
-    assert lease.open_to(worker_of(member)) == lease.open_to(worker_of(other)) == 2
-    ours.team.members.add(member)
-    assert lease.open_to(worker_of(member)) == 1
-    assert lease.open_to(worker_of(other)) == 2
-    (check,) = queue.askable(track, member)
-    assert check.target.content["input"] == "d2"
-    assert queue.askable(track, other).count() == 2
+    assert lease.open_to(worker_of(member)) == 0
 
 
 def test_who_joins_a_team_does_not_go_on_with_what_it_pays_for(
@@ -271,28 +121,14 @@ def hand_in(client: Client, held: Assignment) -> str:
     return said
 
 
-@pytest.mark.parametrize("stake", ["pays", "states", "submitted later", "wrote"])
 def test_who_joins_a_team_with_a_question_in_hand_does_not_answer_it(
-    stake: str,
-    teams: tuple[Submission, Submission],
-    targets: list[Target],
-    annotator: Callable[[str], User],
-    client: Client,
+    teams: tuple[Submission, Submission], annotator: Callable[[str], User], client: Client
 ) -> None:
-    ours = teams[0]
     member = annotator("member")
-    asked = {"pays": targets[0], "states": targets[2]}.get(stake, targets[3])
-    HIT.objects.exclude(questions__target=asked).update(status="closed")
     held = lease.lease(worker_of(member))
     assert held is not None
-    join(ours.team, member)
-    if stake == "submitted later":
-        state(ours, targets[3])
-    elif stake == "wrote":
-        Target.objects.filter(pk=asked.pk).update(
-            content={"input": "d1", "texts": ["what we wrote", "what they wrote"]}
-        )
-        Written.objects.create(submission=ours, key="d1", text="what we wrote", line=1)
+    HIT.objects.exclude(pk=held.hit_id).update(status="closed")
+    join(teams[0].team, member)
     client.force_login(member)
     assert "A team that you belong or belonged to" in hand_in(client, held)
     other = lease.lease(worker_of(annotator("other")))

@@ -153,7 +153,9 @@ def test_the_command_says_what_it_did_and_what_is_wrong(corpus_file: Path, tmp_p
     call_command(
         "load_corpus", "Mine", str(corpus_file), schema="tac_kbp", stdout=out, skip_checks=True
     )
-    assert out.getvalue() == "Loaded 2 documents as Mine (mine).\n"
+    assert out.getvalue() == (
+        "Loaded 2 documents as Mine (mine); 0 of them are its development part.\n"
+    )
     for name, file, schema in (
         ("N", tmp_path / "no", "tac_kbp"),
         ("N", corpus_file, "nothing.json"),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators.design import Design, contrast, target_probabilities
+from estimators.design import Design, contrast, on_common_design, target_probabilities
 from estimators.estimate import Estimate
 
 reals = st.floats(-2, 2).map(lambda x: round(x, 3))
@@ -39,91 +39,6 @@ def test_under_poisson_sampling_variances_and_covariances_are_exactly_unbiased(u
         estimated += chance * Design(pi[taken]).covariance(z)
     np.testing.assert_allclose(mean, y.sum(axis=0), atol=1e-9)
     np.testing.assert_allclose(estimated, second - np.outer(mean, mean), atol=1e-8)
-
-
-def two_routes(y, own, pi_1, document, n_documents, n_drawn):
-    """Yield chance, estimate, estimated variance for every set of documents and every Poisson
-    sample.
-    """
-    beta = n_drawn / n_documents
-    pi = 1 - (1 - pi_1) * (1 - beta)
-    document_samples = list(itertools.combinations(range(n_documents), n_drawn))
-    for drawn in document_samples:
-        code = np.full(n_documents, -1)
-        code[list(drawn)] = np.arange(n_drawn)
-        for asked in subsets(len(y)):
-            chance = np.prod(np.where(asked, pi_1, 1 - pi_1)) / len(document_samples)
-            labelled = asked | (code[document] >= 0)
-            z = np.concatenate([y[labelled] / pi[labelled], own[list(drawn)] / beta])
-            rows_pi = np.concatenate([pi[labelled], np.full(n_drawn, beta)])
-            cluster = np.concatenate([code[document][labelled], np.arange(n_drawn)])
-            yield chance, z.sum(), Design(rows_pi, cluster=cluster, beta=beta).variance(z)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_with_two_routes_the_variance_is_exactly_unbiased(seed):
-    rng = np.random.default_rng(seed)
-    document = np.array([0, 0, 0, 1, 1, 2])
-    y, own = rng.normal(size=6), rng.normal(size=4)
-    pi_1 = rng.uniform(0.1, 0.9, size=6)
-    chance, value, variance = map(
-        np.array, zip(*two_routes(y, own, pi_1, document, 4, 2), strict=True)
-    )
-    assert chance.sum() == pytest.approx(1)
-    assert chance @ value == pytest.approx(y.sum() + own.sum())
-    assert chance @ variance == pytest.approx(chance @ value**2 - (chance @ value) ** 2)
-
-
-def some_eligible(y, own, alpha, document, n_documents, n_drawn, eligible, q):
-    """As two_routes, where a document brings in only eligible targets, each with probability q.
-
-    α, the probability without the document, is free of it: a target that is given up is so however
-    it was asked.
-    """
-    beta = n_drawn / n_documents
-    pi = np.where(eligible, (1 - beta) * alpha + beta * q, alpha)
-    document_samples = list(itertools.combinations(range(n_documents), n_drawn))
-    for drawn in document_samples:
-        code = np.full(n_documents, -1)
-        code[list(drawn)] = np.arange(n_drawn)
-        cluster = np.where(eligible, code[document], -1)
-        now = np.where(cluster >= 0, q, alpha)
-        for labelled in subsets(len(y)):
-            chance = np.prod(np.where(labelled, now, 1 - now)) / len(document_samples)
-            z = np.concatenate([y[labelled] / pi[labelled], own[list(drawn)] / beta])
-            design = Design(
-                np.concatenate([pi[labelled], np.full(n_drawn, beta)]),
-                cluster=np.concatenate([cluster[labelled], np.arange(n_drawn)]),
-                beta=beta,
-                answered=np.concatenate([q[labelled], np.ones(n_drawn)]),
-            )
-            yield chance, z.sum(), design.variance(z)
-
-
-@pytest.mark.parametrize("q", [1.0, None])
-@pytest.mark.parametrize("seed", range(3))
-def test_where_a_document_is_no_route_for_all_of_its_targets_the_variance_is_exactly_unbiased(
-    seed, q
-):
-    rng = np.random.default_rng(seed)
-    document = np.array([0, 0, 0, 1, 1, 2])
-    eligible = np.array([True, True, False, True, False, True])
-    y, own, alpha = rng.normal(size=6), rng.normal(size=4), rng.uniform(0.1, 0.9, size=6)
-    answered = np.ones(6) if q else rng.uniform(0.4, 1.0, size=6)  # also below alpha
-    found = some_eligible(y, own, alpha, document, 4, 2, eligible, answered)
-    chance, value, variance = map(np.array, zip(*found, strict=True))
-    assert chance.sum() == pytest.approx(1)
-    assert chance @ value == pytest.approx(y.sum() + own.sum())
-    assert chance @ variance == pytest.approx(chance @ value**2 - (chance @ value) ** 2)
-
-
-def test_treating_the_document_route_as_independent_is_wrong():
-    y, own = np.ones(6), np.zeros(4)
-    pi_1, document = np.full(6, 0.2), np.array([0, 0, 0, 0, 0, 1])
-    chance, value, _ = map(np.array, zip(*two_routes(y, own, pi_1, document, 4, 2), strict=True))
-    true = chance @ value**2 - (chance @ value) ** 2
-    pi = 1 - 0.8 * 0.5
-    assert np.sum(y**2 * (1 - pi) / pi) < 0.5 * true
 
 
 def test_documents_alone_give_the_textbook_variance_of_a_sampled_total():
@@ -210,9 +125,6 @@ def test_a_contrast_of_disjoint_systems_adds_variances():
         ({"pi": [0.5, 1.2]}, r"1\.2"),
         ({"pi": [0.5], "cluster": [0]}, "go together"),
         ({"pi": [0.5], "cluster": [-2], "beta": 0.5}, "-2"),
-        ({"pi": [0.2], "cluster": [0], "beta": 0.5}, "at least beta"),
-        ({"pi": [0.5], "cluster": [0], "beta": 0.5, "answered": [0.0]}, r"0\.0"),
-        ({"pi": [0.5], "cluster": [0], "beta": 0.5, "answered": [0.5, 0.5]}, "1 rows"),
         ({"pi": [0.5], "cluster": [3], "beta": 0.5, "n_clusters": 2}, "at least 4"),
         ({"pi": [0.5], "cluster": [0.5], "beta": 0.5}, "integer"),
     ],
@@ -238,3 +150,15 @@ def test_rows_of_one_target_cannot_disagree_about_its_probability():
         target_probabilities(np.array([0.4, 0.5]), np.array([1, 1]))
     with pytest.raises(ValueError, match=r"0\.0"):
         target_probabilities(np.array([0.0]), np.array([0]))
+
+
+def test_an_influence_keeps_its_variance_on_a_common_design():
+    rng = np.random.default_rng(0)
+    own, common = rng.uniform(0, 0.5, 9), rng.uniform(0.5, 1, 9)
+    z = rng.normal(size=(9, 2))
+    np.testing.assert_allclose(
+        Design(common).variance(on_common_design(z, own, common)),
+        np.sum((1 - own)[:, None] * z**2, axis=0),
+    )
+    with pytest.raises(ValueError, match="as many rows"):
+        on_common_design(z, own[:3], common)

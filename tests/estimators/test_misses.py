@@ -46,13 +46,6 @@ def test_who_misses_nothing_changes_nothing():
     assert corrected.unseen.variance == pytest.approx(plain.unseen.variance)
 
 
-def test_with_the_document_route_a_row_that_is_not_certain_is_refused():
-    folded = Design(np.array([0.6, 0.5]), cluster=[0, 0], beta=0.5)
-    with pytest.raises(ValueError, match=r"document route.*0\.6"):
-        found_share([1], [True], [1], [0.6], [0], folded)
-    assert found_share([1], [True], [1], [1.0], [0], folded).value == 1
-
-
 def test_where_all_of_a_document_is_known_the_documents_alone_carry_the_influence():
     folded = Design(np.array([0.6, 1.0, 0.5, 0.5]), cluster=[0, -1, 0, 1], beta=0.5)
     share = found_share(
@@ -69,63 +62,6 @@ def test_where_all_of_a_document_is_known_the_documents_alone_carry_the_influenc
     # k_d - c l_d over beta L: (1 - 4/3)/3 and (1 - 2/3)/3
     np.testing.assert_allclose(share.influence, [0, 0, -1 / 9, 1 / 9])
     assert share.variance == pytest.approx(0.5 * 2 * 2 / 81)
-
-
-@pytest.mark.statistical
-@pytest.mark.soak
-def test_of_documents_that_are_known_whole_the_share_and_recall_know_their_variance():
-    """Labels by the document route, facts missed at random, an unlabelled late half of the
-    predictions.
-    """
-    rng, repeats, D, n_d, c, pi_1 = np.random.default_rng(5), 1500, 100, 40, 0.7, 0.2
-    place = np.repeat(np.arange(D), 8)
-    f = (rng.random(place.size) < 0.6).astype(float)
-    late = (
-        np.arange(place.size) % 4 == 0
-    )  # predicted only after the documents were closed: no route
-    members = (rng.random((place.size, 1)) < 0.7).astype(float)
-    marked = rng.random(place.size) < c
-    there = rng.poisson(3, D)
-    missed = rng.binomial(there, c)
-    share_marked = f @ (marked & ~late) / (f @ ~late)
-    truth = float(f @ members[:, 0]) / (f.sum() + missed.sum() / share_marked)
-    beta, ends = n_d / D, np.zeros((repeats, 3))
-    for at in range(repeats):
-        position = np.full(D, -1)
-        position[drawn := rng.permutation(D)[:n_d]] = np.arange(n_d)
-        cluster = np.where(late, -1, position[place])
-        rows = np.flatnonzero((rng.random(place.size) < pi_1) | (cluster >= 0))
-        pi = np.where(late, pi_1, 1 - (1 - pi_1) * (1 - beta))
-        half, total = np.full(rows.size, 0.5), float(members.sum() / 2)
-        found = recall(
-            members[rows],
-            pi[rows],
-            f[rows],
-            half,
-            [total],
-            place.size / 2,
-            missed[drawn],
-            D,
-            document=cluster[rows],
-        )
-        inside = np.flatnonzero(cluster >= 0)
-        ones = np.ones(inside.size)
-        share = found_share(
-            f[inside], marked[inside], ones, ones, cluster[inside], found.design, target=inside
-        )
-        corrected = with_misses(found, share).recall
-        error = corrected.value[0] - truth
-        ends[at] = (
-            error,
-            corrected.variance[0],
-            abs(error) < 1.2816 * np.sqrt(corrected.variance[0]),
-        )
-    error, variance, covered = ends.T
-    assert (
-        abs(error.mean()) < 4 * error.std() / np.sqrt(repeats) + 0.004
-    )  # a ratio's own bias is of order 1/n
-    assert variance.mean() == pytest.approx(error.var(), rel=0.15)
-    assert 0.75 < covered.mean() < 0.85
 
 
 @pytest.mark.statistical

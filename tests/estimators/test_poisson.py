@@ -10,8 +10,6 @@ from scipy.optimize import minimize
 
 from estimators.horvitz_thompson import hajek
 from estimators.poisson import (
-    alone,
-    anew,
     asking_order,
     multiplier,
     multipliers_together,
@@ -56,19 +54,6 @@ def test_the_multiplier_makes_the_thresholds(plan):
         pi, np.maximum(old, np.minimum(1.0, chosen * p * np.sqrt(v))), rtol=1e-12
     )
     assert (chosen == 0) == (planned_variance(p, old, v) <= wanted)
-
-
-@given(plans())
-@settings(deadline=None)
-def test_what_a_system_asks_by_itself_is_part_of_what_is_asked(plan):
-    p, old, v, wanted = plan
-    raised = water_fill(p, old, v, target_variance=wanted)
-    own = alone(p, v, multiplier(p, old, v, target_variance=wanted))
-    assert np.all(own <= raised)
-    np.testing.assert_array_equal(own[raised > old], raised[raised > old])
-    np.testing.assert_array_equal(np.maximum(own, old), raised)
-    with pytest.raises(ValueError, match="multiplier must be at least 0"):
-        alone(p, v, -1.0)
 
 
 def test_the_multiplier_refuses_no_variance():
@@ -309,20 +294,3 @@ def test_a_goal_of_next_to_nothing_is_planned_for_without_a_warning():
 
     found = multipliers_together(variances, [1e-315, 1e-3], [1.0, 1.0], [1e-2, 1e-2])
     assert np.isfinite(found).all() and found[0] > found[1]
-
-
-@given(plans(), st.floats(0.01, 30))
-@settings(deadline=None)
-def test_as_many_as_wanted_are_asked_anew_or_all(plan, least):
-    p, old, v, wanted = plan
-    planned = water_fill(p, old, v, target_variance=wanted)
-    size = p * np.sqrt(v)
-    size[::3] = 0
-    own = anew(planned, old, size, least)
-    asked = float((np.maximum(planned, own) - old)[size > 0].sum())
-    all_of_them = float((1 - old)[size > 0].sum())
-    assert np.all(own[size == 0] == 0)
-    if float((planned - old)[size > 0].sum()) >= least:
-        assert not own.any()
-    else:
-        assert asked == pytest.approx(min(least, all_of_them), abs=1e-6)

@@ -20,7 +20,6 @@ from estimators.recall import (
     totals,
     unseen,
     with_anticipated,
-    with_document_route,
     with_missed_floor,
 )
 
@@ -215,10 +214,6 @@ def test_unseen_names_the_offending_value(arguments, more, message):
 
 def test_recall_refuses_what_does_not_fit():
     arguments = [[1], [1]], np.full(2, 0.9), [1, 0], np.full(2, 0.5), [1.0], 1.0, [1, 1], 4
-    with pytest.raises(ValueError, match="equal probabilities"):
-        recall(*arguments, document=np.array([0, 1]), inclusion=np.array([0.5, 0.5]))
-    with pytest.raises(ValueError, match="below 2"):
-        recall(*arguments, document=np.array([0, 2]))
     with pytest.raises(ValueError, match="membership must be in"):
         recall([[2], [1]], *arguments[1:])
 
@@ -259,10 +254,6 @@ def test_the_anticipated_variance_by_hand_with_its_document_term():
     assert np.all(
         (low <= np.clip(found.recall.value, 0, 1)) & (np.clip(found.recall.value, 0, 1) <= high)
     )
-
-
-def test_labels_by_the_document_route_have_the_chance_of_either_way():
-    np.testing.assert_allclose(with_document_route(np.array([0.0, 0.5, 1.0]), 0.2), [0.2, 0.6, 1.0])
 
 
 def test_f1_by_hand_with_its_covariance():
@@ -330,18 +321,11 @@ class Corpus:
         self.truth = self.members[self.f == 1].sum(axis=0) / self.f.sum()
         self.n_documents = n_documents
 
-    def replay(self, rng, n_drawn, pi_1, *, document_route):
+    def replay(self, rng, n_drawn, pi_1):
         """Return recall from one sample of targets and documents; g is a constant."""
         drawn = rng.choice(self.n_documents, n_drawn, replace=False)
-        code = np.full(self.n_documents, -1)
-        code[drawn] = np.arange(n_drawn)
-        asked = self.pool & (rng.random(self.document.size) < pi_1)
-        inside = code[self.document]
-        rows = asked | (self.pool & (inside >= 0)) if document_route else asked
-        pi = np.full(
-            rows.sum(),
-            with_document_route(pi_1, n_drawn / self.n_documents) if document_route else pi_1,
-        )
+        rows = self.pool & (rng.random(self.document.size) < pi_1)
+        pi = np.full(rows.sum(), pi_1)
         g = 0.6
         return recall(
             self.members[rows],
@@ -352,17 +336,15 @@ class Corpus:
             g * self.pool.sum(),
             self.counts[drawn],
             self.n_documents,
-            document=inside[rows] if document_route else None,
         )
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("document_route", [pytest.param(False, marks=pytest.mark.soak), True])
-def test_recall_covers_as_often_as_it_says(document_route):
+def test_recall_covers_as_often_as_it_says():
     corpus, rng, repeats = Corpus(), np.random.default_rng(1), 500
     hits, values, variances = np.zeros(2), [], []
     for _ in range(repeats):
-        found = corpus.replay(rng, 30, 0.15, document_route=document_route)
+        found = corpus.replay(rng, 30, 0.15)
         low, high = found.recall.confidence_interval(0.8, method="wilson")
         hits += (low <= corpus.truth) & (corpus.truth <= high)
         values.append(found.recall.value)
@@ -370,43 +352,6 @@ def test_recall_covers_as_often_as_it_says(document_route):
     assert np.all((hits / repeats > 0.74) & (hits / repeats < 0.87))
     ratio = np.mean(variances, axis=0) / np.var(values, axis=0)
     assert np.all((ratio > 0.8) & (ratio < 1.25))
-
-
-@pytest.mark.soak
-@pytest.mark.statistical
-def test_folding_in_narrows_recall():
-    corpus, rng = Corpus(), np.random.default_rng(2)
-    spread = [
-        np.var(
-            [
-                corpus.replay(rng, 30, 0.15, document_route=document_route).recall.value
-                for _ in range(300)
-            ],
-            axis=0,
-        )
-        for document_route in (False, True)
-    ]
-    assert np.all(spread[1] < spread[0])
-
-
-def test_labels_that_are_given_up_in_documents_reach_the_design():
-    """Two targets of two annotated documents, the second of which only its own draw could bring
-    in.
-    """
-    arguments = ([[1], [1]], np.array([0.55, 0.4]), [1, 1], np.full(2, 0.5), [1.0], 1.0, [1, 0], 4)
-    plain = recall(*arguments, document=[0, -1])
-    found = recall(*arguments, document=[0, -1], answered=[0.6, 0.9])
-    assert found.recall.value == pytest.approx(plain.recall.value)
-    z, design = found.recall.influence[:, 0], found.design
-    assert design.answered.tolist() == [0.6, 0.9, 1.0, 1.0]
-    # q = 0.6, beta = 1/2: alpha = 2 (0.55 - 0.3) = 0.5, so that b = (1 - 0.5/0.6) z joins its
-    # document's own term
-    b = np.array([(1 - 0.5 / 0.6) * z[0] + z[2], z[3]])
-    single = 0.5 * (((1 - 0.5 / 0.6) * z[0]) ** 2 + z[2] ** 2 + z[3] ** 2)
-    expected = (1 - design.pi) @ z**2 + 0.5 * 2 * np.sum((b - b.mean()) ** 2) - single
-    assert found.recall.variance == pytest.approx(expected)
-    with pytest.raises(ValueError, match=r"0\.0"):
-        recall(*arguments, document=[0, -1], answered=[0.0, 1.0])
 
 
 def held_over_all_samples(missed, n_read, *, floor):

@@ -14,7 +14,7 @@ from estimators.horvitz_thompson import anticipated_variance, inclusion_iid
 from estimators.model import correlation, expected_error
 from estimators.noise import expert_design, ppi
 from estimators.poisson import planned_variance
-from estimators.recall import f1, recall, with_anticipated, with_document_route
+from estimators.recall import f1, recall, with_anticipated
 
 ROWS, TARGETS, DOCUMENTS, SYSTEMS = 7, 4, 3, 3
 CORPUS = 9
@@ -23,14 +23,10 @@ quick = settings(deadline=None, max_examples=60)
 
 @dataclass(frozen=True)
 class World:
-    """Labelled rows, each of a target, each target in an annotated document or in none; arrays by
-    row unless said.
-    """
+    """Labelled rows, each of a target; arrays by row where nothing else is said."""
 
     predicted: np.ndarray
     target: np.ndarray
-    document: np.ndarray
-    """Position in ``counts`` of the annotated document, −1: none"""
     pi: np.ndarray
     label: np.ndarray
     g: np.ndarray
@@ -48,11 +44,9 @@ class World:
         document d documents[d].
         """
         old = np.argsort(documents)  # which old document stands where
-        place = np.append(documents, -1)  # −1 stays
         return World(
             predicted=self.predicted[rows][:, systems],
             target=targets[self.target][rows],
-            document=place[self.document][rows],
             pi=self.pi[rows],
             label=self.label[rows],
             g=self.g[rows],
@@ -62,16 +56,11 @@ class World:
             counts=self.counts[old],
         )
 
-    def recall(self, *, document_route):
+    def recall(self):
         """Return recall with everything that it takes, the anticipated variance included."""
-        pi = self.pi
-        if document_route:
-            pi = np.where(
-                self.document >= 0, with_document_route(self.pi, DOCUMENTS / CORPUS), self.pi
-            )
         found = recall(
             self.predicted,
-            pi,
+            self.pi,
             self.label,
             self.g,
             self.total_g,
@@ -80,7 +69,6 @@ class World:
             CORPUS,
             target=self.target,
             n_targets=TARGETS,
-            document=self.document if document_route else None,
             pool_weight=self.other,
             pool_label=np.maximum(self.label, 0.5),
             pool_g=np.maximum(self.g, 0.5),
@@ -88,7 +76,7 @@ class World:
         return with_anticipated(
             found,
             self.predicted,
-            pi,
+            self.pi,
             self.g,
             self.label,
             self.g,
@@ -128,11 +116,9 @@ def worlds(draw):
     target = np.concatenate(
         [np.arange(TARGETS), column(st.integers(0, TARGETS - 1), ROWS - TARGETS)]
     )
-    document = column(st.integers(-1, DOCUMENTS - 1), TARGETS)
     return World(
         predicted=column(st.tuples(*[st.integers(0, 1)] * SYSTEMS)),
         target=target,
-        document=document[target],
         pi=column(chances, TARGETS)[target],
         label=column(unit),
         g=column(st.floats(0.05, 0.95)),
@@ -152,14 +138,11 @@ def agree(one, other):
     np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 
 
-@given(worlds(), orders, st.booleans())
+@given(worlds(), orders)
 @quick
-def test_names_and_orders_permute_recall_and_change_nothing_else(world, names, document_route):
+def test_names_and_orders_permute_recall_and_change_nothing_else(world, names):
     _, targets, documents, systems = names
-    one, other = (
-        world.recall(document_route=document_route),
-        world.renamed(*names).recall(document_route=document_route),
-    )
+    one, other = world.recall(), world.renamed(*names).recall()
     for before, after in ((one.recall, other.recall), (one.totals.systems, other.totals.systems)):
         agree(after.value, np.asarray(before.value)[systems])
         agree(after.variance, np.asarray(before.variance)[systems])
@@ -204,7 +187,7 @@ def test_two_systems_that_state_the_same_are_told_the_same(world):
     twins = replace(
         world, predicted=world.predicted[:, [0, 0, 2]], total_g=world.total_g[[0, 0, 2]]
     )
-    found, (estimate, _) = twins.recall(document_route=True), twins.corrected()
+    found, (estimate, _) = twins.recall(), twins.corrected()
     assert found.recall.value[0] == found.recall.value[1] or np.isnan(found.recall.value[:2]).all()
     assert estimate.value[0] == estimate.value[1] and estimate.variance[0] == estimate.variance[1]
 

@@ -63,6 +63,8 @@ class Replay:
             "instance",
         )
         toy.track.distributions = ["instance"]
+        # A study: nothing is hidden, so that every number is stored.
+        toy.track.is_study, toy.track.owner = True, toy.teams["Patterns"]
         toy.track.save()
         toy.corpus.n_documents = documents
         toy.corpus.save()

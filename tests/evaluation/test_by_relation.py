@@ -98,7 +98,7 @@ def test_all_intervals_hold_at_once_as_often_as_they_say(toy: Toy) -> None:
     """About 50 judgments a system and relation, as the page asks for; half of the targets asked,
     300 times.
     """
-    world = World(toy, n_documents=30)
+    world = World(toy, is_study=True, n_documents=30)
     rows = [
         world.system("one", lambda one: one.pk % 3 != 0),
         world.system("two", lambda one: one.pk % 3 != 1),

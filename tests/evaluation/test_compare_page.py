@@ -28,7 +28,6 @@ from kbpo.web.components.drawing import draw_overlap
 from kbpo.web.public import compare
 from scoring.score import default_estimates
 from tests.conftest import Toy
-from tests.evaluation.replay import Replay
 from tests.evaluation.world import World
 
 pytestmark = pytest.mark.django_db
@@ -109,37 +108,6 @@ def test_the_parts_are_counted_and_their_shares_are_right(
         assert part.value == pytest.approx(world.share_true(some))
         assert part.low80 <= part.value <= part.high80
         assert 0 < part.n_labels <= part.n
-
-
-def test_shares_are_told_of_what_a_team_could_not_see_judged(toy: Toy) -> None:
-    """Its second run lacks much of what others say, which none of its own had said before."""
-    world = Replay.of(toy, 120, 0.4)
-    world.judge(world.upload("Patterns", range(24)))
-    other = world.judge(world.upload("Neural", range(16, 120)))
-    second = world.judge(world.upload("Patterns", [*range(12), *range(48, 80)]))
-    evaluation = toy.track.evaluations.order_by("-number")[0]
-    both, only_other, only_second = part_of(evaluation.comparisons, other.pk, second.pk)
-    assert (both.n, only_other.n, only_second.n) == (32, 72, 12)
-    assert both.value is not None and only_second.value is not None
-    assert only_other.value is None, "16 to 23 its team could see judged, and left out"
-
-
-@pytest.mark.parametrize("team", ["Patterns", "Neural"])
-def test_no_share_is_told_of_what_a_run_may_have_left_out_because_it_was_judged(
-    toy: Toy, team: str
-) -> None:
-    """A second run, or that of another account which is found to have read the answers."""
-    world, first = Replay.judged(toy, 400, 0.4)
-    wrong = world.known_wrong()
-    open_ones = sorted(set(range(400)) - wrong)
-    blindly = set(np.random.default_rng(2).choice(open_ones, 100, replace=False).tolist())
-    second = world.judge(world.upload(team, sorted(set(open_ones) - blindly)))
-    evaluation = toy.track.evaluations.order_by("-number")[0]
-    both, only_first, only_second = part_of(evaluation.comparisons, first.pk, second.pk)
-    assert only_first.n == len(wrong) + 100 and only_first.n_labels > 0 and not only_second.n
-    assert only_first.value is None and both.value is None
-    address = f"/tracks/{toy.track.slug}/compare/?a={first.pk}&b={second.pk}"
-    assert "a team had seen judgments of it" in Client().get(address).content.decode()
 
 
 def test_parts_that_are_sampled_have_intervals_and_turn_with_the_pair(
@@ -243,17 +211,9 @@ def test_examples_are_for_those_who_may_see_the_judgments(
     public, own, everything = (
         one.get(address).content.decode() for one in (Client(), member, admin)
     )
-    assert "Judgments are shown to the team" in public and "✓" not in public and "✗" not in public
-    assert (
-        "Only Patterns wide" in own
-        and "Only Neural other" not in own
-        and "Both say it, and" not in own
-    )
-    assert "Only Neural other" in everything and "Both say it, and it is wrong" in everything
-    for page in (public, own):
-        assert (
-            "too few judgments to say" in page
-        )  # what only one predicts: a share of few would tell what they were
+    assert "None is judged." in public and "✓" not in public and "✗" not in public
+    for page in (own, everything):  # Rosa's team owns the study
+        assert "Only Neural other" in page and "Both say it, and it is wrong" in page
 
 
 def test_what_cannot_be_compared_is_told_in_a_sentence(

@@ -329,23 +329,6 @@ def test_a_system_that_came_after_the_round_is_not_corrected_until_the_next(crow
     assert late.pk in crowd.numbers("expert")
 
 
-@pytest.mark.soak
-def test_a_team_that_uploads_again_is_corrected_by_what_could_have_been_checked(
-    crowd: Crowd,
-) -> None:
-    crowd.draw(5 * N)
-    crowd.check()
-    which = range(0, N, 3)
-    again = crowd._system("Neural", which)
-    Submission.objects.filter(pk=again.pk).update(
-        received_at=timezone.now(), sampled_at=timezone.now()
-    )
-    evaluate(crowd.track)
-    told = crowd.numbers("expert")[again.pk]
-    assert told.value == pytest.approx(crowd.world.truth(which))
-    assert crowd.numbers("centred")[again.pk].value != pytest.approx(told.value, abs=0.02)
-
-
 def test_few_checks_correct_nothing(crowd: Crowd) -> None:
     crowd.draw(60)
     crowd.check(most=8)

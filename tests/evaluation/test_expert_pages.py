@@ -213,6 +213,8 @@ def test_whoever_belongs_to_a_team_that_predicts_it_does_not_check_it(
 ) -> None:
     crowd.draw(25)
     address = opened(admin)
+    crowd.track.is_study, crowd.track.owner = False, None
+    crowd.track.save()
     toy.teams["Neural"].members.add(toy.users["Admin"])
     assert "is for you" in admin.get(NEXT, follow=True).content.decode()
     told = admin.post(address, ANSWER, follow=True).content.decode()

@@ -56,7 +56,7 @@ def say_again(target: Target, holds: bool, n: int, question: str) -> None:
 def test_answers_that_outvote_earlier_ones_turn_a_verdict_and_its_team_reads_so(
     toy: Toy,
 ) -> None:
-    world = World(toy)
+    world = World(toy, is_study=True)
     row, asked = judged(world)
     right = next(one for one in world.instances if world.truth[one.pk])
     target = next(one for one in asked if one.pk == right.target_id)
@@ -82,7 +82,7 @@ def test_answers_that_outvote_earlier_ones_turn_a_verdict_and_its_team_reads_so(
 
 def test_agreement_is_told_with_what_all_answers_say_together(toy: Toy) -> None:
     """Each question's answers agree with each other; the questions contradict one another."""
-    world = World(toy)
+    world = World(toy, is_study=True)
     row, asked = judged(world)
     before = judges_of(latest(world), row)
     assert before.agree == 1.0
@@ -141,7 +141,7 @@ GIVEN_UP = NewLabel(0, {}, "crowd", "nonresponse", 0, "q:1/given-up", question=1
 def test_who_differs_in_one_question_differs_whatever_else_was_asked_about_the_pair(
     toy: Toy, labels: list[NewLabel], answers: int, against: int
 ) -> None:
-    world = World(toy)
+    world = World(toy, is_study=True)
     target = world.instances[0].target_id
     record([replace(label, target_id=target) for label in labels])
     said, differ = answers_about(np.array([target]), class_of(world.track.kind))
@@ -153,7 +153,7 @@ def latest(world: World) -> Evaluation:
 
 
 def test_a_mention_that_is_settled_anew_turns_what_is_said_of_it(toy: Toy) -> None:
-    world = World(toy)
+    world = World(toy, is_study=True)
     world.track.criterion = "correct"
     world.track.save()
     row, _ = judged(world)
@@ -175,7 +175,7 @@ def test_the_first_label_of_a_mention_turns_what_is_said_of_another_that_refers_
     toy: Toy,
 ) -> None:
     """What a mention refers to follows labels of labels: “he” is “the president”, who is Anna."""
-    world = World(toy)
+    world = World(toy, is_study=True)
     world.track.criterion = "correct"
     world.track.save()
     row, _ = judged(world)

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def world(toy: Toy) -> World:
     """Two systems of which half is asked, and six documents read in full."""
-    world = World(toy, n_documents=16)
+    world = World(toy, is_study=True, n_documents=16)
     world.answer(world.sample(world.system("one", lambda one: one.pk % 2 > 0), 0.5))
     world.answer(world.sample(world.system("two", lambda one: one.pk % 3 > 0, team="Neural"), 0.7))
     world.read_in_full(world.documents[:6], lambda one: True)
@@ -151,24 +151,3 @@ def test_what_is_printed_rests_on_the_larger_variance(world: World) -> None:
         rows = list(stored.order_by("submission_id").values_list("variance", flat=True))
         assert rows == pytest.approx(np.maximum(found.variance, found.anticipated).tolist())
         assert (np.asarray(found.anticipated) > 0).all()
-
-
-@pytest.mark.soak
-def test_a_team_that_had_seen_judgments_has_a_floor_of_its_own(world: World) -> None:
-    again = world.system("one again", lambda one: one.pk % 2 > 0)
-    world.answer(world.sample(again, 0.8))
-    data = read(world.track)
-    column = data.systems.index(again.pk)
-    assert column in data.disclosed and data.disclosed[column].certainty.any()
-    floor = Floors(Centred(data)).recall("relation").recall.anticipated  # type: ignore[union-attr]
-    assert np.isfinite(floor).all() and (floor > 0).all()
-    # If all that it predicts had been seen judged, only what others predict would be open.
-    disclosed = {
-        column: replace(
-            data.disclosed[column], certainty=np.ones_like(data.disclosed[column].certainty)
-        )
-    }
-    certain = (
-        Floors(Centred(replace(data, disclosed=disclosed))).recall("relation").recall.anticipated
-    )  # type: ignore[union-attr]
-    assert 0 < certain[column] < floor[column]

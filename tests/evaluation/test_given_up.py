@@ -13,7 +13,6 @@ import pytest
 from kbpo.evaluation.data import read
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
-from kbpo.sampling.documents.draw import settle_documents
 from scoring.data import Data
 from scoring.default import Centred
 from scoring.response import LEAST_ASKED
@@ -28,7 +27,7 @@ RIGHT, HARD = {WORKS: 0.2, BASED: 0.9, LIVES: 0.9}, {WORKS: 0.7, BASED: 0.0, LIV
 @pytest.fixture
 def world(toy: Toy) -> World:
     """Of one relation little is right and little gets an answer; of the others much."""
-    world, rng = World(toy, n_documents=12), np.random.default_rng(5)
+    world, rng = World(toy, is_study=True, n_documents=12), np.random.default_rng(5)
     world.truth = {
         one.pk: bool(rng.random() < RIGHT[one.predicate.name]) for one in world.instances
     }
@@ -156,25 +155,3 @@ def test_every_criterion_has_its_own_share(world: World) -> None:
     found = default_estimates(data, ("relation", "linking", "correct"), ("relation", "correct"))
     assert found["precision", "correct", "instance"][1].pi.min() == pytest.approx(8 / 12)
     assert (found["precision", "relation", "instance"][1].pi == 1).all()
-
-
-def test_what_a_document_says_needs_no_answer(world: World) -> None:
-    """Half is asked and much of it given up; documents that are read in full still come in as often
-    as they do.
-    """
-    row = world.system("whole", lambda one: True)
-    asked = world.sample(row, 0.3)
-    world.answer(asked[: len(asked) // 4])
-    give_up(asked[len(asked) // 4 :])
-    documents = world.documents[:5]
-    world.read_in_full(documents, lambda one: True, closed=True)
-    settle_documents(world.track, [one.pk for one in documents])
-    data = read(world.track)
-    assert data.inclusion.n_clusters == 5
-    arranged = Centred(data)
-    by_itself = arranged.answered[data.pool.target]
-    assert (by_itself < 0.5).all()
-    np.testing.assert_allclose(arranged.pi, 1 - (1 - 0.3 * by_itself) * (1 - 5 / 12))
-    found = default_estimates(data, ("relation",), ("relation",))
-    for estimate, _ in found.values():
-        assert np.isfinite(estimate.value).all() and np.isfinite(estimate.variance).all()

@@ -103,7 +103,7 @@ PREDICTS = [
 @pytest.fixture
 def known(toy: Toy) -> tuple[World, list[Submission]]:
     """Everything that two systems predict is judged, and every document read."""
-    world = World(toy, n_documents=8)
+    world = World(toy, is_study=True, n_documents=8)
     first: dict[Fact, bool] = {}
     for one in world.instances:  # a fact holds wherever it is predicted
         world.truth[one.pk] = first.setdefault(fact(one), world.truth[one.pk])
@@ -158,7 +158,7 @@ def test_it_stands_beside_recall_on_pages_in_files_and_over_the_api(
 @pytest.mark.statistical
 def test_from_samples_it_is_right_on_average(toy: Toy) -> None:
     """Half of the targets and six of eight documents, drawn anew each time; the truth is known."""
-    world = World(toy, n_documents=8)
+    world = World(toy, is_study=True, n_documents=8)
     for said, team in zip(PREDICTS, ("Patterns", "Neural"), strict=True):
         row = world.system("run", said, team=team)
         world.sample(row, 0.5)

@@ -66,7 +66,7 @@ def test_from_a_hundred_judgments_on_it_is_at_most_half_wider_than_the_board_wou
     toy: Toy,
 ) -> None:
     """Each against the interval for one look that the same evaluation makes of the same labels."""
-    world = World(toy, n_documents=20)
+    world = World(toy, is_study=True, n_documents=20)
     row = world.system("whole", lambda one: True)
     row.plan = {"chosen": "0.040", "options": {"0.040": {"targets": 240}}}
     row.save()

@@ -40,7 +40,7 @@ def last_sentence(one: Instance) -> bool:
 @pytest.fixture
 def newcomer(toy: Toy) -> tuple[World, Submission, Submission, Target]:
     """A system that is judged, one whose targets wait, and documents that people read in full."""
-    world = World(toy, n_documents=8)
+    world = World(toy, is_study=True, n_documents=8)
     old = world.system("old", lambda one: not last_sentence(one))
     world.answer(world.sample(old))
     old.batches.update(settled_at=timezone.now())
@@ -137,7 +137,7 @@ def test_no_look_is_taken_at_a_guess(newcomer: Any) -> None:
 
 
 def test_what_lies_outside_the_scope_finds_nothing_for_certain(toy: Toy) -> None:
-    world = World(toy, n_documents=8)
+    world = World(toy, is_study=True, n_documents=8)
     world.track.scope = "sentence"
     world.track.save()
     across = {

@@ -8,7 +8,6 @@ import numpy as np
 from scipy import sparse
 
 from estimators.ratings import judgment_variance
-from scoring.combine import Chances
 from scoring.data import Data, Noise, SingleRatings
 from scoring.inclusion import Inclusion
 from scoring.pool import Pool
@@ -48,10 +47,7 @@ def rated(rng: Any, f: np.ndarray[Any, Any]) -> Data:
         scorers=[1],
         scores=np.full((n, 1), 0.3),
     )
-    nowhere = np.full(n, -1)
-    chance = Inclusion(
-        Chances(np.ones(n), nothing, nothing, nothing), every, every, nowhere, 0.0, 0, every, 1.0
-    )
+    chance = Inclusion(np.ones(n), every, np.ones(n), 1.0)
     nobody = np.zeros(0, dtype=np.int64)
     return Data(
         pool=pool,
@@ -62,6 +58,7 @@ def rated(rng: Any, f: np.ndarray[Any, Any]) -> Data:
         inclusion=chance,
         g={"overall": np.full(n, 0.5)},
         rho={"overall": 0.0},
+        mark=np.zeros(n),
         base="overall",
         unweighed="instance",
         facts=None,

@@ -11,9 +11,7 @@ from scipy.stats import binom
 
 from estimators.estimate import Estimate
 from estimators.joint import f1
-from estimators.pool import pool_recall
 from kbpo.evaluation.run import _bootstrapped
-from scoring.by_thresholds import recall_floored
 from scoring.data import Draws
 from scoring.published import bootstrapped, precision, with_floors
 
@@ -68,17 +66,6 @@ def test_without_a_label_there_is_none() -> None:
     data, draws = drawn([[float("nan")] * 3])
     (ends,) = bootstrapped(data, draws, [("relation", "joint")]).values()
     assert all(np.isnan(end).all() for end in ends)
-
-
-def test_found_facts_that_are_all_predicted_do_not_say_that_all_facts_are() -> None:
-    theta = pool_recall([1] * 6, document=[0, 0, 1, 1, 2, 2], n_documents=9)
-    assert theta.variance == pytest.approx(0)
-    recall = Estimate(np.array([0.5]), np.array([0.01]), np.array([20]), np.zeros((0, 1)))
-    found = recall_floored(recall, theta, 40.0)
-    of_nu, of_theta = 0.25 / 40, float(theta.anticipated)
-    assert of_theta > 0.01
-    [told] = np.asarray(found.anticipated)
-    assert told == pytest.approx(of_nu + 0.25 * of_theta + of_nu * of_theta)
 
 
 def test_f1_has_what_is_allowed_for_under_its_recall() -> None:

@@ -64,23 +64,23 @@ def test_a_rescoring_after_new_labels_makes_nothing_anew(sampled: World, made: l
 
 
 def test_a_batch_that_is_settled_is_seen_at_once(sampled: World) -> None:
-    before = read(sampled.track).inclusion.chances.threshold
+    before = read(sampled.track).inclusion.threshold
     row = sampled.track.submissions.get(name="two")
     targets = sampled.sample(row, pi=0.95)
     sampled.answer(targets)
-    raised = read(sampled.track).inclusion.chances.threshold
+    raised = read(sampled.track).inclusion.threshold
     assert before.max() == pytest.approx(0.8)
     assert np.count_nonzero(raised == 0.95) == len(_predicted(row))
     SampleBatch.objects.filter(submission=row).update(settled_at=row.confirmed_at)
-    assert (read(sampled.track).inclusion.chances.threshold == raised).all()
+    assert (read(sampled.track).inclusion.threshold == raised).all()
 
 
 def test_another_batch_of_the_same_number_is_not_taken_for_it(sampled: World) -> None:
     """As after the database is restored, but not what is kept."""
-    assert read(sampled.track).inclusion.chances.threshold.max() == pytest.approx(0.8)
+    assert read(sampled.track).inclusion.threshold.max() == pytest.approx(0.8)
     SampleBatch.objects.update(drawn_at=F("drawn_at") + timedelta(minutes=1))
     Threshold.objects.update(pi=0.5)
-    assert read(sampled.track).inclusion.chances.threshold.max() == pytest.approx(0.5)
+    assert read(sampled.track).inclusion.threshold.max() == pytest.approx(0.5)
 
 
 def test_nor_a_run_that_was_sampled_again(sampled: World) -> None:

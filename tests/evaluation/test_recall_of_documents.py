@@ -35,7 +35,7 @@ def predicted(one: Instance) -> bool:
 @pytest.fixture
 def judged(toy: Toy) -> World:
     """Sixteen documents, everything that the system predicts is judged."""
-    world = World(toy, n_documents=16)
+    world = World(toy, is_study=True, n_documents=16)
     world.answer(world.sample(world.system("one", predicted)))
     return world
 

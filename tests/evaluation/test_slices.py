@@ -21,8 +21,6 @@ from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.slices.estimate import cuts, slice_scores, would_do
 from kbpo.evaluation.slices.rule import BadRule, Rule, read
 from kbpo.instances.models import Instance
-from kbpo.instances.record import NewLabel, record
-from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.submissions.models import Submission
 from scoring.data import Data
@@ -250,7 +248,7 @@ def test_a_slice_that_happened_to_be_judged_whole_is_known(world: World) -> None
             score = one.score
             if score.quantity != data.mean:
                 continue
-            is_whole = bool(half.inclusion.counts[data.pool.target[every[one.slice]]].all())
+            is_whole = bool(half.inclusion.drawn[data.pool.target[every[one.slice]]].all())
             assert is_whole == (score.low95 == score.high95), one
             if is_whole:
                 whole += 1
@@ -312,32 +310,3 @@ def test_the_number_that_would_do() -> None:
     assert would_do(0.5, 0.25 / 60, 60) == 0
     assert would_do(1.0, 0.0, 2) > 15  # two that agree prove little
     assert would_do(0.5, 2 * 0.25 / 10, 10) == 74  # unequal weights cost twice as much
-
-
-def test_documents_that_were_read_in_full_bring_their_labels_to_slices_too(world: World) -> None:
-    """Half of the targets are asked, and half of the documents closed: both inclusion routes count,
-    with clusters.
-    """
-    row = world.system("whole", lambda one: True)
-    asked = world.sample(row, 0.5)
-    read_in_full = world.documents[:3]
-    world.answer(asked)
-    places = [Place("document", one.pk) for one in read_in_full]
-    closed = {"scope": "document", "closed": True}
-    record(
-        [
-            NewLabel(pk, closed, "import", "gold", 1, "d")
-            for pk in targets_at(world.corpus, places).values()
-        ]
-    )
-    inside = {one.target for one in world.instances if one.document in read_in_full}
-    world.answer([one for one in inside if one not in asked], source="import")
-    settle_documents(world.track, [one.pk for one in read_in_full])
-    found = scores(row)
-    for key in (f"relation:{LIVES}", "type:PER", "sentence:same"):
-        assert found[key].low80 < found[key].value < found[key].high80
-    works = [one for one in world.instances if one.predicate.name == WORKS]
-    counted = {one.target for one in works} & (inside | set(asked))
-    assert found[f"relation:{WORKS}"].n_labels == len(counted)
-    recall = Estimate.objects.get(submission=row, quantity="recall", slice=f"relation:{WORKS}")
-    assert recall.value == pytest.approx(1.0)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_reach_is_written_as_csv_and_svg(toy: Toy, tmp_path: Path) -> None:
-    world = World(toy, n_documents=12)
+    world = World(toy, is_study=True, n_documents=12)
     world.system("lives", lambda instance: instance.predicate.name == LIVES)
     call_command("study", world.track.slug, "reach", tmp_path)
     with (tmp_path / "draws.csv").open(encoding="utf-8", newline="") as file:
@@ -30,7 +30,7 @@ def test_reach_is_written_as_csv_and_svg(toy: Toy, tmp_path: Path) -> None:
 
 
 def test_pooling_needs_two_judged_teams(toy: Toy, tmp_path: Path) -> None:
-    world = World(toy, n_documents=12)
+    world = World(toy, is_study=True, n_documents=12)
     with pytest.raises(CommandError, match="two teams"):
         call_command("study", world.track.slug, "pooling", tmp_path)
     with pytest.raises(CommandError, match="no track"):

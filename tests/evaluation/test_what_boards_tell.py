@@ -28,7 +28,7 @@ def numbers(told: Any) -> list[str]:
 
 @pytest.mark.parametrize("address", ["/api/tracks/world/board/", "/tracks/world/board.json"])
 def test_boards_tell_nothing_of_withdrawn_and_waiting_runs(toy: Toy, address: str) -> None:
-    world = World(toy, n_documents=8)
+    world = World(toy, is_study=True, n_documents=8)
     rows = {
         status: world.system(status, lambda one, at=at: one.pk % 4 != at, team=team)
         for at, (status, team) in enumerate(
@@ -71,7 +71,7 @@ def test_boards_tell_nothing_of_withdrawn_and_waiting_runs(toy: Toy, address: st
 
 
 def test_the_page_and_the_table_name_no_withdrawn_run(toy: Toy) -> None:
-    world = World(toy, n_documents=6)
+    world = World(toy, is_study=True, n_documents=6)
     for status in ("scored", "withdrawn"):
         row = world.system(f"run {status}", lambda one: True)
         world.answer(world.sample(row))
@@ -86,7 +86,7 @@ def test_an_evaluation_keeps_which_share_of_its_names_a_system_claims_as_their_o
     toy: Toy,
 ) -> None:
     """Each prediction has two names; a date is none, whatever is claimed of it."""
-    world = World(toy)
+    world = World(toy, is_study=True)
     row = world.system("some", lambda one: True)
     world.system("all", lambda one: True, team="Neural")
     world.answer(world.sample(row))

@@ -36,7 +36,9 @@ class World:
     says.
     """
 
-    def __init__(self, toy: Toy, n_documents: int = 6, seed: int = 1) -> None:
+    def __init__(
+        self, toy: Toy, n_documents: int = 6, seed: int = 1, *, is_study: bool = False
+    ) -> None:
         self.toy, self.rng = toy, np.random.default_rng(seed)
         self.corpus = Corpus.objects.create(
             name="World", slug="world", schema=SCHEMA, n_documents=n_documents
@@ -55,6 +57,8 @@ class World:
             distribution="instance",
             criterion="relation",
             distributions=["instance"],
+            is_study=is_study,  # nothing is hidden then, so that every number is stored
+            owner=toy.teams["Patterns"] if is_study else None,
         )
         self.documents = [self._document(at) for at in range(n_documents)]
         self.instances = [one for document in self.documents for one in self._instances(document)]
@@ -302,11 +306,7 @@ def half_asked(data: Data, rng: np.random.Generator, *, chance: float = 0.5, u: 
     pi = np.full(counts.size, chance)
     return replace(
         data,
-        inclusion=replace(
-            data.inclusion,
-            counts=counts,
-            chances=replace(data.inclusion.chances, threshold=pi, draw=np.zeros(pi.size)),
-        ),
+        inclusion=replace(data.inclusion, drawn=counts, asked=pi, threshold=pi),
         judged=data.judged[kept],
         f={name: f[kept] for name, f in data.f.items()},
     )

@@ -191,7 +191,7 @@ def packed(*files: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> byt
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", method) as archive:
         for name, data in files:
-            archive.writestr(name, data)
+            archive.writestr(zipfile.ZipInfo(name), data, method)
     return buffer.getvalue()
 
 

@@ -27,7 +27,7 @@ from django.test import Client
 from kbpo import clock
 from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus, Document, Predicate
-from kbpo.instances.models import Instance, Label, Target
+from kbpo.instances.models import Instance, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.money.models import Budget, Price
@@ -112,6 +112,7 @@ class FixedWorld:
         for document in self.documents:
             self.relations += _relations_of(document)
         self._number_targets()
+        owner = Team.objects.create(pk=7899, name="Lab", slug="lab")
         self.track = Track.objects.create(
             pk=73,
             corpus=self.corpus,
@@ -122,6 +123,8 @@ class FixedWorld:
             design=self.design,
             target_half_width=Decimal(self.half_width),
             distributions=list(self.distributions),
+            is_study=True,  # nothing is hidden, so that every number is stored
+            owner=owner,
         )
         model("sampling.TrackKey").objects.create(track=self.track, secret="golden track")
         Price.objects.create(
@@ -138,7 +141,12 @@ class FixedWorld:
 
     def _make_team(self, at: int, name: str) -> None:
         team = Team.objects.create(pk=7900 + at, name=name, slug=name.lower())
-        user = User.objects.create(pk=7900 + at, username=name.lower(), is_researcher=True)
+        user = User.objects.create(
+            pk=7900 + at,
+            username=name.lower(),
+            is_researcher=True,
+            is_staff=True,  # who may upload for any team to a study
+        )
         team.members.add(user)
         self.tokens[name] = Token.issue(user, "golden")[1]
 
@@ -262,8 +270,6 @@ class FixedWorld:
         drawn = model("sampling.Sample").objects.values_list("batch__submission_id", "target_id")
         for submission, target in drawn:
             of.setdefault(submission, set()).add(target)
-        for submission, target in followed_up():
-            of.setdefault(submission, set()).add(target)
         left: set[int] = set().union(*kind_of(self.track).unanswered(of).values()) if of else set()
         return list(
             Target.objects.filter(pk__in=left).order_by("u", "pk").values_list("pk", flat=True)
@@ -354,14 +360,6 @@ class FixedWorld:
         )
         self.tick()
 
-    def follow_up(self) -> None:
-        """What was left unmarked in the annotated documents is asked about, and answered."""
-        call_command("order_follow_up", "golden", "--yes", stdout=io.StringIO())
-        # Before anybody was asked: a question of the crowd's own would wait for their answers.
-        self.answer()
-        self.tick()
-        assert not followed_up()
-
     def draw_checks(self, budget: int) -> None:
         """A round of checks is drawn for an expert."""
         answer = self._desk().post(
@@ -405,31 +403,6 @@ class FixedWorld:
             form[side] = f"{begin}-{end}"
         holds = [one.part for one in self.relations if one.pair == place and one.true]
         return form | ({"holds": holds} if holds else {"none": "1"})
-
-
-def followed_up() -> list[tuple[int, int]]:
-    """What exhaustive follow-ups ask about and is not done: (submission, target)."""
-    found: list[tuple[int, int]] = []
-    for row in (
-        model("sampling.FollowUpTarget").objects.filter(done_at=None).select_related("follow_up")
-    ):
-        for submission in row.follow_up.submissions.values_list("pk", flat=True):
-            found.append((submission, row.target_id))
-    return found
-
-
-def judged_wrong(world: FixedWorld) -> set[str]:
-    """Keys of relations that a judgment says do not hold."""
-    said: dict[int, set[str]] = {}
-    for target, value in Label.objects.filter(target__kind="pair").values_list(
-        "target_id", "value"
-    ):
-        said.setdefault(target, set()).update(
-            set(value.get("shown", [])) - set(value.get("holds", []))
-        )
-    return {
-        one.key for one in world.relations if one.part in said.get(world.target[one.pair], set())
-    }
 
 
 def _person(document: int, sentence: int) -> str:

@@ -1,4 +1,4 @@
-"""Every number of five fixed worlds is what it was:
+"""Every number of two fixed worlds is what it was:
 estimates, interim intervals, comparisons, batches and plans.
 
 The numbers are in `estimates/`, a file a world. Where a change means to change one, write them anew
@@ -20,7 +20,6 @@ from tests.golden.worlds import WORLDS, kept, read, written
 
 HERE = Path(__file__).parent / "estimates"
 RELATIVE, ABSOLUTE = 1e-12, 1e-14
-AT_NIGHT = ("second_runs_followed_up", "second_runs_by_draws")
 SHOWN = 12
 """Differences that are told."""
 
@@ -32,11 +31,7 @@ def _at_once(settings: Any) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("_at_once")
-@pytest.mark.parametrize(
-    "name",
-    # Follow-ups `thresholds` has, and draws `draws`: without second runs, which a third world has.
-    [pytest.param(one, marks=pytest.mark.soak if one in AT_NIGHT else ()) for one in WORLDS],
-)
+@pytest.mark.parametrize("name", WORLDS)
 @pytest.mark.parametrize(
     "on_disk",
     [

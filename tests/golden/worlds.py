@@ -12,9 +12,8 @@ import numpy as np
 
 from kbpo.instances.models import Target
 from kbpo.submissions.models import Submission
-from tests.golden.fixed_world import FixedWorld, Relation, chance, judged_wrong, model
+from tests.golden.fixed_world import FixedWorld, Relation, chance, model
 
-TWO = ("instance", "entity_relation")
 Lines = Iterator[tuple[str, dict[str, Any]]]
 
 
@@ -42,9 +41,8 @@ def by_draws(files: Path) -> FixedWorld:
 
 
 def by_thresholds(files: Path) -> FixedWorld:
-    """Design poisson: documents whose readers miss some, all of them followed up; experts'
-    judgments among the crowd's; one system comes after the follow-up, and the sample of another is
-    half judged.
+    """Design poisson: documents whose readers miss some; experts' judgments among the crowd's; two
+    rounds of checks, of which the second is open; the sample of one system is half judged.
     """
     world = FixedWorld("Thresholds", files, "poisson", nonresponse=0.12)
     world.upload("patterns", "Patterns", predicts("patterns", 0.55, 0.15))
@@ -54,9 +52,14 @@ def by_thresholds(files: Path) -> FixedWorld:
     world.confirm("neural", "Neural")
     world.say(world.waiting()[::9], source="expert")
     world.judge("neural", "Neural")
-    world.follow_up()
+    world.draw_checks(40)
+    world.check(28)
+    world.end_checks()
+    world.tick()
     world.upload("third", "Third", predicts("third", 0.6, 0.3))
     world.judge("third", "Third")
+    world.draw_checks(30)
+    world.check(16)
     world.upload("fourth", "Third", predicts("fourth", 0.7, 0.2))
     world.confirm("fourth", "Third")
     world.answer(len(world.waiting()) // 2)
@@ -65,95 +68,9 @@ def by_thresholds(files: Path) -> FixedWorld:
     return world
 
 
-def second_runs(files: Path) -> FixedWorld:
-    """Design poisson: teams upload again what they were not shown to be wrong; documents are read
-    before and after that; an expert checks the crowd in two rounds, of which the second is open.
-    """
-    world = FixedWorld(
-        "Second runs",
-        files,
-        "poisson",
-        n_documents=10,
-        half_width="0.100",
-        distributions=TWO,
-        nonresponse=0.06,
-    )
-    _again(world, closed=True)
-    return world
-
-
-def second_runs_followed_up(files: Path) -> FixedWorld:
-    """The same with documents whose readers miss some, followed up twice."""
-    world = FixedWorld(
-        "Second runs followed up",
-        files,
-        "poisson",
-        n_documents=10,
-        half_width="0.100",
-        distributions=TWO,
-        nonresponse=0.1,
-    )
-    _again(world, closed=False)
-    return world
-
-
-def second_runs_by_draws(files: Path) -> FixedWorld:
-    """The same by draws with replacement."""
-    world = FixedWorld(
-        "Second runs by draws",
-        files,
-        "iid",
-        n_documents=10,
-        half_width="0.100",
-        distributions=TWO,
-        nonresponse=0.05,
-    )
-    _again(world, closed=False)
-    return world
-
-
-def _again(world: FixedWorld, *, closed: bool) -> None:
-    world.upload("patterns-1", "Patterns", predicts("patterns-1", 0.6, 0.3))
-    world.judge("patterns-1", "Patterns")
-    world.upload("neural-1", "Neural", predicts("neural-1", 0.8, 0.4))
-    world.judge("neural-1", "Neural")
-    world.read_in_full([2, 5, 7], closed=closed, finds=0.7)
-    if not closed:
-        world.follow_up()
-    _upload_cleaned(world, "patterns-2", "Patterns", predicts("patterns-1", 0.7, 0.35))
-    world.judge("patterns-2", "Patterns")
-    world.draw_checks(40)
-    world.check(28)
-    world.end_checks()
-    world.tick()
-    world.read_in_full([0, 9], closed=closed, finds=0.7)
-    if not closed:
-        world.follow_up()
-    _upload_cleaned(world, "neural-2", "Neural", predicts("neural-1", 0.75, 0.5))
-    world.judge("neural-2", "Neural")
-    world.draw_checks(30)
-    world.check(16)
-    _upload_cleaned(world, "patterns-3", "Patterns", predicts("patterns-1", 0.8, 0.3))
-    world.confirm("patterns-3", "Patterns")
-    world.answer(len(world.waiting()) // 2)
-    world.tick()
-    _upload_cleaned(world, "draft", "Neural", predicts("neural-1", 0.85, 0.5))
-
-
-def _upload_cleaned(
-    world: FixedWorld, run: str, team: str, states_: Callable[[Relation], bool]
-) -> None:
-    """A run without what the team was shown to be wrong."""
-    wrong = judged_wrong(world)
-    world.upload(run, team, lambda one: states_(one) and one.key not in wrong)
-
-
 WORLDS = {
     "draws": by_draws,
     "thresholds": by_thresholds,
-    "second_runs": second_runs,
-    "second_runs_followed_up": second_runs_followed_up,
-    "second_runs_by_draws": second_runs_by_draws,
 }
 LEFT_OUT = {"id", "evaluation", "submission", "made_at"}
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from decimal import Decimal
 from math import comb
 from typing import Any
 
@@ -13,21 +12,14 @@ from django.db import connection
 from django.utils import timezone
 from undone import undone
 
-from annotation.models import HIT, Assignment, Question
-from annotation.workers.worker import worker_of
-from kbpo.accounts.models import Membership
 from kbpo.corpus.models import Document
 from kbpo.instances.models import Instance, Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
-from kbpo.money.purpose import Purpose
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.left_open import keep_answered
 from kbpo.sampling.models import (
     DocumentSample,
-    FollowUp,
-    FollowUpTarget,
-    LeakTest,
     Sample,
     SampleBatch,
     SamplingDistribution,
@@ -180,20 +172,6 @@ class Play:
         self.rows[name] = row
         return row
 
-    def find_out(self, name: str, source: str) -> None:
-        """A run is found to be made from the judgments of another one."""
-        LeakTest.objects.create(
-            submission=self.rows[name],
-            earlier=self.rows[source],
-            size=1,
-            predicted=0,
-            expected=1,
-            p_value=0.0,
-            adjusted=0.0,
-            seen=True,
-            tested_at=self.now,
-        )
-
     def ask(self, name: str, thresholds: dict[int, float]) -> None:
         """Thresholds of a submission: what lies below is asked and answered,
         unless it has a label.
@@ -220,31 +198,6 @@ class Play:
         row.batches.update(settled_at=None)
         Submission.objects.filter(pk=row.pk).update(status="withdrawn", withdrawn_at=self.later())
         keep_answered(row.track)
-
-    def put_before(self, who: str, team: str, which: Iterable[int]) -> None:
-        """Somebody who belongs to a team has questions about these targets in hand."""
-        toy, when = self.world.toy, self.later()
-        Membership.objects.create(team=toy.teams[team], user=toy.users[who], joined_at=when)
-        worker = worker_of(toy.users[who])
-        for k in which:
-            question = Question.objects.create(
-                track=self.world.track,
-                target_id=self.world.target[k],
-                interface="relation",
-                status="published",
-                payload={},
-                order=0.5,
-                payer=Purpose("pilot", 1),
-                price=Decimal(0),
-                reward=Decimal(0),
-            )
-            hit = HIT.objects.create(
-                status="open", track=self.world.track, platform="pool", reward=0
-            )
-            hit.questions.add(question)
-            Assignment.objects.create(
-                hit=hit, worker=worker, status="leased", accepted_at=when, leased_until=when
-            )
 
     def draw(self, name: str, predicts: list[int], size: int, *, answered: bool = True) -> None:
         """Draws with replacement, each of the targets with the same chance."""
@@ -314,14 +267,12 @@ class Play:
             )
         Label.objects.bulk_create(labels)
 
-    def read(self, documents: list[int], *, closed: bool, finds: Set[int] = frozenset()) -> None:
-        """Documents are read whole. Closed, everything true is marked, and the rest is false; else
-        what readers find.
-        """
+    def read(self, documents: list[int]) -> None:
+        """Documents are read whole: everything true is marked, and the rest is false."""
         world, known = self.world, self.labelled()
         inside = [k for k in range(len(world.true)) if k % world.n_documents in documents]
-        marked = [k for k in inside if world.true[k] and (closed or k in finds)]
-        source = "import" if closed else "document"
+        marked = [k for k in inside if world.true[k]]
+        source = "import"
         when = self.later()
         value = {"shown": [PART], "holds": [PART]}
         Label.objects.bulk_create(
@@ -341,7 +292,7 @@ class Play:
         Label.objects.bulk_create(
             Label(
                 target_id=pk,
-                value={"scope": "document", "closed": closed},
+                value={"scope": "document", "closed": True},
                 source=source,
                 method="majority",
                 n=3,
@@ -350,37 +301,7 @@ class Play:
             )
             for pk in whole.values()
         )
-        if closed:
-            self.closed |= set(documents)
+        self.closed |= set(documents)
         settle_documents(world.track, pks)
         DocumentSample.objects.filter(track=world.track, document__in=pks).update(settled_at=when)
         assert known <= self.labelled()
-
-    def follow_up(self) -> None:
-        """Everything that is predicted in the documents read so far and has no label is asked
-        about, and answered."""
-        world, when, known = self.world, self.later(), self.labelled()
-        row = FollowUp.objects.create(
-            track=world.track,
-            workers=3,
-            price=Decimal(0),
-            reward=Decimal(0),
-            seconds=1,
-            ordered_at=when,
-            settled_at=when,
-        )
-        read = DocumentSample.objects.filter(track=world.track)
-        row.documents.set(read)
-        row.submissions.set(self.rows.values())
-        inside = set(read.values_list("document_id", flat=True))
-        predicted = set(
-            Prediction.objects.filter(
-                submission__in=self.rows.values(), instance__document__in=inside
-            ).values_list("instance__target_id", flat=True)
-        )
-        asked = [k for k, pk in enumerate(world.target) if pk in predicted and k not in known]
-        FollowUpTarget.objects.bulk_create(
-            FollowUpTarget(follow_up=row, target_id=world.target[k], order=0.5, done_at=when)
-            for k in asked
-        )
-        self._label(asked, "crowd")

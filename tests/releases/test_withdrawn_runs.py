@@ -15,7 +15,7 @@ from kbpo.submissions.withdraw import withdraw
 from scoring.release import Release
 from scoring.rescore import rescore
 from tests.golden.fixed_world import FixedWorld
-from tests.golden.worlds import by_draws, by_thresholds, second_runs_followed_up
+from tests.golden.worlds import by_draws, by_thresholds
 from tests.releases.test_rescore import finished
 
 pytestmark = [pytest.mark.django_db, pytest.mark.soak]
@@ -26,7 +26,7 @@ def _at_once(settings: Any) -> None:
     settings.DEBOUNCE_SECONDS = 0
 
 
-@pytest.mark.parametrize("make", [by_draws, by_thresholds, second_runs_followed_up])
+@pytest.mark.parametrize("make", [by_draws, by_thresholds])
 def test_a_board_is_recomputed_whoever_was_withdrawn(
     make: Callable[[Path], FixedWorld], tmp_path: Path
 ) -> None:

@@ -87,7 +87,7 @@ def as_replayed(pool: Pool) -> Runs:
 
 def test_features_are_those_of_the_replays(pool: Pool) -> None:
     every = np.arange(pool.instance.size)
-    ours = claims(pool, every, pool.member, pool.confidence).features()
+    ours = claims(pool, every).features()
     theirs = claims_of_replay(as_replayed(pool), every, [0, 1]).features()
     assert ours.names == theirs.names
     assert {"crowd votes on subject and predicate", "crowd votes on object and predicate"} <= set(
@@ -120,7 +120,7 @@ def test_rivals_for_a_subject_are_counted(pool: Pool) -> None:
     of either run.
     """
     every = np.arange(pool.instance.size)
-    found = claims(pool, every, pool.member, pool.confidence).features()
+    found = claims(pool, every).features()
     column = (
         found.matrix[:, [found.names.index("crowd votes on subject and predicate")]]
         .toarray()

@@ -13,10 +13,10 @@ from django.db.models import Count
 
 from kbpo.corpus.models import Corpus, Document
 from kbpo.corpus.names import occurrences
-from kbpo.inclusion.annotated import annotated
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.documents import second_stage
+from kbpo.sampling.documents.annotated import annotated
 from kbpo.sampling.documents.draw import (
     CannotDraw,
     order_documents,

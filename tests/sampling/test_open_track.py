@@ -16,7 +16,6 @@ from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.money.models import Budget, Price
-from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import TrackKey
 from kbpo.sampling.open_track import (
     CannotMove,
@@ -89,19 +88,18 @@ def test_it_opens_freezes_and_closes_and_never_opens_again(toy: Any) -> None:
         open_track(track)
 
 
-def test_closing_makes_its_own_labels_public_and_no_others(toy: Any) -> None:
-    mine, other = (
-        Place("mention", toy.documents[key].pk, toy.span(key, "Mara Lindt")) for key in ("d1", "d2")
-    )
-    targets = targets_at(toy.corpus, [mine, other])
-    record(
-        NewLabel(pk, {"canonical": [0, 1]}, "crowd", "majority", 3, "question:1")
-        for pk in targets.values()
-    )
-    settle_documents(toy.track, [toy.documents["d1"].pk])
-    track = close_track(toy.track)
-    assert Label.objects.get(target=targets[mine]).public_at == track.closed_at
-    assert Label.objects.get(target=targets[other]).public_at is None
+def test_closing_the_last_open_track_makes_all_labels_of_its_corpus_public(toy: Any) -> None:
+    [target] = targets_at(
+        toy.corpus, [Place("mention", toy.documents["d1"].pk, toy.span("d1", "Mara Lindt"))]
+    ).values()
+    record([NewLabel(target, {"canonical": [0, 1]}, "crowd", "majority", 3, "question:1")])
+    other = open_track(create_track(toy.corpus, "Other"))
+    first = close_track(toy.track)
+    assert Label.objects.get(target=target).public_at is None, "another track is open"
+    assert first.hides_test, "its scores rest on the same judgments"
+    closed = close_track(other)
+    assert not first.hides_test and not closed.hides_test
+    assert Label.objects.get(target=target).public_at == closed.closed_at
 
 
 def test_the_commands(toy: Any) -> None:

@@ -16,17 +16,13 @@ from annotation.questions import ask
 from estimators.model import expected_error
 from estimators.poisson import planned_variance, water_fill
 from kbpo.evaluation.data import read
-from kbpo.evaluation.run import _move_on, evaluate, finished
-from kbpo.instances.models import Label
+from kbpo.evaluation.run import evaluate, finished
 from kbpo.pool.pool import read_pool
 from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.designs import design_of, poisson
 from kbpo.sampling.designs.base import Realised, target_variance
 from kbpo.sampling.designs.poisson import (
-    CHECK,
-    CHECK_AGAIN,
-    DOUBTFUL,
     FIRST,
     Plan,
     _affordable,
@@ -36,7 +32,6 @@ from kbpo.sampling.designs.state import State
 from kbpo.sampling.guess import VERSION, Lesson
 from kbpo.sampling.models import Sample, Threshold
 from kbpo.sampling.plan import narrower
-from kbpo.sampling.verdicts import look_again
 from kbpo.submissions.models import Submission
 from scoring.default import Centred
 from tests.conftest import Toy
@@ -121,7 +116,7 @@ def test_errors_that_do_not_go_together_narrow_what_is_anticipated(toy: Toy) -> 
     )
     apart, together = (
         Centred(replace(data, pool=pool, rho={"relation": rho}))._anticipated(
-            "instance", [0], np.full(N, 0.3), Centred(data).precision("instance", "relation")
+            "instance", [0], np.full(N, 0.3)
         )
         for rho in (0.0, 1.0)
     )
@@ -133,10 +128,10 @@ def test_too_few_labels_teach_nothing(toy: Toy) -> None:
     row = world.upload("Patterns", range(40))
     pool = read_pool(toy.track, [row.pk])
     label = np.where(np.arange(40) < 29, 1.0, np.nan)
-    found = Lesson(pool, "k", {}).guess(label)
+    found = Lesson(pool, "k").guess(label)
     assert (found.g == 0.5).all() and found.rho == 1.0 and found.labels == 0
     label[29] = 0.0
-    assert Lesson(pool, "k", {}).guess(label).labels == 30
+    assert Lesson(pool, "k").guess(label).labels == 30
 
 
 def test_a_stage_keeps_what_it_aimed_at_and_the_multiplier_of_its_thresholds(toy: Toy) -> None:
@@ -169,7 +164,7 @@ def test_where_the_money_ends_the_plan_that_it_reached_is_kept(
     monkeypatch.setattr(poisson, "balance", lambda **_: SimpleNamespace(open=40 * each))
     state = State(row)
     goal = target_variance(row, row.plan["chosen"]) / 10
-    pi, _, reached, why = _affordable(row, state, goal)
+    pi, reached, why = _affordable(row, state, goal)
     assert why == "budget" and reached > goal
     assert (
         0 < len(state.new(state.asked(pi))) <= 40 < len(state.new(state.asked(state.raised(goal))))
@@ -304,69 +299,6 @@ def test_who_cannot_pay_its_part_is_planned_after_the_others(
     told = [row.batches.get() for row in rows]
     assert [one.settings["together"] for one in told] == [1, 1]
     assert told[1].settings["why"] == "target" and told[0].size <= 3
-
-
-def test_of_what_others_judgments_settle_a_few_are_asked_anew(toy: Toy) -> None:
-    """They may be what it was made from."""
-    world, _ = Replay.judged(toy, N, 0.5)
-    row = world.judge(world.upload("Neural", range(N)))
-    [batch] = row.batches.all()
-    assert 0 < batch.size <= 2 * CHECK
-    assert (row.status, row.stage_reason) == ("scored", "target")
-
-
-def test_where_answers_seem_unlikely_more_is_asked_anew_before_it_is_enough(toy: Toy) -> None:
-    world, _ = Replay.judged(toy, N, 0.5)
-    row = world.judge(world.upload("Neural", range(N)))
-    [batch] = row.batches.all()
-    assert batch.settings["doubt"] > DOUBTFUL
-    realised = Realised.of(batch)
-    assert design_of(toy.track).enough(row, realised) == "target"
-    Submission.objects.filter(pk=row.pk).update(status="confirmed")
-    row.refresh_from_db()
-    for unlikely, goes_on in ((DOUBTFUL / 2, True), (1.0, False)):
-        batch.settings["doubt"] = unlikely
-        batch.save()
-        assert (design_of(toy.track).enough(row, realised) == "") == goes_on
-        plan = Plan.of(row)
-        anew = float((plan.pi - plan.state.old).sum())
-        assert anew == pytest.approx(CHECK_AGAIN, rel=0.02) if goes_on else anew < CHECK
-        row.status = "judging"
-        _move_on(row, replace(realised, anticipated=1.0), ranked=True)
-        assert row.status == ("confirmed" if goes_on else "scored"), "a decided rank waits, too"
-        batch.refresh_from_db()
-        if goes_on:
-            row.plan = {"chosen": "0.001", "options": {"0.001": {"each": "0"}}}
-            plan = Plan.of(row)
-            anew = float((plan.pi - plan.state.old).sum())
-            assert anew == pytest.approx(CHECK_AGAIN, rel=0.02), "and asks for nothing else"
-            row.refresh_from_db()
-
-
-def test_a_look_at_other_answers_counts_as_another_though_no_stage_has_ended(toy: Toy) -> None:
-    """The chance of a false alarm would be spent twice; a look at the same answers spends none."""
-    world, _ = Replay.judged(toy, N, 0.5)
-    row = world.judge(world.upload("Neural", range(N)))
-    [batch] = row.batches.all()
-    assert batch.settings["look"]["number"] == 1
-    doubt = batch.settings["doubt"]
-
-    def looked() -> tuple[int, float]:
-        look_again(row)
-        batch.refresh_from_db()
-        return batch.settings["look"]["number"], batch.settings["doubt"]
-
-    assert looked() == looked() == (1, doubt)
-    asked = batch.samples.filter(pays=True).values_list("target_id", flat=True)
-    Label.objects.filter(target_id=asked.order_by("target__u")[0]).delete()
-    number, twice = looked()
-    p = min(one[4] for one in batch.settings["look"]["shown"])
-    assert number == 2 and twice == min(1.0, 4 * p)
-    assert looked() == (2, twice)
-    Label.objects.all().delete()
-    batch.settings["doubt"] = DOUBTFUL / 2
-    batch.save()
-    assert looked()[1] == 1, "where nothing is left to test, nothing is doubted"
 
 
 def test_where_all_is_judged_there_is_no_stage(toy: Toy) -> None:

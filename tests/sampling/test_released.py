@@ -8,14 +8,11 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
-from kbpo.inclusion.read import read as read_routes
+from kbpo.inclusion.read import read_inclusion
 from kbpo.instances.models import Target
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.models import SampleBatch, SamplingDistribution, Threshold
 from kbpo.submissions.models import Submission
-from kbpo.tracks.models import Track
-from scoring.documents import Annotated
-from scoring.inclusion import Inclusion
 from scoring.pool import Pool
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
@@ -68,22 +65,16 @@ def pool_of(world: Replay, row: Submission) -> Pool:
     return pool
 
 
-def inclusion(track: Track, pool: Pool, waiting: set[int]) -> Inclusion:
-    """How the targets came in, for everybody, where the pool's only run waits for some."""
-    waits = {pool.systems[0]: waiting}
-    return read_routes(track, pool, Annotated([], []), None, waits).everybody
-
-
 def test_one_that_waits_scales_all_probabilities_by_its_own_depth(world: Replay) -> None:
     row = world.store("Patterns", range(len(U)), status="judging")
     stage(row, world, PI, 1, settled=False)
-    found = inclusion(world.toy.track, pool_of(world, row), {world.target[2]})
+    found = read_inclusion(world.toy.track, pool_of(world, row), {world.target[2]})
     assert found.released == pytest.approx(0.75)
-    np.testing.assert_allclose(found.chances.threshold, 0.75 * np.array(PI))
-    assert found.counts.tolist() == [False, True, False, False, False], (
+    np.testing.assert_allclose(found.asked, 0.75 * np.array(PI))
+    assert found.drawn.tolist() == [False, True, False, False, False], (
         "the answered ones beyond the gap do not, yet"
     )
-    np.testing.assert_allclose(found.chances.threshold[found.counts], 0.75 * 0.90)
+    np.testing.assert_allclose(found.asked[found.drawn], 0.75 * 0.90)
 
 
 def test_the_least_deep_of_several_that_wait_decides_and_unasked_targets_never_do(
@@ -92,13 +83,13 @@ def test_the_least_deep_of_several_that_wait_decides_and_unasked_targets_never_d
     row = world.store("Patterns", range(len(U)), status="judging")
     stage(row, world, PI, 1, settled=False)
     pool = pool_of(world, row)
-    found = inclusion(world.toy.track, pool, {world.target[at] for at in (0, 3, 4)})
+    found = read_inclusion(world.toy.track, pool, {world.target[at] for at in (0, 3, 4)})
     assert found.released == pytest.approx(0.80)
-    assert found.counts.tolist() == [False, True, True, False, False]
-    everything = inclusion(world.toy.track, pool, {world.target[4]})
+    assert found.drawn.tolist() == [False, True, True, False, False]
+    everything = read_inclusion(world.toy.track, pool, {world.target[4]})
     assert everything.released == 1.0
-    np.testing.assert_allclose(everything.chances.threshold, PI)
-    assert everything.counts.tolist() == [True, True, True, True, False]
+    np.testing.assert_allclose(everything.asked, PI)
+    assert everything.drawn.tolist() == [True, True, True, True, False]
 
 
 def test_what_was_settled_before_counts_whatever_waits_in_a_later_stage(world: Replay) -> None:
@@ -106,31 +97,19 @@ def test_what_was_settled_before_counts_whatever_waits_in_a_later_stage(world: R
     settled = [0.21, 0.10, 0.0, 0.0, 0.0]
     stage(row, world, settled, 1, settled=True)
     stage(row, world, PI, 2, settled=False)
-    found = inclusion(world.toy.track, pool_of(world, row), {world.target[1]})
+    found = read_inclusion(world.toy.track, pool_of(world, row), {world.target[1]})
     assert found.released == pytest.approx(1 / 3)
-    np.testing.assert_allclose(found.chances.threshold, np.maximum(settled, np.array(PI) / 3))
-    assert found.counts.tolist() == [True, False, False, False, False]
+    np.testing.assert_allclose(found.asked, np.maximum(settled, np.array(PI) / 3))
+    assert found.drawn.tolist() == [True, False, False, False, False]
 
 
-@pytest.mark.parametrize("reopened", [False, True])
-def test_what_a_settled_batch_holds_counts_unless_it_waits_again_itself(
-    world: Replay, reopened: bool
-) -> None:
-    """A later run claims something else of a target that was judged for an earlier one."""
+def test_what_waits_scales_the_probabilities_of_everybody(world: Replay) -> None:
+    """A target that waits for a later run waits for all."""
     first = world.store("Patterns", range(len(U)), status="scored")
     stage(first, world, PI, 1, settled=True)
     second = world.store("Neural", range(len(U)), status="judging")
     stage(second, world, PI, 1, settled=False)
     pool = read_pool(world.toy.track, [first.pk, second.pk])
-    waits = {second.pk: {world.target[2]}, first.pk: {world.target[2]} if reopened else set()}
-    routes = read_routes(world.toy.track, pool, Annotated([], []), None, waits)
-    asked = [True, True, True, True, False]
-    without = [True, True, False, True, False]
-    assert routes.everybody.counts.tolist() == (without if reopened else asked)
-    assert routes.everybody.chances.threshold == pytest.approx(PI)
-    assert set(routes.waits.again) == (set() if reopened else {1})
-    own = routes.own(1)
-    if not reopened:  # by itself: what is answered in its order, up to what waits
-        assert own.released == pytest.approx(0.75)
-        assert own.chances.threshold == pytest.approx(0.75 * np.array(PI))
-        assert own.counts.tolist() == [False, True, False, False, False]
+    found = read_inclusion(world.toy.track, pool, {world.target[2]})
+    assert found.asked == pytest.approx(PI)
+    assert found.drawn.tolist() == [True, True, False, True, False]

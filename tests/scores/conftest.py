@@ -106,7 +106,8 @@ def written(tmp_path: Path) -> Callable[[list[dict[str, Any]]], Path]:
 @pytest.fixture
 def studied(world: World) -> World:
     """Two runs of 120 outputs, half of each rated, some twice; a judge that knows much of what
-    people think, and likes the run B better than they do.
+    people think, and likes the run B better than they do. The track is closed, so that all numbers
+    are stored.
     """
     Submission.objects.all().delete()
     rng = np.random.default_rng(4)
@@ -149,4 +150,6 @@ def studied(world: World) -> World:
         judged += list(zip(numbers, bent.tolist(), strict=True))
     take(world.track, Name("judge"), judged, world.admin)
     Submission.objects.update(plan={"chosen": "0.030"})
+    Track.objects.filter(pk=world.track.pk).update(status="closed")
+    world.track.refresh_from_db()
     return world

@@ -27,12 +27,11 @@ def test_the_desk_tells_of_inputs_and_offers_nothing_of_documents(world: World) 
     desk.force_login(world.admin)
     page = desk.get("/desk/tracks/answers/").content.decode()
     assert f"Answers, {N} inputs" in page
-    for other in ("document", "Scope", "Slices", "Pooling"):
+    for other in ("document", "Scope"):
         assert other not in page.partition("<h1>")[2].partition("</main>")[0], other
     assert "Expert checks" in page
-    for name in ("slices", "pooling", "adding-up", "pilots"):
-        answer = desk.get(f"/desk/tracks/answers/{name}/")
-        assert answer.status_code == 404 and "predict no relations" in answer.content.decode()
+    answer = desk.get("/desk/tracks/answers/pilots/")
+    assert answer.status_code == 404 and "predict no relations" in answer.content.decode()
     asked = {"interface": "entities", "workers": "3", "items": "4"}
     assert desk.get("/desk/tracks/answers/pilots/", asked).status_code == 404
     assert desk.post("/desk/tracks/answers/pilots/", asked).status_code == 404
@@ -76,7 +75,7 @@ def test_experts_are_not_asked_about_preferences_and_who_wants_to_is_told_why(
     assert "Expert checks" not in desk.get("/desk/tracks/answers/").content.decode()
     tools = desk.get("/desk/quality/").content.decode()
     assert "/desk/tracks/answers/gold/" in tools
-    assert "/desk/tracks/answers/checks/" not in tools and "answers/adding-up/" not in tools
+    assert "/desk/tracks/answers/checks/" not in tools
     Inquiry.ask(world.track, checks.WHAT, world.admin, budget=3, why="To see.")
     assert checks.answer(Inquiry.objects.get()) == {"refused": why}
     target = Instance.objects.get(pk=world.numbers("A")[0]).target_id

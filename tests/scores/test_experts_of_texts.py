@@ -9,7 +9,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from django.utils import timezone
 from scores.conftest import CRITERIA, World
 
 from annotation.desk.adjudicate import CannotAsk, agrees, dispute, question_of
@@ -24,16 +23,12 @@ from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.run import evaluate
 from kbpo.experts.draw import CannotDraw, answer, draw_round
 from kbpo.experts.queue import Outcome, take
-from kbpo.instances.models import Instance, Label
-from kbpo.instances.record import NewLabel, record
+from kbpo.instances.models import Label
 from kbpo.sampling.models import (
     ExpertChance,
     ExpertCheck,
     ExpertRound,
-    Sample,
     SampleBatch,
-    SamplingDistribution,
-    Threshold,
 )
 from kbpo.submissions.models import Submission
 from kbpo.web.desk.quality.checks import matrices
@@ -117,7 +112,7 @@ def test_all_checked_is_the_mean_that_the_expert_gives(
     checks = checks_of(judged.track, data)
     assert checks is not None and checks.checked.all()
     plain, corrected = estimates(judged, "centred"), estimates(judged, "expert")
-    pi = data.inclusion.chances.asked[data.pool.target[data.judged]]
+    pi = data.inclusion.asked[data.pool.target[data.judged]]
     for column, name in enumerate("AB"):
         p = data.pool.p["instance"][data.judged].toarray()[:, column]
         moved = float((p / pi * (checks.f["overall"] - data.f["overall"])[:, column]).sum())
@@ -153,80 +148,6 @@ def test_chances_are_larger_where_less_is_known_and_what_was_brought_here_is_dra
     assert np.unique(frame.doubt).size > 20
 
 
-def brought(world: World) -> list[int]:
-    """The targets of 40 imported ratings of a run C of 60 outputs, confirmed when they were known;
-    people rated the other 20 here.
-    """
-    row = world.add("C", [f"C {at}" for at in range(60)])
-    targets = [Instance.objects.get(pk=one).target_id for one in world.numbers("C")]
-    elsewhere, here = targets[:40], targets[40:]
-    rng = np.random.default_rng(1)
-    ratings = {target: rng.uniform(0.3, 0.9) for target in targets}
-    record(
-        NewLabel(
-            target,
-            {"ratings": {name: [ratings[target]] for name in CRITERIA}},
-            "import" if target in elsewhere else "crowd",
-            "ratings",
-            1,
-            f"c:{target}",
-            public=target in elsewhere,
-        )
-        for target in targets
-    )
-    now = timezone.now()
-    Submission.objects.filter(pk=row.pk).update(
-        confirmed_at=now, sampled_at=now, status="scored", plan={"chosen": "0.030"}
-    )
-    distribution = SamplingDistribution.objects.create(
-        submission=row, kind="instance", total=60, n=60
-    )
-    batch = SampleBatch.objects.create(
-        submission=row, distribution=distribution, design="poisson", seed=0, size=60
-    )
-    Threshold.objects.bulk_create(Threshold(batch=batch, target_id=one, pi=1.0) for one in here)
-    Sample.objects.bulk_create(Sample(batch=batch, target_id=one, probability=1.0) for one in here)
-    return elsewhere
-
-
-@pytest.mark.soak
-def test_imported_ratings_are_checked_or_the_run_has_no_corrected_number(judged: World) -> None:
-    elsewhere = brought(judged)
-    partly = Label.objects.get(target=elsewhere[0])
-    partly.value["ratings"].pop("overall")
-    partly.save()
-    made = draw(judged, 120)
-    chances = ExpertChance.objects.filter(round=made, target_id__in=elsewhere)
-    assert chances.count() == len(elsewhere), "one of them nobody rated overall: it is drawn, too"
-    check(judged)
-    evaluate(judged.track)
-    data = read(judged.track)
-    assert set(data.disclosed) == {2}
-    one = estimates(judged, "expert")["C"]
-    asked = ExpertCheck.objects.filter(target_id__in=elsewhere).count()
-    assert 0 < asked < len(elsewhere) and one.n_checked > asked
-    assert one.variance > 0 and one.low95 < one.low80 < one.high80 < one.high95
-    assert abs(one.value - (estimates(judged, "centred")["C"].value - TOO_KIND)) < 0.1
-    fluent = estimates(judged, "expert", "fluency")["C"]
-    error = fluent.value - (estimates(judged, "centred", "fluency")["C"].value - TOO_KIND)
-    assert abs(error) < 0.1 and fluent.variance > 0
-
-
-@pytest.mark.soak
-def test_a_round_that_could_draw_no_imported_rating_corrects_no_run_that_rests_on_them(
-    judged: World,
-) -> None:
-    elsewhere = brought(judged)
-    made = draw(judged, 4_000)
-    ExpertCheck.objects.filter(target_id__in=elsewhere).delete()
-    ExpertChance.objects.filter(round=made, target_id__in=elsewhere).delete()
-    check(judged)
-    evaluate(judged.track)
-    assert set(estimates(judged, "expert")) == {"A", "B"}
-    settings = judged.track.evaluations.latest("number").settings
-    assert settings["not_corrected"][str(judged.runs["C"].pk)]
-
-
 @pytest.mark.soak
 def test_what_is_imported_after_a_round_is_corrected_when_the_next_could_draw_it(
     judged: World,
@@ -247,7 +168,6 @@ def test_what_is_imported_after_a_round_is_corrected_when_the_next_could_draw_it
     chances.delete()  # it was not there when the round was drawn
     ExpertCheck.objects.filter(target_id=later).delete()
     evaluate(judged.track)
-    assert not read(judged.track).disclosed
     assert set(estimates(judged, "expert")) == {"B"}
     latest = judged.track.evaluations.latest("number")
     [why] = latest.settings["not_corrected"][str(judged.runs["A"].pk)]

@@ -22,13 +22,17 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def world(toy: Toy) -> World:
-    """Two systems of which half is asked, and a judge that is right nine times in ten."""
+    """Two systems of which half is asked, and a judge that is right nine times in ten, on a study,
+    where all numbers are stored.
+    """
     world = World(toy, n_documents=16)
     world.answer(world.sample(world.system("one", lambda one: one.pk % 2 > 0), 0.5))
     world.answer(world.sample(world.system("two", lambda one: True, team="Neural"), 0.5))
     rng = np.random.default_rng(3)
     said = [(one.pk, float(world.truth[one.pk] != (rng.random() < 0.1))) for one in world.instances]
     take(world.track, Name("judge"), said, toy.users["Admin"])
+    world.track.is_study, world.track.owner = True, toy.teams["Patterns"]
+    world.track.save()
     return world
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -288,11 +286,11 @@ def test_no_rating_has_a_say_in_what_is_guessed_of_its_own_output(studied: World
     pool, f = data.pool, data.f["overall"][:, 0]
     label = np.full(pool.instance.size, np.nan)
     label[data.judged] = f
-    first = guess_ratings(pool, label, key="k", disclosed={})
+    first = guess_ratings(pool, label, key="k")
     changed = label.copy()
     row = int(data.judged[0])
     changed[row] = 1 - label[row]
-    second = guess_ratings(pool, changed, key="k", disclosed={})
+    second = guess_ratings(pool, changed, key="k")
     owner = pool.member.toarray().argmax(axis=1)
     fold = folds((int(one) for one in pool.target_id), FOLDS, key=b"k")[pool.target]
     inside = (first.g > 0.01) & (first.g < 0.99) & (second.g > 0.01) & (second.g < 0.99)
@@ -300,7 +298,7 @@ def test_no_rating_has_a_say_in_what_is_guessed_of_its_own_output(studied: World
     # The level of a system is the mean of all its ratings: a constant, which centring takes out.
     moved = (second.g - first.g)[beside]
     assert beside.sum() > 5 and moved == pytest.approx(moved[0], abs=1e-9)
-    alone = guess_ratings(pool, label, key="k", disclosed={}, aided=False)
+    alone = guess_ratings(pool, label, key="k", aided=False)
     assert (alone.g == 0.5).all() and alone.error is not None and first.error is not None
     assert first.error.mean() < 0.7 * alone.error.mean()
 
@@ -316,60 +314,6 @@ def test_a_plan_asks_for_less_where_a_judge_helps_and_counts_what_people_differ_
     goal = aided.planned / 2
     assert aided.raised(goal).sum() < alone.raised(goal).sum()
     assert (aided.raised(aided.noise / 2) > 0.9).all(), "what people differ by cannot be asked away"
-
-
-@pytest.mark.django_db
-def test_prmse_is_reckoned_on_a_page_and_over_the_api() -> None:
-    table = "system,a,b\n" + "".join(f"{at % 5},{at % 5},{(at + at % 2) % 5}\n" for at in range(40))
-    client = Client()
-    assert client.get("/methods/prmse/").status_code == 200
-    page = client.post("/methods/prmse/", {"table": table}).content.decode()
-    assert "PRMSE 0." in page or "PRMSE 1." in page
-    assert ("two ratings" in page and "not drawn at random" in page.lower()) or "random" in page
-    for bad, sentence in (
-        ("a,b\n1,2\n", "The first line names the columns"),
-        ("system,a\n1,x\n1,2\n", "Line 2"),
-        ("system,a\n1,2,3\n", "Line 2 has 3 columns"),
-        ("system,a\n,2\n", "Line 2 has no score"),
-        ("system,a\n1,nan\n", "no finite number"),
-        ("system,a\n1,2\n", "fewer than two"),
-        ("system,system,a\n1,2,1\n2,2,3\n", "Two columns"),
-        ("system,a\n1,1e300\n2,-1e300\n", "lie between"),
-        ("", "The first line names"),
-    ):
-        refused = client.post("/methods/prmse/", {"table": bad})
-        assert refused.status_code == 422 and sentence in refused.content.decode(), bad
-    body = {"system": [1, 2, 3, 4], "human": [[1, 1], [2, 2], [3, 3], [4, None]]}
-    told = client.post("/api/prmse/", json.dumps(body), content_type="application/json").json()
-    assert told["prmse"] == pytest.approx(1.0) and told["n_multiple"] == 3 and told["warnings"]
-    uneven = body | {"human": [[1], [2, 2], [3], [4]]}
-    refused = client.post("/api/prmse/", json.dumps(uneven), content_type="application/json")
-    assert refused.status_code == 422 and refused.json()["error"] == "bad_table"
-
-
-@pytest.mark.django_db
-def test_prmse_of_strangers_takes_no_more_than_a_little_of_the_service() -> None:
-    client, small = Client(), "system,a,b\n1,1,2\n2,2,2\n3,3,4\n"
-    wide = "system," + ",".join("abcdefghijk") + "\n" + "1,1,2,1,2,1,2,1,2,1,2,1\n" * 19_000
-    refused = client.post("/methods/prmse/", {"table": wide})
-    assert refused.status_code == 422 and "200,000 places" in refused.content.decode()
-    body = {"system": [1, 2, 3], "human": [[1, 1], [2, 2], [3, 4]]}
-
-    def ask(address: str = "10.0.0.1") -> Any:
-        return client.post(
-            "/api/prmse/", json.dumps(body), content_type="application/json", REMOTE_ADDR=address
-        )
-
-    for _ in range(10):
-        page = client.post("/methods/prmse/", {"table": small}, REMOTE_ADDR="10.0.0.1")
-        assert page.status_code == ask().status_code == 200
-    page = client.post("/methods/prmse/", {"table": small}, REMOTE_ADDR="10.0.0.1")
-    assert page.status_code == 429 and "Wait a minute" in page.content.decode()
-    assert small.splitlines()[1] in page.content.decode(), "what was typed is kept"
-    told = ask()
-    assert told.status_code == 429 and told.headers["Retry-After"]
-    assert "Wait a minute" in told.json()["detail"]
-    assert ask("10.0.0.2").status_code == 200
 
 
 def test_a_run_ends_when_its_rank_is_decided_and_only_where_the_track_says_so(

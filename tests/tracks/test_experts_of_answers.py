@@ -25,7 +25,7 @@ from kbpo.evaluation.models import Estimate, Inquiry
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck, ExpertRound
-from kbpo.sampling.open_track import Money, create_track, open_track
+from kbpo.sampling.open_track import Money, close_track, create_track, open_track
 from kbpo.submissions.models import Submission
 from kbpo.tracks.generation.load import load_inputs
 from kbpo.tracks.models import Track
@@ -187,6 +187,7 @@ def _drawn_again(root: Browser, desk: Page, played: Played) -> str:
 
 def test_a_dispute_is_answered_blind_told_to_its_team_and_moves_no_score(played: Played) -> None:
     slug = played.track.slug
+    close_track(played.track)
     ExpertCheck.objects.all().delete()  # what the clock queued by itself
     User.objects.filter(pk=played.owner.pk).update(email="mine@example.org")
     Webhook.objects.create(user=played.owner, url="https://mine.example/")

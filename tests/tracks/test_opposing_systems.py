@@ -14,6 +14,7 @@ from django.core.management import call_command
 from kbpo.accounts.models import Team, User
 from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.models import Evaluation
+from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.releases.write import write_release
@@ -76,12 +77,13 @@ def test_systems_that_one_opinion_a_pair_hardly_parts_are_not_told_apart(tmp_pat
     track = judged_track(tmp_path)
     rows = board(track, distribution="instance", criterion="preferred").rows
     assert [(row.submission.name, row.rank) for row in rows] == [("Ann", (1, 2)), ("Bob", (1, 2))]
+    close_track(track)
+    track.refresh_from_db()
+    evaluate(track)
     comparison = Evaluation.objects.latest("number").comparisons["mean|preferred|instance"]
     covariance = np.array(comparison["covariance"])
     np.testing.assert_allclose(covariance, covariance[0, 0] * np.array([[1, -1], [-1, 1]]))
     assert covariance[0, 0] > 0
-    close_track(track)
-    track.refresh_from_db()
     write_release(track, tmp_path / "release")
     release = Release(tmp_path / "release")
     found = rescore(release)

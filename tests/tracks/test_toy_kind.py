@@ -21,7 +21,7 @@ from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus
 from kbpo.evaluation.leaderboard import board
 from kbpo.instances.models import Label, Target
-from kbpo.sampling.open_track import Money, create_track, open_track
+from kbpo.sampling.open_track import Money, close_track, create_track, open_track
 from kbpo.tracks.base import Asking, Criterion, Unusable, Words
 from kbpo.tracks.content.store import Claim, store
 from kbpo.tracks.content.track import ContentTrack
@@ -173,6 +173,9 @@ def test_a_text_travels_from_an_upload_to_a_row_on_the_board(
     assert rows.splitlines()[0].startswith(head)
     mine = Client()
     mine.force_login(User.objects.get(username="of one"))
+    hidden = mine.get(f"/submissions/{pk}/explore/?verdict=judged")
+    assert not hidden.context["rows"], "judgments are hidden until the track is closed"
+    close_track(track)
     explored = mine.get(f"/submissions/{pk}/explore/?verdict=judged")
     judged = [one.text for one in explored.context["rows"]]
     assert judged and set(judged) <= set(TEXTS) and "people" in explored.content.decode()

@@ -9,7 +9,14 @@ from kbpo.evaluation.models import Estimate, Evaluation
 from kbpo.instances.models import Instance
 from kbpo.instances.record import NewLabel, record
 from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
 from tests.conftest import Toy
+
+
+def make_study(track: Track, team: Team) -> None:
+    """Makes a track a study, whose team sees all judgments at once."""
+    track.is_study, track.owner = True, team
+    track.save()
 
 
 def make_board(toy: Toy, n: int) -> Evaluation:
@@ -56,7 +63,7 @@ def score(evaluation: Evaluation, row: Submission, value: float) -> None:
         )
 
 
-def judge_all(row: Submission, *, public: bool = False) -> int:
+def judge_all(row: Submission) -> int:
     """How many relations of a submission got a label that says: it holds."""
     instances = Instance.objects.filter(predictions__submission=row).select_related(
         "predicate", "target"
@@ -66,9 +73,5 @@ def judge_all(row: Submission, *, public: bool = False) -> int:
         forward = (one.subject_begin, one.subject_end) == (one.target.a_begin, one.target.a_end)
         part = one.predicate.name + (">" if forward else "<")
         value = {"shown": [part], "holds": [part], "votes": {part: 3}}
-        labels.append(
-            NewLabel(
-                one.target_id, value, "crowd", "majority", 3, f"question:{one.pk}", public=public
-            )
-        )
+        labels.append(NewLabel(one.target_id, value, "crowd", "majority", 3, f"question:{one.pk}"))
     return record(labels)

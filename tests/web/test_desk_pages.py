@@ -42,6 +42,7 @@ from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
 from kbpo.web.desk import health
 from tests.conftest import ALONE, Toy
+from tests.web.scored import make_study
 
 As = Callable[[str], Client]
 Draft = Callable[..., Submission]
@@ -352,6 +353,7 @@ def test_the_log_has_states_and_money_with_who_and_why(judged: Submission, as_us
 def test_a_judgment_is_disputed_over_the_api_once_and_by_its_team_alone(
     judged: Submission, toy: Toy
 ) -> None:
+    make_study(toy.track, toy.teams["Patterns"])
     first = judged.predictions.order_by("pk")[0].pk
 
     def ask(who: str, prediction: int, note: str = "The text says the opposite") -> Any:
@@ -368,7 +370,10 @@ def test_a_judgment_is_disputed_over_the_api_once_and_by_its_team_alone(
     assert ExpertCheck.objects.filter(kind="dispute").count() == 1
 
 
-def test_a_team_disputes_and_an_expert_answers_blind(judged: Submission, as_user: As) -> None:
+def test_a_team_disputes_and_an_expert_answers_blind(
+    judged: Submission, toy: Toy, as_user: As
+) -> None:
+    make_study(toy.track, toy.teams["Patterns"])
     page = as_user("Rosa").get(reverse("submission-explore", args=[judged.pk])).content.decode()
     assert "I think this judgment is wrong" in page
     assert (
@@ -415,6 +420,7 @@ def test_a_team_disputes_and_an_expert_answers_blind(judged: Submission, as_user
 def test_what_people_marked_in_whole_documents_is_disputed_like_anything_else(
     toy: Toy, draft: Draft, as_user: As
 ) -> None:
+    make_study(toy.track, toy.teams["Patterns"])
     row = confirm(draft(), toy.users["Rosa"])
     draw()
     prediction = row.predictions.order_by("pk")[0]

@@ -27,6 +27,7 @@ from kbpo.tracks.recall import kind_with_recall
 from tests.conftest import Toy
 from tests.drawn_again import drawn_again
 from tests.evaluation.world import LIVES, World
+from tests.web.scored import make_study
 
 pytestmark = pytest.mark.django_db
 
@@ -315,8 +316,9 @@ def test_two_stages_meet_the_same_entities_more_often() -> None:
 
 
 def test_the_board_and_the_submission_tell_what_annotators_miss(
-    world: World, admin: Client
+    world: World, admin: Client, toy: Toy
 ) -> None:
+    make_study(world.track, toy.teams["Patterns"])
     row = world.system("most", lambda one: one.pk % 5 != 0)
     world.answer(world.sample(row))
     world.read_in_full(world.documents, lambda one: one.pk % 3 != 0)

@@ -86,7 +86,7 @@ NO_PAGE = {
         "desk-another-attempt", "desk-appeal", "desk-cap",
         "desk-check-books",
         "desk-annotation-upload", "desk-corpus-upload", "desk-dismiss", "desk-intake",
-        "desk-keep-all", "desk-leak",
+        "desk-keep-all",
         "desk-platforms-admit", "desk-platforms-explain", "desk-platforms-grant",
         "desk-platforms-kill",
         "desk-requests-write", "desk-resume", "desk-retry", "desk-stop", "desk-take-back",

@@ -11,16 +11,10 @@ import pytest
 from django.test import Client
 
 from annotation.models import DocumentOrder, Question
-from annotation.questions.follow_up import plan_follow_up
-from annotation.questions.follow_up import tick as follow_up_tick
 from annotation.questions.order import order_documents, plan_documents
 from kbpo.accounts.models import Audit
-from kbpo.instances.models import Target
 from kbpo.money.models import Budget
-from kbpo.sampling.documents.draw import settle_documents
-from kbpo.sampling.models import FollowUp
 from tests.conftest import Toy
-from tests.evaluation.world import World
 
 OF_WORLD = "/desk/tracks/world/reading/"
 PAGE = "/desk/tracks/toy/reading/"
@@ -114,72 +108,3 @@ def test_an_order_that_lacks_money_says_so_and_takes_more(toy: Toy, admin: Clien
     assert "Set aside $" not in admin.get(PAGE).content.decode()
     publish.tick()
     assert Question.objects.get().status == "published"
-
-
-@pytest.fixture
-def read_world(toy: Toy, admin: Client) -> World:
-    """Two of three documents are read; a system predicts things in them."""
-    world = World(toy, n_documents=3)
-    world.answer(world.sample(world.system("first", lambda one: True), 0.3))
-    world.read_in_full(world.documents[:2], lambda one: one.pk % 3 != 0)
-    settle_documents(world.track, [one.pk for one in world.documents[:2]])
-    return world
-
-
-def test_what_readers_left_unmarked_is_asked_about_once_its_price_was_shown(
-    read_world: World, admin: Client
-) -> None:
-    plan = plan_follow_up(read_world.track)
-    page = admin.get(OF_WORLD).content.decode()
-    assert (
-        f"Ask about all of them, at most ${plan.at_most}" in page
-        and f"{plan.predictions} relations" in page
-    )
-    assert not FollowUp.objects.exists()
-    unsaid = admin.post(OF_WORLD, {"follow_up": str(plan.at_most)})
-    assert unsaid.status_code == 409 and "say what it is asked for" in unsaid.content.decode()
-    assert (
-        admin.post(OF_WORLD, {"follow_up": str(plan.at_most), "why": "For recall."}).status_code
-        == 302
-    )
-    assert Audit.objects.get(what="order follow-up").why == "For recall."
-    row = FollowUp.objects.get()
-    assert row.who == read_world.toy.users["Admin"]
-    page = admin.get(OF_WORLD).content.decode()
-    assert (
-        "being judged" in page
-        and f"0 of {len(plan.targets)}" in page
-        and "Ask about all of them" not in page
-    )
-    assert (
-        "still being judged"
-        in admin.post(OF_WORLD, {"follow_up": "999", "why": "More."}).content.decode()
-    )
-    read_world.answer(list(Target.objects.filter(pk__in=plan.targets)))
-    follow_up_tick()
-    page = admin.get(OF_WORLD).content.decode()
-    assert "counts</span>" in page and "is judged already" in page
-    read_world.read_in_full(read_world.documents[2:], lambda one: True)
-    settle_documents(read_world.track, [read_world.documents[2].pk])
-    page = admin.get(OF_WORLD).content.decode()
-    assert "documents were read since the last one" in page and "Ask about all of them" in page
-
-
-@pytest.mark.parametrize("said", ["", "x", "NaN", "0.01", "-5", "Infinity"])
-def test_a_follow_up_without_its_price_is_refused_in_a_sentence(
-    read_world: World, admin: Client, said: str
-) -> None:
-    answer = admin.post(OF_WORLD, {"follow_up": said, "why": "More."})
-    assert answer.status_code == 409 and "Look at the price" in answer.content.decode()
-    assert not FollowUp.objects.exists()
-
-
-def test_a_follow_up_beyond_a_cap_is_refused_in_a_sentence(
-    read_world: World, admin: Client
-) -> None:
-    Budget.objects.create(track=read_world.track, scope="track", cap=Decimal("0.10"))
-    answer = admin.post(
-        OF_WORLD, {"follow_up": str(plan_follow_up(read_world.track).at_most), "why": "More."}
-    )
-    assert answer.status_code == 409 and "the track&#x27;s budget" in answer.content.decode()
-    assert not FollowUp.objects.exists()

@@ -30,7 +30,7 @@ from kbpo.web.research.news import AT_FIRST, mark_read, news_of, since_of
 from kbpo.web.research.runs import runs
 from kbpo.web.research.teams import invite
 from tests.conftest import Toy
-from tests.web.scored import score
+from tests.web.scored import make_study, score
 from tests.web.test_desk_pages import judged
 
 As = Callable[[str], Client]
@@ -67,6 +67,7 @@ def test_what_waits_comes_first_with_its_price_and_its_end(
 
 
 def test_news_tell_before_and_now_until_they_are_read(toy: Toy, as_user: As, draft: Draft) -> None:
+    make_study(toy.track, toy.teams["Patterns"])
     row, rosa = draft(name="Patterns 1"), as_user("Rosa")
     old = scored(toy, row, 0.3)
     earlier = clock.now() - timedelta(days=2)
@@ -102,6 +103,7 @@ def test_news_tell_before_and_now_until_they_are_read(toy: Toy, as_user: As, dra
 def test_a_dispute_that_was_put_aside_is_news_once_and_leads_to_it(
     judged: Submission, toy: Toy, as_user: As
 ) -> None:
+    make_study(toy.track, toy.teams["Patterns"])
     before, target = clock.now(), Label.objects.order_by("pk")[0].target_id
     row = adjudicate.dispute(judged, target, toy.users["Rosa"], "She did not found it.")
     adjudicate.drop(row, toy.users["Admin"], "It was settled by mail.")

@@ -15,9 +15,11 @@ from kbpo.evaluation.extent import extent_of
 from kbpo.evaluation.latest import Latest
 from kbpo.instances.models import Label
 from kbpo.sampling.models import Sample
+from kbpo.submissions.models import Submission
 from kbpo.web.research.sampled import sampled
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
+from tests.web.scored import make_study
 
 As = Callable[[str], Client]
 pytestmark = pytest.mark.django_db
@@ -28,11 +30,18 @@ def _token(toy: Toy, name: str) -> str:
     return Token.issue(toy.users[name], "one")[1]
 
 
+def _judged(toy: Toy, share: float, *, design: str = "poisson") -> tuple[Replay, Submission]:
+    """Return a study and its scored run that predicts all relations."""
+    world = Replay.of(toy, N, share, design=design)
+    make_study(toy.track, toy.teams["Patterns"])
+    return world, world.judge(world.upload("Patterns", range(N)))
+
+
 @pytest.mark.parametrize("design", ["poisson", "iid"])
 def test_the_page_tells_each_stage_with_what_was_planned_and_what_it_came_to(
     toy: Toy, as_user: As, design: str
 ) -> None:
-    world, row = Replay.judged(toy, N, 0.5, design=design)
+    world, row = _judged(toy, 0.5, design=design)
     told = sampled(Latest.of(row))
     assert told and len(told["stages"]) == row.batches.count()
     last = told["stages"][-1]
@@ -63,7 +72,7 @@ def test_the_page_tells_each_stage_with_what_was_planned_and_what_it_came_to(
 
 
 def test_what_the_model_alone_would_print_is_kept_with_the_evaluation(toy: Toy) -> None:
-    _, row = Replay.judged(toy, N, 0.3)
+    _, row = _judged(toy, 0.3)
     told = sampled(Latest.of(row))
     assert told and told["model"]
     assert 0.1 < told["model"]["alone"] < 0.5

@@ -13,14 +13,14 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.budget.give_back import tick as give_back
+from kbpo import clock
 from kbpo.evaluation.models import Evaluation
-from kbpo.instances.models import Label
 from kbpo.instances.record import make_public
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.web.conftest import OTHERS
-from tests.web.scored import judge_all, score
+from tests.web.scored import judge_all, make_study, score
 
 As = Callable[[str], Client]
 Draft = Callable[..., Submission]
@@ -120,23 +120,22 @@ def test_another_team_cannot_change_it(name: str, as_user: As, draft: Draft) -> 
     assert (row.status, row.name) == ("confirmed", "run")
 
 
-def test_judgments_are_seen_by_the_team_whose_sample_is_answered(
-    as_user: As, draft: Draft, toy: Toy
-) -> None:
-    row = judging(confirm(as_user("Rosa"), draft()))
-    judge_all(row)
-    assert not sees(as_user("Rosa"), row), "nothing of it was asked for this run"
-    row = scored(toy, row)
-    assert sees(as_user("Rosa"), row) and sees(as_user("Admin"), row)
-
-
-def test_another_teams_judged_page_is_not_there_even_when_it_is_scored(
+def test_judgments_of_an_open_shared_track_are_seen_by_admins_alone(
     as_user: As, draft: Draft, toy: Toy
 ) -> None:
     row = scored(toy, confirm(as_user("Rosa"), draft()))
     judge_all(row)
-    assert as_user("Tim").get(reverse("submission-explore", args=[row.pk])).status_code == 404
-    assert not sees(as_user("Tim"), row) and not sees(as_user(""), row)
+    assert [name for name in ("Rosa", "Tim", "", "Admin") if sees(as_user(name), row)] == ["Admin"]
+
+
+def test_judgments_of_a_study_are_seen_by_its_team_and_admins(
+    as_user: As, draft: Draft, toy: Toy
+) -> None:
+    make_study(toy.track, toy.teams["Patterns"])
+    row = judging(confirm(as_user("Rosa"), draft()))
+    judge_all(row)
+    seeing = [name for name in ("Rosa", "Tim", "", "Admin") if sees(as_user(name), row)]
+    assert seeing == ["Rosa", "Admin"]
 
 
 def test_a_draft_that_predicts_what_others_paid_for_shows_nothing(
@@ -184,14 +183,12 @@ def test_a_closed_track_shows_everybody_what_is_public_and_no_more(
     row = scored(toy, confirm(as_user("Rosa"), draft()))
     toy.track.status = "closed"
     toy.track.save()
-    judge_all(row)  # of another track on the same corpus, say: nobody made it public
-    assert not sees(as_user(""), row) and sees(as_user("Rosa"), row)
-    label = Label.objects.first()
-    assert label is not None
-    make_public([label.target_id], label.created_at)
+    judge_all(row)  # another track on the same corpus is open
+    assert not sees(as_user(""), row) and not sees(as_user("Rosa"), row)
+    make_public(toy.corpus, clock.now())
     cache.clear()  # nothing but the closing itself makes labels public
     page = as_user("").get(reverse("submission-explore", args=[row.pk]), {"verdict": "judged"})
-    assert [one.prediction.instance.target_id for one in page.context["rows"]] == [label.target_id]
+    assert len(page.context["rows"]) == row.predictions.count()
 
 
 def test_guessing_numbers_finds_nothing(as_user: As, draft: Draft) -> None:

@@ -18,11 +18,7 @@ from annotation.budget.give_back import tick as give_back
 from kbpo import clock
 from kbpo.accounts import teams
 from kbpo.accounts.models import AccountRequest, Audit, Team, Token, User
-from kbpo.inclusion.disclosure import earlier_of_its_people
 from kbpo.sampling.confirm import confirm
-from kbpo.sampling.draw import tick as draw
-from kbpo.sampling.models import Sample
-from kbpo.submissions.interest import has_stake
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import withdraw
 from kbpo.web.public.own_data import zip_of
@@ -104,24 +100,6 @@ def test_who_is_removed_cannot_come_back_by_a_link_that_they_saw(
     member.force_login(nils)
     assert member.post(reverse("join", args=[code])).status_code == 410
     assert not team.members.filter(pk=nils.pk).exists()
-
-
-def test_what_somebody_saw_in_a_team_that_they_left_counts_for_the_next(
-    toy: Toy, draft: Draft, nils: User
-) -> None:
-    seen = confirm(draft(), toy.users["Rosa"])
-    draw()
-    assert seen.team == toy.teams["Patterns"]
-    teams.remove(seen.team, nils, nils)
-    other = toy.teams["Neural"]
-    row = Submission(track=seen.track, team=other, user=toy.users["Tim"])
-    assert earlier_of_its_people(row) == []
-    teams.join(other, nils)
-    assert earlier_of_its_people(row) == [seen.pk]
-    # nor does who left judge what the team predicts
-    payload = "target__questions__payload"
-    assert Sample.objects.filter(has_stake(nils, payload=payload)).exists()
-    assert not Sample.objects.filter(has_stake(toy.users["Tim"], payload=payload)).exists()
 
 
 def test_an_account_is_closed_with_its_password_and_nothing_of_the_person_is_left(

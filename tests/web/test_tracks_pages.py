@@ -36,7 +36,6 @@ PAGES = [
 VERBS = [
     ("desk-keep-all", []),
     ("desk-retry", ["submission", 1]), ("desk-dismiss", ["submission", 1]), ("desk-stop", []),
-    ("desk-leak", [1]),
     ("desk-resume", []),
     ("desk-people", []),
     ("desk-take-back", [1]), ("desk-track-new", []), ("desk-track", ["toy"]),

@@ -42,6 +42,7 @@ from kbpo.web.public import people
 from kbpo.web.research.judged import dispute
 from kbpo.web.research.news import news_of
 from tests.conftest import Toy
+from tests.web.scored import make_study
 from tests.web.test_desk_pages import judged
 
 As = Callable[[str], Client]
@@ -125,6 +126,7 @@ def signed(hook: Webhook, headers: dict[str, str], body: bytes) -> dict[str, Any
 
 def _is_disputed(toy: Toy, row: Submission, n: int) -> None:
     """The n-th judgment of a run is doubted, and looked at or put aside."""
+    make_study(toy.track, toy.teams["Patterns"])
     prediction = row.predictions.order_by("pk")[n].pk
     check = dispute(toy.users["Rosa"], row, prediction, "The text says the opposite.")
     if n % 2:

@@ -18,7 +18,7 @@ from django.urls import reverse
 from annotation.desk import adjudicate
 from annotation.models import Worker
 from annotation.workers import leave
-from annotation.workers.models import Application, Consent, Intake, WasAsked
+from annotation.workers.models import Application, Consent, Intake
 from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.accounts import close, teams
@@ -40,7 +40,6 @@ from kbpo.instances.models import Label
 from kbpo.scores.models import Scorer
 from kbpo.submissions.models import Submission
 from kbpo.web.public import own_data
-from tests.annotation.annotation_world import make_target
 from tests.conftest import PASSWORD, Toy
 from tests.web.test_desk_pages import judged
 
@@ -97,8 +96,6 @@ NAMES_NOBODY = {
         "releases.Release.ordered_by",
         "sampling.DocumentBatch.user",
         "sampling.ExpertRound.drawn_by",
-        "sampling.LeakTest.decided_by",
-        "sampling.FollowUp.who",
         "scores.Scorer.user",
     },
     "Answers and what was paid for them stay, and belong to nobody.": {
@@ -146,7 +143,6 @@ def test_every_column_that_names_a_person_is_emptied_with_them_or_says_why_not()
 
 def own(toy: Toy, person: User) -> None:
     """Somebody has something in every table whose rows belong to people."""
-    WasAsked.objects.create(user=person, target=make_target(toy.track, 1, 0.5), since=clock.now())
     Token.issue(person, "laptop of Nils")
     Preference.objects.create(user=person, event="scored", by_mail=False)
     Webhook.objects.create(user=person, url="https://nils.example.org/told")

@@ -28,6 +28,7 @@ at_most_option = click.option(
 @click.command()
 @click.argument("number", type=RUN)
 @click.option("--half-width", type=str, help="One of the plan's widths, as 0.03")
+@click.option("--development", type=int, help="Predictions of the development part to judge.")
 @click.option("--good-lines-only", is_flag=True, help="Evaluate a file with errors without them.")
 @at_most_option
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -37,6 +38,7 @@ def confirm(
     service: Service,
     number: int,
     half_width: str | None,
+    development: int | None,
     good_lines_only: bool,
     at_most: str | None,
     yes: bool,
@@ -44,6 +46,8 @@ def confirm(
 ) -> None:
     """Confirm the plan of submission NUMBER: its price is reserved."""
     choices: dict[str, Any] = {"good_lines_only": good_lines_only}
+    if development is not None:
+        choices["development"] = development
     if half_width is not None:
         choices["half_width"] = half_width
     if at_most is not None:

@@ -73,11 +73,11 @@ def differences(
 
 def _stored(evaluation: Evaluation, key: str, pair: set[int]) -> dict[str, Any] | None:
     """What an evaluation says of a number of both systems: of the board, or where one is private,
-    of all that is scored.
+    of all that is scored. None of an open shared track, which stores no covariance.
     """
     for numbers in (evaluation.comparisons, evaluation.comparisons.get(PRIVATE, {})):
         stored: dict[str, Any] | None = numbers.get(key)
-        if stored and pair <= set(stored["systems"]):
+        if stored and "covariance" in stored and pair <= set(stored["systems"]):
             return stored
     return None
 

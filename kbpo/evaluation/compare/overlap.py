@@ -25,7 +25,7 @@ BLOCK = 2**16
 @dataclass(frozen=True)
 class Part:
     """Predictions that both systems predict, or only one, and the share of them that is right
-    (None: nothing is judged, or what is counts for each system in another way).
+    (None: nothing is judged).
     """
 
     n: int
@@ -41,39 +41,29 @@ def parts(data: Data, criterion: str, scored: set[int]) -> dict[str, dict[str, A
     order: both, first, second.
 
     Every prediction counts the same. What both predict may be right for one and wrong for the
-    other, which links its names differently: then it counts half. Of a part no share is told that
-    holds what a team could see judged before it decided on its run: what that run has in common
-    with others counts in its own way, and what it lacks may have been left out because it was
-    judged wrong, or right.
+    other, which links its names differently: then it counts half.
     """
     columns = [number for number, system in enumerate(data.systems) if system in scored]
     if not 2 <= len(columns) <= MOST or not data.judged.size:
         return {}
     sizes = _sizes(data.pool.member)[np.ix_(columns, columns)]
-    seen = _seen(data, columns)
     arranged = Centred(data, criterion)
     predicted = data.pool.member[arranged.row].toarray()[:, columns] > 0
     label = arranged.verdicts[:, columns]
     shares: dict[str, Any] = {}
-    for i, column in enumerate(columns):
+    for i in range(len(columns)):
         shared = _shares(
-            arranged, predicted * predicted[:, [i]], sizes[i], (label + label[:, [i]]) / 2, column
+            arranged, predicted * predicted[:, [i]], sizes[i], (label + label[:, [i]]) / 2
         )
         only = _shares(
             arranged,
             predicted[:, [i]] & ~predicted,
             sizes[i, i] - sizes[i],
             label[:, [i]] + 0 * predicted,
-            column,
         )
         for k in range(len(columns)):
             if k != i:
-                in_both = seen[i][i, k] + seen[k][i, k]
-                left_out = seen[k][i, i] - seen[k][i, k]
-                shares[f"{i}|{k}"] = [
-                    _unknown(shared[k]) if in_both else shared[k],
-                    _unknown(only[k]) if left_out else only[k],
-                ]
+                shares[f"{i}|{k}"] = [shared[k], only[k]]
     pairs = {
         f"{data.systems[columns[i]]}|{data.systems[columns[k]]}": [
             *shares[f"{i}|{k}"],
@@ -83,21 +73,6 @@ def parts(data: Data, criterion: str, scored: set[int]) -> dict[str, dict[str, A
         for k in range(i + 1, len(columns))
     }
     return {KEY: {"criterion": criterion, "pairs": pairs}}
-
-
-def _seen(data: Data, columns: list[int]) -> list[Ids]:
-    """Of each of some systems (m, m) how many predictions each two of them both predict whose
-    judgments its team could see before it decided; 0 where it could see nothing.
-    """
-    nothing = np.zeros((len(columns), len(columns)), dtype=np.int64)
-    found = [nothing] * len(columns)
-    for place, column in enumerate(columns):
-        if column in data.saw:
-            saw = data.disclosed[column]
-            could_see = saw.inside if saw.history is None else saw.inside | saw.history.known
-            rows = np.flatnonzero(could_see[data.pool.target])
-            found[place] = _sizes(data.pool.member[rows][:, columns])
-    return found
 
 
 def _sizes(member: Matrix) -> Ids:
@@ -121,24 +96,17 @@ def part_of(stored: dict[str, Any], first: int, second: int) -> list[Part]:
     return []
 
 
-def _shares(
-    arranged: Centred, inside: Any, sizes: Ids, label: Floats, column: int
-) -> list[list[Any]]:
+def _shares(arranged: Centred, inside: Any, sizes: Ids, label: Floats) -> list[list[Any]]:
     """Of each column of `inside` (rows that count × systems): size, share right, its 80 % interval,
     judgments.
     """
-    data = arranged.data
-    used, pi = (
-        arranged.own(column) if column in data.disclosed else (arranged.counts, arranged.row_pi)
-    )
-    p = inside * used[:, None] / np.maximum(sizes, 1)
     estimate = hajek(
-        p,
-        pi,
+        inside / np.maximum(sizes, 1),
+        arranged.row_pi,
         label,
         target=arranged.targets[1],
         n_targets=arranged.targets[0].size,
-        design=None if column in data.disclosed else arranged.design,
+        design=arranged.design,
     )
     low, high = (np.asarray(end) for end in estimate.confidence_interval(0.80, method="wilson"))
     n, value = np.asarray(estimate.n), np.asarray(estimate.value)
@@ -148,7 +116,3 @@ def _shares(
         else [int(size), None, None, None, 0]
         for k, size in enumerate(sizes)
     ]
-
-
-def _unknown(part: list[Any]) -> list[Any]:
-    return [part[0], None, None, None, part[4]]

@@ -22,19 +22,13 @@ def frame_of(track: Track, data: Data) -> Frame:
     crowd's, or ratings that were imported, or a mark of readers of its document: they err too, and
     nobody was asked about it since.
     """
-    data = data.drawn_alone()
     if not data.judged.size:
         nothing = np.zeros(0)
         return Frame(np.zeros(0, dtype=np.int64), np.zeros((0, 1)), nothing, nothing, nothing)
     arranged = Centred(data, track.criterion)
     codes, row_target = arranged.targets
     ids = data.pool.target_id[codes]
-    counts = arranged.counts
-    weight = data.pool.p[track.distribution][arranged.row].toarray()
-    a = weight * (counts / arranged.row_pi)[:, None]
-    for column in data.disclosed:
-        used, pi = arranged.own(column)
-        a[:, column] = weight[:, column] * used / pi
+    a = data.pool.p[track.distribution][arranged.row].toarray() / arranged.row_pi[:, None]
     able = ~_unanswered(arranged)
     verdicts = np.where(able[:, None], data.f[track.criterion][arranged.at], np.nan)
     judged = ~np.isnan(verdicts)
@@ -52,7 +46,7 @@ def frame_of(track: Track, data: Data) -> Frame:
         target_id=ids[able],
         a=a[able],
         doubt=doubt[able],
-        inclusion=np.where(data.inclusion.drawn, data.inclusion.chances.asked, 0.0)[codes][able],
+        inclusion=np.where(data.inclusion.drawn, data.inclusion.asked, 0.0)[codes][able],
         checked=checks.e.max(axis=0)[able] if checks else np.zeros(int(able.sum())),
     )
 
@@ -62,10 +56,7 @@ def _unanswered(arranged: Centred) -> Bools:
     Marks that do not count now, because questions beside them are still open or were given up, may
     count later: they can be checked.
     """
-    inside = arranged.data.in_documents
-    if inside is None:
-        return np.zeros(arranged.row.size, dtype=np.bool_)
-    return np.asarray(inside.mark[arranged.data.pool.target[arranged.row]] >= NEVER)
+    return np.asarray(arranged.data.mark[arranged.data.pool.target[arranged.row]] >= NEVER)
 
 
 def _of_everybodys_recall(arranged: Centred) -> Floats:
@@ -76,7 +67,7 @@ def _of_everybodys_recall(arranged: Centred) -> Floats:
         return np.zeros(arranged.row.size)
     share = arranged.shares_of("fact").pool
     verdicts = arranged.data.f[arranged.data.base][arranged.at, 0]
-    verdict_known = arranged.counts & ~np.isnan(verdicts)
+    verdict_known = ~np.isnan(verdicts)
     return np.asarray(share[arranged.row] / max(share.sum(), 1.0) * verdict_known / arranged.row_pi)
 
 

@@ -100,7 +100,7 @@ def read_incidence(track: Track) -> Incidence | None:
     there. Raises LookupError for a kind of track
     that reads no documents in full.
     """
-    total = track.corpus.n_documents
+    total = track.corpus.n_test
     read = DocumentSample.objects.filter(track=track, settled_at__isnull=False)
     named = kind_with_recall(track).entities_named(
         list(read.values_list("document_id", flat=True)), clock.now()

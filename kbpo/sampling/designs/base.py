@@ -116,18 +116,12 @@ class Design(ABC):
         the guaranteed number came to; None before there are any.
         """
 
-    def ask_once_more(self, submission: Submission) -> bool:
-        """Whether one more stage is due although a submission's rank is decided: what is judged of
-        it leaves open whether it was made from others' answers. It is kept that the stage settles
-        that alone.
-        """
-        return False
-
 
 def last_batch(submission: Submission) -> SampleBatch | None:
     """The submission's latest batch of the guaranteed distribution; None before its first."""
     return (
         submission.batches.filter(distribution__kind=submission.track.distribution)
+        .exclude(design=SampleBatch.DEVELOPMENT)
         .order_by("stage")
         .last()
     )

@@ -12,11 +12,7 @@ import numpy as np
 
 from estimators.poisson import planned_variance
 from estimators.sample_size import required_samples
-from kbpo.inclusion.annotated import annotated
-from kbpo.inclusion.disclosure import disclosed
-from kbpo.inclusion.documents import known_documents
 from kbpo.pool.overlap import overlaps
-from kbpo.pool.pool import read_pool
 from kbpo.pool.probabilities import matrix, support
 from kbpo.sampling.designs.base import (
     CLOSE,
@@ -35,7 +31,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Floats, Ids
-from scoring.combine import any_of, repeated
+from scoring.inclusion import any_of, repeated
 
 DRAW_LIMIT = 20_000
 LEAST = 30
@@ -162,23 +158,15 @@ def _needed(submission: Submission) -> dict[str, int]:
     """Draws of every distribution, given all that is known."""
     own = support(submission, submission.track.distribution)
     width = Decimal(submission.plan["chosen"])
-    existing = existing_draws(submission, _count_for(submission))
+    existing = existing_draws(submission, _others(submission))
     return sizes(submission.track, _required(submission, width, own, existing))
 
 
-def _count_for(submission: Submission) -> list[int]:
-    """The runs of the track whose draws count for this one's joint score (`scoring.published`):
-    none where its team could see judgments of what it predicts, else all whose teams could not.
-    """
-    track, mine = submission.track, submission.pk
-    batches = SampleBatch.objects.filter(submission__track=track, design="iid")
-    drawn = set(batches.values_list("submission_id", flat=True)) - {mine}
-    if not drawn:
-        return []
-    pool = read_pool(track, sorted({*drawn, mine}))
-    by_column = disclosed(pool, known_documents(track, annotated(track)).documents)
-    saw = {pool.systems[column] for column, seen in by_column.items() if not seen.is_nothing}
-    return [] if mine in saw else sorted(drawn - saw)
+def _others(submission: Submission) -> list[int]:
+    """Return the other runs of the track that have draws."""
+    batches = SampleBatch.objects.filter(submission__track=submission.track, design="iid")
+    owners = batches.exclude(submission=submission).values_list("submission_id", flat=True)
+    return sorted(set(owners))
 
 
 def _no_more_than(most: dict[str, int], wanted: dict[str, int]) -> dict[str, int]:
@@ -236,9 +224,8 @@ def _option(
     ]
     chance = any_of(*held)
     new = draft.questions(chance)
-    most = min(sum(draws.values()), int((~draft.shown).sum()))
-    judged = round(float(chance[draft.shown].sum()))
-    price = priced(submission, str(half_width), judged + new, min(new, most), most)
+    most = min(sum(draws.values()), draft.n_targets)
+    price = priced(submission, str(half_width), min(new, most), min(new, most), most)
     return price | {"draws": draws}
 
 
@@ -269,7 +256,7 @@ def _required_more(submission: Submission, half_width: Decimal, state: State) ->
     half-width, by as much less than what it expects now as the realised one asks for.
     """
     target, realised = target_variance(submission, half_width), Realised.of(last_batch(submission))
-    now, draw_chance = state.chances(), np.bincount(state.row, weights=state.p)
+    now, draw_chance = state.chance, np.bincount(state.row, weights=state.p)
 
     def planned(n: int) -> float:
         chance = any_of(now, repeated(np.minimum(draw_chance, 1.0), n))

@@ -18,7 +18,6 @@ import numpy as np
 
 from estimators.poisson import multipliers_together
 from kbpo.corpus.copy import copy
-from kbpo.inclusion import own_thresholds
 from kbpo.inclusion.thresholds import thresholds
 from kbpo.money.spend import balance
 from kbpo.pool.probabilities import support
@@ -33,6 +32,7 @@ from kbpo.sampling.designs.base import (
 )
 from kbpo.sampling.designs.draft import Draft
 from kbpo.sampling.designs.state import BOLD, State, to_be_paid
+from kbpo.sampling.development import still_to_pay
 from kbpo.sampling.guess import VERSION
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Submission
@@ -47,16 +47,6 @@ LOWEST = 1e-9
 """Share of a goal at which all is asked."""
 CERTAIN = 1e-6
 """A threshold that is below 1 by so little is as good as 1."""
-CHECK = 8.0
-"""Expected answers, at least, of a run's own among what others had asked: it is not scored by such
-alone as were out before it came, from which it may have been made (`kbpo.sampling.verdicts`).
-"""
-DOUBTFUL, CHECK_AGAIN = 0.05, 24.0
-"""Where its own answers seem less likely than this had it not been made from those to one earlier
-run, so many more are asked anew.
-"""
-LEAST_SHARE = 1 / 64
-"""Where money does not reach for less than this of what is to be asked anew, it is left out."""
 PRICED_AIM = 0.8
 """What 'at most' allows for: a plan misses in a quarter to a third of arrivals, and then asks
 for more."""
@@ -74,12 +64,12 @@ class Poisson(Design):
         self, submission: Submission, half_widths: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
         draft = Draft.of(submission, submission.track.distribution)
-        shown, options = int(draft.shown.sum()), dict[str, dict[str, Any]]()
+        options = dict[str, dict[str, Any]]()
         for width in half_widths:
             goal = target_variance(submission, width)
             new = draft.questions(draft.thresholds(goal))
             most = draft.questions(draft.thresholds(PRICED_AIM * goal), spread=SPREAD)
-            options[width] = priced(submission, width, shown + new, new, most)
+            options[width] = priced(submission, width, new, new, most)
         return options
 
     def options(
@@ -120,19 +110,9 @@ class Poisson(Design):
 
     def enough(self, submission: Submission, realised: Realised | None) -> str:
         target = target_variance(submission, submission.plan["chosen"])
-        reached = realised is not None and self.held_against(realised) <= CLOSE * target
-        if reached and not _is_doubtful(submission):
+        if realised is not None and self.held_against(realised) <= CLOSE * target:
             return "target"
-        why = self._ended(submission)
-        return "target" if why and reached else why
-
-    def ask_once_more(self, submission: Submission) -> bool:
-        last = last_batch(submission)
-        if last is None or not _is_doubtful(submission):
-            return False
-        last.settings["ranked"] = True
-        last.save(update_fields=["settings"])
-        return True
+        return self._ended(submission)
 
     def _ended(self, submission: Submission) -> str:
         """Why nothing more is asked of a submission that has not reached what was ordered; '' if
@@ -165,33 +145,9 @@ def _goal(submission: Submission, state: State) -> float:
     target = target_variance(submission, submission.plan["chosen"])
     last, done = last_batch(submission), _stages(submission)
     realised = Realised.of(last)
-    if last is not None and last.settings.get("ranked") and np.isfinite(state.planned):
-        return max(target, state.planned)  # what is asked anew settles a doubt, nothing else is due
     if not submission.orders and not done:
         return target if state.planned <= target else FIRST * target
     return state.aim(target, realised, most=FIRST if done else BOLD)
-
-
-def _checked(
-    submission: Submission, state: State, pi: Floats, share: float = 1.0
-) -> tuple[Floats, Floats]:
-    """The thresholds of a stage; if it is the first one, or what is judged so far leaves a doubt,
-    raised so that enough is asked anew, or a share of that; and what of that depends on no other
-    submission.
-    """
-    if _is_doubtful(submission):
-        return state.asked_anew(pi, share * CHECK_AGAIN)
-    if submission.orders or _stages(submission):
-        return pi, np.zeros(pi.size)
-    return state.asked_anew(pi, share * CHECK)
-
-
-def _is_doubtful(submission: Submission) -> bool:
-    """Whether its latest answers seem unlikely, had it not been made from earlier ones, and yet not
-    so unlikely that it is treated so.
-    """
-    last = last_batch(submission)
-    return last is not None and last.settings.get("doubt", 1.0) < DOUBTFUL and last.samples.exists()
 
 
 def _stages(submission: Submission) -> int:
@@ -231,8 +187,6 @@ class Plan:
     multiplier: float
     pi: Floats
     """Thresholds of the submission's targets"""
-    check: Floats
-    """What of these it would have asked anew whatever others asked, 0 where nothing"""
     pays: set[int]
     """Targets that are to be asked and paid for from its reservation"""
     why: str = "target"
@@ -243,11 +197,11 @@ class Plan:
     def of(cls, submission: Submission) -> Plan:
         """The stage by itself, as far as the money reaches."""
         state = State(submission)
-        pi, check, goal, why = _affordable(submission, state, _goal(submission, state))
+        pi, goal, why = _affordable(submission, state, _goal(submission, state))
         if why == "target" and _stands_still(submission, state, pi) and _is_short(submission):
-            pi, check, goal, why = _lowered(submission, state, goal)
+            pi, goal, why = _lowered(submission, state, goal)
         pays = state.new(state.asked(pi))
-        return cls(submission, state, goal, state.multiplier(goal), pi, check, pays, why)
+        return cls(submission, state, goal, state.multiplier(goal), pi, pays, why)
 
     @property
     def adds(self) -> bool:
@@ -296,8 +250,6 @@ class Plan:
                 for t, x in zip(state.target_id[higher], self.pi[higher], strict=True)
             ),
         )
-        alone = np.maximum(state.alone(self.multiplier), self.check)
-        own_thresholds.keep(batch, np.minimum(alone, self.pi))
         return _store(batch, self)
 
 
@@ -331,8 +283,7 @@ def fill_together(plans: Sequence[Plan]) -> None:
     jointly = multipliers_together(variances, left, alone, squares.sum(axis=1))
     wanted, highest = raised(jointly), np.zeros(target_ids.size)
     for plan, place in zip(plans, places, strict=True):
-        filled = plan.state.thresholds(np.maximum(plan.state.chance, wanted[place]))
-        own, plan.check = _checked(plan.submission, plan.state, filled)
+        own = np.maximum(plan.state.chance, wanted[place])
         highest[place] = np.maximum(highest[place], own)
     needs = np.zeros(squares.shape)
     for row, (plan, place) in enumerate(zip(plans, places, strict=True)):
@@ -362,37 +313,28 @@ def _random(submission: Submission) -> np.random.Generator:
 def _questions_paid_for(submission: Submission) -> int:
     """How many questions the open reservation still pays for."""
     each = Decimal(submission.plan["options"][submission.plan["chosen"]]["each"])
-    return int(balance(purpose=submission.purpose).open / each) if each else 10**9
+    if not each:
+        return 10**9
+    return int(balance(purpose=submission.purpose).open / each) - still_to_pay(submission)
 
 
-def _affordable(
-    submission: Submission, state: State, goal: float
-) -> tuple[Floats, Floats, float, str]:
-    """Thresholds for the goal, or the highest that the open reservation still pays for; what of
-    them is asked anew whatever others asked; the variance that they plan for; and which of the two
-    it is. Money that does not reach for the goal goes to what is asked anew first.
+def _affordable(submission: Submission, state: State, goal: float) -> tuple[Floats, float, str]:
+    """Return thresholds for the goal, or the highest that the open reservation still pays for; the
+    variance that they plan for; and which of the two it is.
     """
     can = _questions_paid_for(submission)
 
     def reaches(pi: Floats) -> bool:
         return len(state.new(state.asked(pi))) <= can
 
-    pi, check = _checked(submission, state, state.raised(goal))
+    pi = state.raised(goal)
     if reaches(pi):
-        return pi, check, goal, "target"
-    high = max(goal * 1e4, 1.0)
-    share = 1.0
-    while share > LEAST_SHARE and not reaches(
-        _checked(submission, state, state.raised(high), share)[0]
-    ):
-        share /= 2
-    share = share if share > LEAST_SHARE else 0.0
-    low = goal
+        return pi, goal, "target"
+    low, high = goal, max(goal * 1e4, 1.0)
     for _ in range(24):
         middle = float(np.sqrt(low * high))
-        enough = reaches(_checked(submission, state, state.raised(middle), share)[0])
-        low, high = (low, middle) if enough else (middle, high)
-    return *_checked(submission, state, state.raised(high), share), high, "budget"
+        low, high = (low, middle) if reaches(state.raised(middle)) else (middle, high)
+    return state.raised(high), high, "budget"
 
 
 def _adds(submission: Submission, state: State, pi: Floats) -> bool:
@@ -408,7 +350,7 @@ def _stands_still(submission: Submission, state: State, pi: Floats) -> bool:
         return False
     drawn = submission.batches.filter(design="poisson").order_by("-stage")
     latest = [batch.samples.exists() for batch in drawn[:2]]
-    return latest == [False, False] or not (pi > state.old).any()
+    return latest == [False, False] or not (pi > state.chance).any()
 
 
 def _is_short(submission: Submission) -> bool:
@@ -418,9 +360,7 @@ def _is_short(submission: Submission) -> bool:
     return realised is None or realised.anticipated > CLOSE * target
 
 
-def _lowered(
-    submission: Submission, state: State, goal: float
-) -> tuple[Floats, Floats, float, str]:
+def _lowered(submission: Submission, state: State, goal: float) -> tuple[Floats, float, str]:
     """What `_affordable` says of the goal, lowered so far that something is added to a sample that
     would stand still; which happens where most of a variance is what people differ by.
 
@@ -428,7 +368,7 @@ def _lowered(
     the next time), not on their random numbers.
     """
     left = ~np.isin(state.target_id, sorted(_drawn(submission)))
-    before = np.minimum(state.old[left], 1 - LOWEST)
+    before = np.minimum(state.chance[left], 1 - LOWEST)
     wanted = 2.0 ** submission.batches.filter(settings__why="further").count()
     while True:
         low, high = goal * LOWEST, goal
@@ -436,9 +376,9 @@ def _lowered(
             middle = float(np.sqrt(low * high))
             added = (state.raised(middle)[left] - before) / (1 - before)
             low, high = (middle, high) if added.sum() >= wanted else (low, middle)
-        pi, check, reached, why = _affordable(submission, state, low)
+        pi, reached, why = _affordable(submission, state, low)
         if why == "budget" or wanted >= left.sum() or _adds(submission, state, pi):
-            return pi, check, reached, "further" if why == "target" else why
+            return pi, reached, "further" if why == "target" else why
         wanted *= 2
 
 

@@ -4,33 +4,25 @@ model's doubt.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from functools import cached_property
+from collections.abc import Collection
 
 import numpy as np
 from django.db.models import Q
 
 from estimators.model import expected_error
-from estimators.poisson import anew, multiplier, next_goal, planned_variance, water_fill
+from estimators.poisson import multiplier, next_goal, planned_variance, water_fill
 from kbpo.corpus.fetch import fetch
-from kbpo.inclusion.annotated import annotated
-from kbpo.inclusion.disclosure import decided
-from kbpo.inclusion.documents import known_documents
-from kbpo.inclusion.read import Routes
-from kbpo.inclusion.read import read as read_routes
-from kbpo.inclusion.thresholds import thresholds
+from kbpo.inclusion.read import read_inclusion
+from kbpo.inclusion.thresholds import Thresholds
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.designs.base import Realised
 from kbpo.sampling.guess import Lesson, guess_of, one_verdict
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import kind_with_recall
 from kbpo.tracks.registry import kind_of
-from scoring.arrays import Bools, Floats, Ids
-from scoring.combine import any_of, besides
+from scoring.arrays import Floats, Ids
 from scoring.data import Guess
-from scoring.inclusion import Disclosed
 from scoring.pool import Pool
 
 BOLD = 1e9
@@ -39,10 +31,6 @@ BOLD = 1e9
 LEAST_LEFT = 0.01
 """Share of a planned variance that thresholds are never asked to go below, however much of it
 people differ by: then all is asked, and more people would be needed
-"""
-TOGETHER = 2.0
-"""How much more variance judgments leave that come in by whole documents, since errors of the
-model go together there. A guess for plans alone: what is realised counts whatever it is.
 """
 
 
@@ -61,18 +49,14 @@ class State:
         me = systems.index(submission.pk)
         pool = read_pool(self.track, systems)
         mine = np.flatnonzero(np.asarray(pool.member[:, [me]].toarray()).ravel())
-        routes = _routes(self.track, pool)
-        self.guess = self._guess(pool, routes.disclosed)
-        code = pool.target[mine]
-        own, self.row = np.unique(code, return_inverse=True)
+        self.guess = self._guess(pool)
+        own, self.row = np.unique(pool.target[mine], return_inverse=True)
         self.target_id: Ids = pool.target_id[own]
         self.u: Floats = pool.u[own]
-        now = routes.own(me).chances.of(own)
-        self.old: Floats = now.threshold
-        self.settled: Floats = routes.settled(me)[own]
-        saw = routes.disclosed.get(me)
-        self.disclosed = saw.of(own) if saw is not None else None
-        self._now = self.disclosed.given(now) if self.disclosed else now
+        self.chance: Floats = read_inclusion(self.track, pool).asked[own]
+        """(t,) probability of being asked so far"""
+        nothing_waits = np.zeros(pool.target_id.size, dtype=np.bool_)
+        self.settled: Floats = Thresholds(self.track, pool, nothing_waits).settled[own]
         self.p: Floats = pool.p[self.track.distribution][:, [me]].toarray().ravel()[mine]
         g = self.guess.g[mine]
         self.total = float(self.p @ g)
@@ -84,15 +68,14 @@ class State:
         self.noise = self._noise(pool, mine, me)
         self.submission = submission
         self._is_new: dict[int, bool] = {}
-        self.by_document: Floats = worth(self._now.document)
 
-    def _guess(self, pool: Pool, disclosures: Mapping[int, Disclosed]) -> Guess:
+    def _guess(self, pool: Pool) -> Guess:
         kind, criterion = kind_of(self.track), self.track.criterion
         judgeable = _can_be_judged(self.track, pool)
         verdicts = kind.judge(pool.instance[judgeable], pool.systems)[criterion]
         label = np.full(pool.instance.size, np.nan)
         label[judgeable] = one_verdict(type(kind), verdicts, pool.member[judgeable])
-        lesson = Lesson(pool, self.track.corpus.hash_key, disclosures)
+        lesson = Lesson(pool, self.track.corpus.hash_key)
         return guess_of(type(kind), criterion, lesson, label)
 
     def _noise(self, pool: Pool, mine: Ids, me: int) -> float:
@@ -129,54 +112,9 @@ class State:
             target_variance=self.left(goal),
             target=self.row,
         )
-        by_target = np.zeros(self.target_id.size)
+        by_target = self.chance.copy()
         by_target[self.row] = pi
-        return self.thresholds(by_target)
-
-    def thresholds(self, wanted: Floats) -> Floats:
-        """Thresholds (per target) that raise what targets are judged with to probabilities, by
-        either way.
-
-        What the team had seen is no sample of this submission: judged, it is certain and costs
-        nothing; unjudged, it starts anew, so that a near-copy pays for itself. A target that may
-        come in with its document too needs a lower threshold for the same probability; which
-        documents were drawn changes no threshold.
-        """
-        alone = besides(wanted, self.by_document)
-        raised = np.where(wanted > self.chance, np.clip(alone, self.start, 1.0), self.start)
-        return self.disclosed.raised(raised, self.old) if self.disclosed else raised
-
-    def asked_anew(self, pi: Floats, least: float) -> tuple[Floats, Floats]:
-        """Thresholds (per target) raised until so many targets (expected) are asked anew, of those
-        that others had asked with some probability and the team could not see, or all of these; and
-        the part of them that does not depend on what others had asked, 0 where nothing is raised.
-
-        Nothing where none of these answers says anything of what the submission predicts.
-        """
-        size = np.where(self._known_to_others, self.size, 0.0)
-        own = anew(pi, self.old, size, least)
-        return np.maximum(pi, own), own
-
-    @cached_property
-    def _known_to_others(self) -> Bools:
-        """The targets (t,) that others had asked with some probability when the team decided, and
-        it could not see; none if no answer so far says anything of what the submission predicts.
-        """
-        before = thresholds(self.track, self.target_id, until=decided(self.submission))
-        others = (before > 0) & (self.chance < 1) & (self.size > 0)
-        if self.disclosed:
-            others &= ~self.disclosed.known
-        asked = self.target_id[others & (self.u < before)].tolist()
-        mine = self.submission.pk
-        unanswered = kind_of(self.track).unanswered({mine: asked})[mine]
-        return others if set(asked) - unanswered else np.zeros_like(others)
-
-    def alone(self, multiplier: float) -> Floats:
-        """What (per target) the submission would ask by itself with a λ, whatever was asked before.
-        Of what its team had seen judged nothing: that is certain.
-        """
-        own = np.clip(besides(np.minimum(1.0, multiplier * self.size), self.by_document), 0.0, 1.0)
-        return self.disclosed.raised(own, np.zeros(own.size)) if self.disclosed else own
+        return by_target
 
     @property
     def size(self) -> Floats:
@@ -184,31 +122,13 @@ class State:
         return np.asarray(np.sqrt(np.bincount(self.row, weights=self.p**2 * self.v)))
 
     def multiplier(self, goal: float) -> float:
-        """λ of those thresholds: min(1, λ s) is what a target's probability, by either way, is
-        raised to, s² = Σ p² v; 0 if nothing is raised.
+        """λ of those thresholds: min(1, λ s) is what a target's probability is raised to, s² =
+        Σ p² v; 0 if nothing is raised.
         """
         left = self.left(goal)
         return multiplier(
             self.p, self.chance[self.row], self.v, target_variance=left, target=self.row
         )
-
-    @property
-    def start(self) -> Floats:
-        """Probabilities of the submission's own (per target) of being asked, before it raises
-        any.
-        """
-        return self._certain(self._now.threshold)
-
-    def _certain(self, chance: Floats) -> Floats:
-        """The same with the certainty units: what was disclosed is judged."""
-        return np.where(self.disclosed.certainty, 1.0, chance) if self.disclosed else chance
-
-    @property
-    def chance(self) -> Floats:
-        """The same of being judged, by its worth: asked, or in a document that is annotated
-        whole.
-        """
-        return np.where(self.by_document > 0, any_of(self.start, self.by_document), self.start)
 
     @property
     def planned(self) -> float:
@@ -223,10 +143,6 @@ class State:
         if realised is None or not 0 < planned < np.inf:
             return target
         return next_goal(planned, realised.anticipated, target_variance=target, most=most)
-
-    def chances(self) -> Floats:
-        """The submission's own probability (per target) that it is judged, by any way so far."""
-        return any_of(self._certain(self._now.asked), self.by_document)
 
     def asked(self, pi: Floats) -> Ids:
         """Targets below their thresholds."""
@@ -253,14 +169,6 @@ def to_be_paid(submission: Submission, targets: Collection[int]) -> set[int]:
     return open_ones - set(ordered.values_list("target_id", flat=True))
 
 
-def worth(beta: Floats) -> Floats:
-    """What it is worth to a plan to come in with a document with probability β: the probability
-    with which a target asked by itself would leave as much variance, 1/worth − 1 = TOGETHER (1/β −
-    1).
-    """
-    return np.asarray(beta / (beta + TOGETHER * (1 - beta)))
-
-
 def _can_be_judged(track: Track, pool: Pool) -> Ids:
     """Rows of a pool of which some label may say anything: of their targets, of their documents, or
     of something else in these.
@@ -275,12 +183,3 @@ def _can_be_judged(track: Track, pool: Pool) -> Ids:
     targets = np.isin(pool.target_id, [target for target, _ in labelled])
     documents = {document for _, document in labelled if document is not None}
     return np.flatnonzero(targets[pool.target] | np.isin(pool.document, sorted(documents)))
-
-
-def _routes(track: Track, pool: Pool) -> Routes:
-    """How the pool's targets came in, as if all that was asked were answered."""
-    documents, facts = annotated(track), None
-    known_route = known_documents(track, documents)
-    if known_route.documents and not known_route.closed:
-        facts = kind_with_recall(track).facts(pool.instance, pool.systems, documents.documents)
-    return read_routes(track, pool, documents, facts)

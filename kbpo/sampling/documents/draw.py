@@ -17,9 +17,9 @@ from django.db import transaction
 from kbpo import clock
 from kbpo.accounts.audit import COMMAND, note
 from kbpo.accounts.models import User
-from kbpo.corpus.models import Document
-from kbpo.inclusion.annotated import LEAST
+from kbpo.corpus.models import Document, Part
 from kbpo.queue import nudge
+from kbpo.sampling.documents.annotated import LEAST
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
 
@@ -42,7 +42,9 @@ def draw_documents(track: Track, size: int, seed: int) -> list[int]:
     same draw.
     """
     keys = list(
-        Document.objects.filter(corpus=track.corpus).order_by("key").values_list("pk", flat=True)
+        Document.objects.filter(corpus=track.corpus, part=Part.TEST)
+        .order_by("key")
+        .values_list("pk", flat=True)
     )
     if not 1 <= size <= len(keys):
         raise CannotDraw(
@@ -58,10 +60,15 @@ def named_documents(track: Track, keys: Iterable[str]) -> list[int]:
     """
     wanted = list(dict.fromkeys(keys))
     number_of = dict(
-        Document.objects.filter(corpus=track.corpus, key__in=wanted).values_list("key", "pk")
+        Document.objects.filter(corpus=track.corpus, key__in=wanted, part=Part.TEST).values_list(
+            "key", "pk"
+        )
     )
     if missing := [key for key in wanted if key not in number_of]:
-        raise CannotDraw(f"The corpus has no document {missing[0]}{_and_more(len(missing) - 1)}.")
+        raise CannotDraw(
+            f"The test part of the corpus has no document {missing[0]}"
+            f"{_and_more(len(missing) - 1)}."
+        )
     if not wanted:
         raise CannotDraw("No document is named.")
     return [number_of[key] for key in wanted]
@@ -171,7 +178,7 @@ def uniform_draw(batch: DocumentBatch) -> list[int]:
     later time.
     """
     before = DocumentSample.objects.filter(track=batch.track_id, drawn_at__lt=batch.drawn_at)
-    left = Document.objects.filter(corpus=batch.track.corpus_id).exclude(
+    left = Document.objects.filter(corpus=batch.track.corpus_id, part=Part.TEST).exclude(
         pk__in=before.values("document_id")
     )
     keys = list(left.order_by("key").values_list("pk", flat=True))
@@ -181,7 +188,7 @@ def uniform_draw(batch: DocumentBatch) -> list[int]:
 
 def _refuse(track: Track, size: int, design: str, drawn: int) -> None:
     """Nothing; raises CannotDraw if such an order cannot be."""
-    total = track.corpus.n_documents
+    total = track.corpus.n_test
     if design not in DocumentBatch.Design.values:
         raise CannotDraw(
             f"There is no design {design}; there are {', '.join(DocumentBatch.Design.values)}."
@@ -259,7 +266,7 @@ def _lock(track: Track) -> None:
 def _tell_uniform(track: Track) -> None:
     """Nothing; every uniform document has the probability n/D."""
     mine = DocumentSample.objects.filter(track=track, design=UNIFORM)
-    mine.update(probability=mine.count() / track.corpus.n_documents if mine.exists() else 1.0)
+    mine.update(probability=mine.count() / track.corpus.n_test if mine.exists() else 1.0)
 
 
 def _and_more(number: int) -> str:

@@ -17,7 +17,6 @@ from kbpo.instances.merge import Value
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
-from kbpo.pool.visibility import is_closed
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import kind_with_recall
@@ -62,17 +61,17 @@ def import_annotations(
     What a relation names and the file of mentions lacks is counted, not refused. Raises CannotLoad
     (kbpo.corpus.load).
     """
-    corpus, public = track.corpus, is_closed(track)
+    corpus = track.corpus
     origin = f"import:{_digest(gold, mentions)}"
     marks = kind_with_recall(track).read_marks(gold, mentions, documents)
     marked: set[int] = set()
     labels = {
-        what: _label(corpus, origin, _noting(marked, values), public)
+        what: _label(corpus, origin, _noting(marked, values))
         for what, values in marks.values.items()
     }
     whole = {"scope": "document", "closed": closed}
     of_documents = ((Place("document", pk), whole) for pk in documents)
-    _label(corpus, f"{origin}:{'closed' if closed else 'open'}", of_documents, public)
+    _label(corpus, f"{origin}:{'closed' if closed else 'open'}", of_documents)
     return Imported(
         labels,
         documents=len(set(documents)),
@@ -90,18 +89,13 @@ def _noting(marked: set[int], values: Values) -> Values:
         yield place, value
 
 
-def _label(corpus: Corpus, origin: str, values: Values, public: bool) -> int:
-    """How many values were recorded as labels, some thousands at a time; on a closed track
-    everybody sees them.
-    """
+def _label(corpus: Corpus, origin: str, values: Values) -> int:
+    """Return how many values were recorded as labels, some thousands at a time."""
     total = 0
     while chunk := list(islice(values, CHUNK)):
         targets = targets_at(corpus, [place for place, _ in chunk])
         source = Label.Source.IMPORT
-        record(
-            NewLabel(targets[place], value, source, METHOD, 1, origin, public=public)
-            for place, value in chunk
-        )
+        record(NewLabel(targets[place], value, source, METHOD, 1, origin) for place, value in chunk)
         total += len(chunk)
     return total
 

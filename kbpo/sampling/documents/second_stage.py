@@ -20,10 +20,10 @@ from django.db import transaction
 
 from estimators.second_stage import proportional, systematic, tf_idf
 from kbpo import clock
-from kbpo.corpus.models import Corpus, Document
+from kbpo.corpus.models import Corpus, Document, Part
 from kbpo.corpus.names import occurrences
-from kbpo.inclusion.annotated import LEAST, nonresponse
 from kbpo.queue import nudge
+from kbpo.sampling.documents.annotated import LEAST, nonresponse
 from kbpo.sampling.documents.draw import TWO_STAGE, UNIFORM_SHARE
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
@@ -61,7 +61,7 @@ def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch
     when, seed = clock.now(), secrets.randbelow(2**31) if seed is None else seed
     document_batch = DocumentBatch.objects.get(track=track, design=TWO_STAGE, stage=1)
     before = _drawn(track)
-    size = min(document_batch.settings["both_stages"], track.corpus.n_documents) - len(before)
+    size = min(document_batch.settings["both_stages"], track.corpus.n_test) - len(before)
     if size < LEAST:
         log.warning("The second stage of %s has nothing left to draw.", track.name)
         return None
@@ -104,7 +104,7 @@ def weights(corpus: Corpus, names: dict[str, int], documents: Sequence[int]) -> 
     """The summed TF-IDF of entities in some documents; frequencies are those of the whole
     corpus.
     """
-    total = corpus.n_documents
+    total = corpus.n_test
     place: dict[int, int] = {}
     triples = [
         (place.setdefault(document, len(place)), code, number)
@@ -125,7 +125,8 @@ def _probabilities(
     track: Track, before: set[int], size: int, when: datetime, uniform: float
 ) -> tuple[list[int], Floats, dict[str, Any]]:
     """The documents that are left, the probability of each, and what that was made of."""
-    left = Document.objects.filter(corpus=track.corpus_id).exclude(pk__in=before).order_by("key")
+    test = Document.objects.filter(corpus=track.corpus_id, part=Part.TEST)
+    left = test.exclude(pk__in=before).order_by("key")
     documents = list(left.values_list("pk", flat=True))
     names = kind_with_recall(track).entities_found(sorted(before), when)
     weight = weights(track.corpus, names, documents)

@@ -1,9 +1,7 @@
 """Single judgments as a file, in and out: a study that was done elsewhere is scored here without
 asking anybody.
 
-What is imported is seen by everybody. So for whatever is confirmed afterwards it is certain, no
-chance (`kbpo/inclusion/disclosure.py`); what was confirmed before is scored by its own sample
-alone.
+An imported label counts like any other: where its target is drawn.
 """
 
 from __future__ import annotations
@@ -280,7 +278,6 @@ def _labels(given: dict[_Key, _Given]) -> Iterator[NewLabel]:
             max(len(some) for some in ratings),
             f"import:{digest[:24]}",
             max(max(some) - min(some) for some in ratings),
-            public=True,
         )
 
 

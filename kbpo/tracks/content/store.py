@@ -42,9 +42,10 @@ _KEYS = f"UPDATE said SET key = {CONTENT_KEY_SQL}".format(
 )
 _TARGETS = f"""
     INSERT INTO instances_target (corpus_id, kind, key, u, content,
-        a_begin, a_end, b_begin, b_end)
+        a_begin, a_end, b_begin, b_end, is_dev)
     SELECT DISTINCT ON (key) %(corpus)s, %(kind)s, key,
-        {U_SQL.format(hash_key="%(hash_key)s", key="key")}, content, 0, 0, 0, 0
+        {U_SQL.format(hash_key="%(hash_key)s", key="key")}, content, 0, 0, 0, 0,
+        coalesce(content->>'input' = ANY(%(dev)s), false)
     FROM said WHERE NOT EXISTS (SELECT 1 FROM instances_target t WHERE t.key = said.key)
     ORDER BY key, line
     ON CONFLICT (key) DO NOTHING
@@ -58,23 +59,28 @@ _INSTANCES = """
 _PREDICTIONS = """
     INSERT INTO submissions_prediction (submission_id, instance_id, confidence, line,
         subject_type, object_type, subject_link, object_link, same_predicate, same_subject,
-        subject_facts)
-    SELECT DISTINCT ON (i.id) %(submission)s, i.id, s.confidence, s.line, '', '', '', '', 1, 1, 1
+        subject_facts, is_dev)
+    SELECT DISTINCT ON (i.id) %(submission)s, i.id, s.confidence, s.line, '', '', '', '', 1, 1, 1,
+        coalesce(s.content->>'input' = ANY(%(dev)s), false)
     FROM said s JOIN instances_instance i ON i.target_id = s.target_id
     ORDER BY i.id, s.line
     ON CONFLICT (submission_id, instance_id) DO NOTHING
 """
 
 
-def store(submission_id: int, corpus: Corpus, kind: str, claims: Iterable[Claim]) -> int:
-    """How many different things were stored; what is said twice is one, of the first line. `kind`
-    is the kind of their targets. Runs inside the caller's transaction.
+def store(
+    submission_id: int, corpus: Corpus, kind: str, claims: Iterable[Claim], dev: Iterable[str] = ()
+) -> int:
+    """Return how many different things were stored; what is said twice is one, of the first line.
+    `kind` is the kind of their targets, `dev` are the inputs of the development part. Runs inside
+    the caller's transaction.
     """
     parameters: dict[str, Any] = {
         "corpus": corpus.pk,
         "hash_key": corpus.hash_key,
         "submission": submission_id,
         "kind": kind,
+        "dev": list(dev),
     }
     with connection.cursor() as cursor:
         cursor.execute(_STAGE)

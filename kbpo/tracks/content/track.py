@@ -167,17 +167,6 @@ class ContentTrack(Track):
             verdicts[criterion.name] = np.repeat(column[:, None], m, axis=1)
         return verdicts
 
-    def repeated(self, submission_id: int, others: Sequence[int]) -> dict[int, int]:
-        return dict(
-            fetch(
-                "SELECT q.submission_id, count(*) FROM submissions_prediction p"
-                " JOIN submissions_prediction q ON q.instance_id = p.instance_id"
-                " WHERE p.submission_id = %s AND q.submission_id = ANY(%s)"
-                " GROUP BY q.submission_id ORDER BY q.submission_id",
-                [submission_id, list(others)],
-            )
-        )
-
     def noise(self, instances: Ids, submissions: Sequence[int] = ()) -> dict[str, Noise]:
         targets = targets_of(instances)
         rated_of = rated(np.unique(targets).tolist())

@@ -313,6 +313,7 @@ class PreferenceTrack(DeclaredTrack):
             self.corpus,
             self.target_kind,
             self._pairs(submission_id, self._opponents(submission_id), with_references=True),
+            self.dev_inputs,
         )
         outputs = Written.objects.filter(submission=OuterRef("pk"))
         waiting = submissions.filter(Exists(outputs), status="received")
@@ -385,33 +386,10 @@ class PreferenceTrack(DeclaredTrack):
         return [
             system
             for system, met in sides
-            if store(system, self.corpus, self.target_kind, self._pairs(system, met))
-        ]
-
-    def repeated(self, submission_id: int, others: Sequence[int]) -> dict[int, int]:
-        """Others -> how many pairs are theirs, too, in which it takes the place of a text that one
-        of them wrote, or people did. A pair with a draft's text is no such one.
-        """
-        own = Written.objects.filter(submission=submission_id)
-        theirs = Written.objects.filter(
-            submission__in=others, key=OuterRef("key"), text=OuterRef("text")
-        )
-        repeats = set(own.filter(Exists(theirs)).values_list("key", flat=True))
-        references = self._references(submission_id)
-        answered = own.filter(key__in=references).values_list("key", "text")
-        repeats |= {key for key, text in answered if text in references[key]}
-        return dict(
-            fetch(
-                "SELECT q.submission_id, count(*) FROM submissions_prediction p"
-                " JOIN submissions_prediction q ON q.instance_id = p.instance_id"
-                " JOIN instances_instance i ON i.id = p.instance_id"
-                " JOIN instances_target t ON t.id = i.target_id"
-                " WHERE p.submission_id = %s AND q.submission_id = ANY(%s)"
-                " AND t.content->>'input' = ANY(%s)"
-                " GROUP BY q.submission_id ORDER BY q.submission_id",
-                [submission_id, list(others), sorted(repeats)],
+            if store(
+                system, self.corpus, self.target_kind, self._pairs(system, met), self.dev_inputs
             )
-        )
+        ]
 
     def payloads(self, targets: Sequence[Target]) -> Mapping[int, dict[str, Any]]:
         contents_of = {target.pk: target.content or {} for target in targets}

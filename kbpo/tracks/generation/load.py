@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from django.db import IntegrityError, transaction
 
-from formats.inputs import read_inputs
+from formats.inputs import InputRecord, read_inputs
 from formats.limits import Limits
 from formats.messages import Report
 from formats.opening import open_text
 from kbpo.corpus.load import CannotLoad, refuse_errors, warnings_in
-from kbpo.corpus.models import Corpus, CorpusUpload
+from kbpo.corpus.models import Corpus, CorpusUpload, Part
+from kbpo.corpus.parts import development_part
 from kbpo.corpus.slugs import slug_of
 from kbpo.corpus.upload import Found, move_on, note_corpus
 from kbpo.tracks.generation.models import Input
+
+DEV_SHARE, MOST_DEV = 0.1, 50
+"""The share of inputs that become the development part, and how many at most"""
 
 
 def tick() -> int:
@@ -32,8 +37,11 @@ def _load(row: CorpusUpload) -> Found:
     }
 
 
-def load_inputs(name: str, path: Path, notes: list[str] | None = None) -> Corpus:
-    """The new corpus; `notes` takes what is ignored, with its line. Raises CannotLoad with the
+def load_inputs(
+    name: str, path: Path, notes: list[str] | None = None, *, dev_share: float = DEV_SHARE
+) -> Corpus:
+    """The new corpus; `notes` takes what is ignored, with its line. Where no input names its part,
+    `dev_share` of them become the development part. Raises CannotLoad with the
     lines that are wrong; then nothing is stored.
     """
     slug = slug_of(name, Corpus.objects.all(), "corpus")
@@ -53,6 +61,9 @@ def load_inputs(name: str, path: Path, notes: list[str] | None = None) -> Corpus
     try:
         with transaction.atomic():
             corpus = Corpus.objects.create(name=name, slug=slug, schema={})
+            dev = {record.input_id for record in inputs if record.part == Part.DEV}
+            if not any(record.part for record in inputs):
+                dev = _drawn(inputs, corpus.hash_key, dev_share)
             Input.objects.bulk_create(
                 (
                     Input(
@@ -64,6 +75,7 @@ def load_inputs(name: str, path: Path, notes: list[str] | None = None) -> Corpus
                         references=list(input_record.references),
                         prompt=input_record.prompt,
                         split=input_record.split,
+                        part=Part.DEV if input_record.input_id in dev else Part.TEST,
                     )
                     for input_record in inputs
                 ),
@@ -72,3 +84,12 @@ def load_inputs(name: str, path: Path, notes: list[str] | None = None) -> Corpus
     except IntegrityError as problem:
         raise CannotLoad(f"There is a corpus {name} already. Choose another name.") from problem
     return corpus
+
+
+def _drawn(inputs: Sequence[InputRecord], key: str, share: float) -> set[str]:
+    """The keys of the development part: inputs with one source, passage or cluster lie together."""
+    group_of: dict[object, list[str]] = {}
+    for record in inputs:
+        shared = record.cluster or record.source or tuple(record.passages) or record.input_id
+        group_of.setdefault(shared, []).append(record.input_id)
+    return development_part(list(group_of.values()), key, share=share, least=1, most=MOST_DEV)

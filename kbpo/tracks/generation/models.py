@@ -7,7 +7,7 @@ from __future__ import annotations
 from django.db import models
 
 from kbpo import clock
-from kbpo.corpus.models import Corpus
+from kbpo.corpus.models import Corpus, Part
 from kbpo.submissions.models import Submission
 
 
@@ -22,6 +22,7 @@ class Input(models.Model):
     references = models.JSONField(default=list)
     prompt = models.TextField(blank=True, help_text="Which instruction the systems were given")
     split = models.TextField(blank=True, help_text="Which part of a data set it is from")
+    part = models.CharField(max_length=4, choices=Part.choices, default=Part.TEST)
 
     class Meta:
         db_table_comment = "Inputs of systems that write"

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,7 +24,7 @@ from formats.outputs import read_outputs
 from formats.presentation import SAID, Casing, Presentation, present
 from kbpo.corpus.export import in_pages
 from kbpo.corpus.fetch import fetch
-from kbpo.corpus.models import Corpus
+from kbpo.corpus.models import Corpus, Part
 from kbpo.instances.models import Target
 from kbpo.tracks.base import (
     Asking,
@@ -40,7 +40,6 @@ from kbpo.tracks.base import (
 from kbpo.tracks.content.store import Claim, contents, store
 from kbpo.tracks.content.track import ContentTrack
 from kbpo.tracks.generation import baseline
-from kbpo.tracks.generation.at_stake import COMPARED
 from kbpo.tracks.generation.metrics import METRICS, Scored, compute, references_without
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.generation.priors import PRIORS
@@ -100,7 +99,6 @@ class GenerationTrack(ContentTrack):
     presents: ClassVar[bool] = True
     metrics: ClassVar = tuple(METRICS.values())
     priors: ClassVar = PRIORS
-    at_stake: ClassVar = (COMPARED,)
     """Here, since declared forms, by which texts are compared, stand in no registry"""
     pool: ClassVar = PoolColumns(input="hashtext(t.content->>'input')::bigint")
     second_share: ClassVar = None
@@ -154,8 +152,17 @@ class GenerationTrack(ContentTrack):
                 content["passage"] = output.passage
             yield Claim(f"{output.input_id}\n{output.shown}", output.line, content)
 
+    @cached_property
+    def dev_inputs(self) -> list[str]:
+        """The keys of the inputs of the development part."""
+        dev = Input.objects.filter(corpus=self.corpus, part=Part.DEV)
+        return list(dev.values_list("key", flat=True))
+
+    def has_development_part(self) -> bool:
+        return bool(self.dev_inputs)
+
     def store(self, submission_id: int, claims: Iterable[Claim], report: Report) -> dict[str, Any]:
-        stored = store(submission_id, self.corpus, self.target_kind, claims)
+        stored = store(submission_id, self.corpus, self.target_kind, claims, self.dev_inputs)
         if report.fatal or not stored:
             errors = [message for message in report if message.severity == "error"]
             errors.sort(key=lambda message: message.line > 0)  # what is said of all lines first

@@ -216,7 +216,7 @@ def read_facts(
         stratum=np.array([number.get(one[1], 0) for one in true], dtype=np.int64),
         found=(code >= 0) & (np.append(size_of, 0)[np.where(code < 0, -1, code - untouched)] > 0),
         n_annotated=len(annotated),
-        n_documents=track.corpus.n_documents,
+        n_documents=track.corpus.n_test,
         inside=place[document],
         marked=np.isin(fact, code[code >= 0]),
         code=code,

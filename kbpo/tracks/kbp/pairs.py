@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.remembered import each
 from kbpo.instances.merge import values_inside, values_of
-from kbpo.instances.models import Target
-from kbpo.tracks.kbp.judge import Span, directed, was_not_offered
-from kbpo.tracks.kbp.judgments import texts_of
-from kbpo.tracks.kbp.merge import OFFERED, is_open, together, was_asked
+from kbpo.instances.models import Label, Target
+from kbpo.tracks.kbp.judge import Span, directed
+from kbpo.tracks.kbp.merge import together, was_asked
 
 
 @dataclass(frozen=True)
@@ -43,9 +42,8 @@ class Pair:
     """Somebody asked without an answer: it is known to be missing."""
     linked: bool = False
     """People were asked what both mentions refer to, if only to be divided about it."""
-    offered: dict[Span, list[Span]] = field(default_factory=dict)
-    """Those of its mentions that may yet refer to a name which people did not see, with those that
-    they saw"""
+    asked: bool = False
+    """A question about it was answered: later claims that it did not offer are nonresponse"""
 
     @property
     def missing(self) -> set[str]:
@@ -56,7 +54,7 @@ class Pair:
         """Whether a claim about the pair cannot be judged yet, under some criterion, and nobody
         asked without an answer.
         """
-        if self.unanswered:
+        if self.unanswered or self.asked:
             return False
         return not self.linked or (part not in self.shown and not self.closed)
 
@@ -84,56 +82,32 @@ def pairs_of(target_ids: Sequence[int]) -> list[Pair]:
 
 
 def unanswered(of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
-    """For submissions and some targets of each: those of them with a claim of that submission which
-    no label judges yet, under some criterion, and which nobody has given up; what refers a mention
-    to a name that people did not see is judged by nobody where they saw its own alone, or found
-    none right.
+    """Return, for submissions and some targets of each, those with a claim of that submission that
+    nobody was asked about: neither readers of the document nor a question has judged it.
     """
     pairs = _bare(sorted(set().union(*of.values())))
     wanted = {(submission, target) for submission, targets in of.items() for target in targets}
     submissions = list(of)
 
-    def read(missing: list[int]) -> dict[int, list[_Said]]:
+    def read(missing: list[int]) -> dict[int, list[tuple[int, str]]]:
         rows = fetch(
             "SELECT p.submission_id, i.target_id, r.name, (i.subject_begin, i.subject_end) <="
-            " (i.object_begin, i.object_end), i.subject_begin, i.subject_end, i.object_begin,"
-            " i.object_end, p.subject_canonical_begin, p.subject_canonical_end,"
-            " p.object_canonical_begin, p.object_canonical_end FROM instances_instance i JOIN"
+            " (i.object_begin, i.object_end) FROM instances_instance i JOIN"
             " submissions_prediction p ON p.instance_id = i.id JOIN corpus_predicate r ON"
             " r.id = i.predicate_id WHERE i.target_id = ANY(%s) AND p.submission_id = ANY(%s)",
             [missing, submissions],
         )
-        claimed: dict[int, list[_Said]] = {}
-        for submission, target, name, forward, *ends in rows:
-            spans = [(begin, end) for begin, end in zip(ends[::2], ends[1::2], strict=True)]
-            links = dict(zip(spans[:2], spans[2:], strict=True))
-            claimed.setdefault(target, []).append((submission, directed(name, forward), links))
+        claimed: dict[int, list[tuple[int, str]]] = {}
+        for submission, target, name, forward in rows:
+            claimed.setdefault(target, []).append((submission, directed(name, forward)))
         return claimed
 
     found: dict[int, set[int]] = {submission: set() for submission in of}
-    elsewhere: list[tuple[int, Pair, Span, Span]] = []
     for target, claims in each(("claims", *submissions), pairs, read).items():
-        pair = pairs[target]
-        for submission, part, links in claims:
-            if (submission, target) not in wanted:
-                continue
-            if pair.leaves_open(part):
+        for submission, part in claims:
+            if (submission, target) in wanted and pairs[target].leaves_open(part):
                 found[submission].add(target)
-            elif not pair.unanswered:
-                elsewhere += [
-                    (submission, pair, span, claimed)
-                    for span, claimed in links.items()
-                    if span in pair.offered and claimed != span
-                ]
-    texts = each("texts", {pair.document for _, pair, _, _ in elsewhere}, texts_of)
-    for submission, pair, span, canonical in elsewhere:
-        if was_not_offered(texts[pair.document], canonical, pair.offered[span]):
-            found[submission].add(pair.target)
     return found
-
-
-_Said = tuple[int, str, dict[Span, Span]]
-"""Submission, directed predicate, and the two mentions with what it says that they refer to"""
 
 
 def _places(target_ids: Collection[int]) -> dict[int, tuple[int, ...]]:
@@ -153,21 +127,20 @@ def _bare(target_ids: Sequence[int]) -> dict[int, Pair]:
     documents = {pair.document for pair in pairs.values()}
     for target, value, unanswered in values_of(pairs, together):
         pairs[target].shown, pairs[target].unanswered = set(value.get("shown", ())), unanswered
+    asked = fetch(
+        f"SELECT DISTINCT target_id FROM instances_label l WHERE target_id = ANY(%s)"
+        f" AND NOT {Label.IS_MARK} AND value <> '{{}}'::jsonb",
+        [list(pairs)],
+    )
+    for (target,) in asked:
+        pairs[target].asked = True
     closed, linked = set[int](), set[tuple[int, Span]]()
-    offered: dict[tuple[int, Span], list[Span]] = {}
     for kind, document, span, value in values_inside(documents, together, "document", "mention"):
         if kind == "document" and value.get("closed"):
             closed.add(document)
         elif kind == "mention" and was_asked(value):
             linked.add((document, span))
-            if is_open(value):
-                offered[document, span] = [(begin, end) for begin, end in value[OFFERED]]
     for pair in pairs.values():
         pair.closed = pair.document in closed
-        pair.offered = {
-            span: offered[pair.document, span]
-            for span in (pair.a, pair.b)
-            if (pair.document, span) in offered
-        }
         pair.linked = (pair.document, pair.a) in linked and (pair.document, pair.b) in linked
     return pairs

@@ -16,7 +16,7 @@ from kbpo.instances.merge import values_inside
 from kbpo.instances.targets import Place, found_at, targets_at
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.kbp.candidates import Names, candidates, names_of
-from kbpo.tracks.kbp.judge import Span, directed, was_not_offered
+from kbpo.tracks.kbp.judge import Span, directed
 from kbpo.tracks.kbp.merge import CLUSTER, together, was_asked
 from kbpo.tracks.kbp.pairs import Pair, pairs_of, unanswered
 from kbpo.tracks.models import Track
@@ -100,20 +100,8 @@ def _drafts(
         )
         for side, span in (("a", pair.a), ("b", pair.b)):
             payload[side]["target"] = mentions.get(Place("mention", pair.document, span), 0)
-        reopens = _offers_more(pair, payload, document)
-        drafts.append(QuestionDraft(pair.target, INTERFACE, payload, shown, reopens=reopens))
+        drafts.append(QuestionDraft(pair.target, INTERFACE, payload, shown))
     return drafts
-
-
-def _offers_more(pair: Pair, payload: dict[str, Any], document: Document) -> bool:
-    """Whether the page offers a candidate for a mention that no earlier page about it did."""
-    for side, span in (("a", pair.a), ("b", pair.b)):
-        if span not in pair.offered:
-            continue
-        for candidate in payload[side]["candidates"]:
-            if was_not_offered(document.text, tuple(candidate["span"]), pair.offered[span]):
-                return True
-    return False
 
 
 def what_to_show(

@@ -43,6 +43,7 @@ COLUMNS = (
     "provenance",
     "subject_entity",
     "object_entity",
+    "is_dev",
 )
 
 _STAGE = """
@@ -55,7 +56,7 @@ _STAGE = """
             object_canonical_begin int,
         object_canonical_end int, subject_link text, object_link text, provenance int[],
             subject_entity int,
-        object_entity int
+        object_entity int, is_dev boolean
     ) ON COMMIT DROP
 """
 _PAIRS = (
@@ -72,16 +73,16 @@ _PAIRS = (
         b_begin="b_begin",
         b_end="b_end",
     )
-    + """ AS key FROM (SELECT DISTINCT document_id, a_begin, a_end, b_begin, b_end
+    + """ AS key FROM (SELECT DISTINCT document_id, a_begin, a_end, b_begin, b_end, is_dev
         FROM claims) AS places
     ) AS d LEFT JOIN instances_target t ON t.key = d.key
 """
 )
 _TARGETS = f"""
     INSERT INTO instances_target (corpus_id, document_id, kind, a_begin, a_end, b_begin, b_end,
-        key, u)
+        key, u, is_dev)
     SELECT %(corpus)s, document_id, 'pair', a_begin, a_end, b_begin, b_end, key,
-           {U_SQL.format(hash_key="%(hash_key)s", key="key")}
+           {U_SQL.format(hash_key="%(hash_key)s", key="key")}, is_dev
     FROM pairs WHERE target_id IS NULL ORDER BY key
     ON CONFLICT (key) DO NOTHING
 """
@@ -103,23 +104,25 @@ _INSTANCES = """
     ON CONFLICT DO NOTHING
 """
 _PREDICTIONS = """
-    WITH of_predicate AS (SELECT predicate_id, count(*) AS n FROM claims GROUP BY 1),
-    facts AS (SELECT subject_entity, count(*) AS n FROM claims
-        GROUP BY subject_entity, predicate_id, object_entity),
-    of_subject AS (SELECT subject_entity, sum(n) AS n, count(*) AS facts FROM facts GROUP BY 1)
+    WITH of_predicate AS (SELECT is_dev, predicate_id, count(*) AS n FROM claims GROUP BY 1, 2),
+    facts AS (SELECT is_dev, subject_entity, count(*) AS n FROM claims
+        GROUP BY is_dev, subject_entity, predicate_id, object_entity),
+    of_subject AS (SELECT is_dev, subject_entity, sum(n) AS n, count(*) AS facts FROM facts
+        GROUP BY 1, 2)
     INSERT INTO submissions_prediction
         (submission_id, instance_id, predicate_id, confidence, subject_type, object_type,
          subject_canonical_begin, subject_canonical_end, object_canonical_begin,
          object_canonical_end, subject_link, object_link, provenance, subject_entity,
-         object_entity, same_predicate, same_subject, subject_facts, line)
+         object_entity, same_predicate, same_subject, subject_facts, line, is_dev)
     SELECT %(submission)s, i.id, c.predicate_id, c.confidence, c.subject_type, c.object_type,
         c.subject_canonical_begin, c.subject_canonical_end, c.object_canonical_begin,
         c.object_canonical_end, c.subject_link, c.object_link, c.provenance, c.subject_entity,
-        c.object_entity, c.same_predicate, c.same_subject, c.subject_facts, c.line
+        c.object_entity, c.same_predicate, c.same_subject, c.subject_facts, c.line,
+        c.is_dev
     FROM (
         SELECT claims.*, r.n AS same_predicate, s.n AS same_subject, s.facts AS subject_facts
-        FROM claims JOIN of_predicate r USING (predicate_id)
-        JOIN of_subject s USING (subject_entity)
+        FROM claims JOIN of_predicate r USING (is_dev, predicate_id)
+        JOIN of_subject s USING (is_dev, subject_entity)
         OFFSET 0 -- counts are joined first: PostgreSQL expects one row of the join by six columns
     ) AS c
     JOIN instances_instance i USING (document_id, subject_begin, object_begin, subject_end,
@@ -175,6 +178,7 @@ def store(submission_id: int, corpus: Corpus, claims: Iterable[RelationClaim]) -
 def _lines(claims: Reading, predicates: dict[str, int]) -> Iterator[str]:
     """The claims as COPY reads them, with their columns in the order of `COLUMNS`."""
     entity, document_of = claims.entity, claims.documents.pk
+    dev = claims.documents.dev
     for claim in claims:
         subject, object_ = claim.subject, claim.object
         a, b = (subject, object_) if subject <= object_ else (object_, subject)
@@ -193,4 +197,5 @@ def _lines(claims: Reading, predicates: dict[str, int]) -> Iterator[str]:
             f"\t{{{provenance}}}"
             f"\t{entity(claim, claim.subject_entity, link, canonical)}"
             f"\t{entity(claim, claim.object_entity, other_link, other)}"
+            f"\t{'t' if claim.document in dev else 'f'}"
         )

@@ -30,13 +30,11 @@ from kbpo.tracks.kbp import (
     entities,
     explore,
     judgments,
-    linked,
     pairs,
     questions,
     released,
     whole,
 )
-from kbpo.tracks.kbp.at_stake import LINKED, READ_WHOLE
 from kbpo.tracks.kbp.columns import (
     ASKING,
     COLUMNS,
@@ -90,7 +88,6 @@ class KbpTrack(TrackWithRecall):
     plotted: ClassVar = ("recall", "precision")
     unchecked: ClassVar[str] = ""
     settles_besides: ClassVar = (Target.Kind.MENTION.value,)
-    at_stake: ClassVar = (LINKED, READ_WHOLE)
 
     def new_report(self) -> Report:
         return Report()
@@ -138,9 +135,6 @@ class KbpTrack(TrackWithRecall):
         self, target_ids: Sequence[int], submissions: Sequence[int]
     ) -> Iterable[QuestionDraft]:
         return questions.drafts(self.track, target_ids, submissions)
-
-    def linked_otherwise(self, first: int, second: int) -> NDArray[np.int64]:
-        return linked.linked_otherwise(first, second)
 
     def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
         return pairs.unanswered(of)
@@ -275,9 +269,6 @@ class KbpTrack(TrackWithRecall):
         self, pool: Pool, facts: Facts, row: Ids, marked: Ids, predicted: Ids
     ) -> tuple[Ids, Ids]:
         return across_documents(pool, facts, row, marked, predicted)
-
-    def settled_with(self, targets: Collection[int]) -> list[int]:
-        return released.mentions_of(targets)
 
     def said(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
         return released.said(instances)

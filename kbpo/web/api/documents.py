@@ -97,7 +97,7 @@ class DocumentDetail(APIView):
         track = readable(request, slug)
         document = get_object_or_404(Document, corpus=track.corpus, key=key.replace("\0", ""))
         mentions = Mention.objects.filter(document=document).order_by("begin", "end")
-        claims = claims_of(request, document, visible(request, track))
+        claims = claims_of(request, document, visible(request, track, document))
         return Response(
             {
                 "id": document.key,

@@ -29,11 +29,12 @@ from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.leaderboard import Figure, newest_headlines
 from kbpo.money.spend import OverBudget, balance
 from kbpo.sampling.confirm import CannotConfirm, confirm, why_not
+from kbpo.sampling.development import MOST
 from kbpo.sampling.order import CannotOrder, may_order, offer_of, order
 from kbpo.sampling.plan import refresh
 from kbpo.submissions.discard import delete
 from kbpo.submissions.models import Problem, Submission
-from kbpo.submissions.receive import CannotChange, CannotReceive, describe, receive, withdraw
+from kbpo.submissions.receive import CannotChange, CannotReceive, describe, withdraw
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.access import check_may_act
@@ -44,8 +45,9 @@ from kbpo.web.api.said import Said, ShareField, Spends
 from kbpo.web.api.tracks import public_track
 from kbpo.web.api.view import APIView
 from kbpo.web.public.judges import as_json as told_of
+from kbpo.web.received import receive_run
 from kbpo.web.research.slices import told
-from kbpo.web.research.submissions import NONE, is_own, put_back, repeats_texts, samples_seen
+from kbpo.web.research.submissions import NONE, is_own, put_back
 from kbpo.web.research.submissions import find as find_shown
 from scoring.score import DEFAULT
 
@@ -137,6 +139,7 @@ class ConfirmForm(PriceForm):
 
     half_width = ShareField(required=False)
     good_lines_only = serializers.BooleanField(required=False, default=False)
+    development = serializers.IntegerField(required=False, min_value=0, max_value=MOST)
 
 
 def named(submission: Submission) -> dict[str, Any]:
@@ -151,6 +154,8 @@ def named(submission: Submission) -> dict[str, Any]:
         "reason": submission.reason,
         "private": submission.is_private,
         "anonymous": submission.is_anonymous,
+        "organisers": submission.is_organisers,
+        "after_public": submission.after_public,
     }
 
 
@@ -194,8 +199,6 @@ def shown(submission: Submission) -> dict[str, Any]:
             )
         },
         "turned": turned(submission),
-        "seen_samples": samples_seen(submission),
-        "repeats_texts": repeats_texts(submission),
     }
 
 
@@ -405,7 +408,7 @@ class SubmissionList(APIView):
         if key and len(key) > 80:
             raise Refused("An Idempotency-Key has at most 80 characters.", "invalid", 400)
         try:
-            submission = receive(
+            submission = receive_run(
                 track,
                 team,
                 user,
@@ -519,6 +522,7 @@ class Confirm(APIView):
                 half_width=None if width is None else f"{width:.3f}",
                 good_lines_only=form.validated_data["good_lines_only"],
                 at_most=form.validated_data.get("at_most"),
+                development=form.validated_data.get("development"),
             )
         except CannotConfirm as refusal:
             raise Refused(str(refusal), "cannot_confirm") from refusal

@@ -127,7 +127,7 @@ def _reading(track: Track) -> Iterator[Step]:
     waits = drawn.count() - n - ordered
     says = f"{n:,} read in full" + (f", {ordered:,} ordered" if ordered else "")
     says += f", {waits:,} drawn and not ordered" if waits else ""
-    wanted = min(READ_WANTED, track.corpus.n_documents)
+    wanted = min(READ_WANTED, track.corpus.n_test)
     under_way = n < wanted <= n + ordered
     price = None
     if n + ordered < wanted and not waits:

@@ -180,7 +180,7 @@ class CorpusWords(forms.ModelForm):  # type: ignore[type-arg]
         help_texts: ClassVar = {
             "may_be_downloaded": (
                 "Without it they are neither downloaded nor read whole. The sentence of a judged"
-                " claim is shown to its team, and to everybody once the track is closed."
+                " claim is shown to everybody once the track is closed."
             ),
         }
 

@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
 from kbpo.accounts.models import User
-from kbpo.inclusion.annotated import annotated
+from kbpo.sampling.documents.annotated import annotated
 from kbpo.sampling.documents.draw import (
     LEAST_UNIFORM,
     UNIFORM_SHARE,
@@ -85,7 +85,7 @@ def _context(track: Track, request: HttpRequest, refusal: str) -> dict[str, Any]
         "weighted": counting.inclusion is not None,
         "two_stages": in_two_stages(track),
         "second": DocumentBatch.objects.filter(track=track, stage=2).first(),
-        "left": track.corpus.n_documents - document_samples.count(),
+        "left": track.corpus.n_test - document_samples.count(),
         "misses": (latest.settings.get("misses") if latest else None),
     }
 

@@ -40,8 +40,6 @@ from kbpo.queue import nudge
 from kbpo.releases.make import order
 from kbpo.releases.models import Release
 from kbpo.releases.write import CannotRelease
-from kbpo.sampling.leaks import decide, explained_otherwise, in_words
-from kbpo.sampling.models import LeakTest
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import CannotChange
 from kbpo.tracks.models import Track
@@ -89,13 +87,13 @@ def _context() -> dict[str, Any]:
     steps, failed, quarrels, spent = stages(), failures(), journey.quarrels(), money()
     late = [row for row in steps if row.late]
     halts = [halt for halt in current_halts() if not halt.payer]
-    undecided, leaks, asked = exclude.undecided(), leaks_to_decide(), _who_asks()
+    undecided, asked = exclude.undecided(), _who_asks()
     outlasting, overdue = _outlasting(), _overdue()
     health = signs(steps)
     unwell = [sign for sign in health if not sign.well]
     check = spent["check"].row
     wrong = check and (check.trouble or check.findings)
-    needs = [late, failed, quarrels, halts, undecided, leaks, asked, outlasting]
+    needs = [late, failed, quarrels, halts, undecided, asked, outlasting]
     needs += [overdue, unwell, wrong]
     return {
         "stages": [row for row in steps if row.waiting],
@@ -108,7 +106,6 @@ def _context() -> dict[str, Any]:
         "money": spent,
         "halts": halts,
         "undecided": undecided,
-        "leaks": leaks,
         "asked": asked,
         "outlasting": outlasting,
         "overdue": overdue,
@@ -170,17 +167,6 @@ def _overdue() -> list[Track]:
     """Tracks that take runs after the last day that was announced."""
     announced = Track.objects.filter(status=Track.Status.OPEN, closes_on__isnull=False)
     return [track for track in announced.order_by("closes_on") if track.is_overdue]
-
-
-def leaks_to_decide() -> list[dict[str, Any]]:
-    """Runs that seem to be made from others' answers, which no admin has looked at yet."""
-    leak_tests = LeakTest.objects.filter(seen=True, decided_at__isnull=True).select_related(
-        "submission__team", "submission__track", "earlier__team"
-    )
-    return [
-        {"row": row, "says": in_words(row), "otherwise": explained_otherwise(row)}
-        for row in leak_tests.order_by("tested_at", "pk")
-    ]
 
 
 def _agreement() -> dict[str, Any]:
@@ -382,27 +368,6 @@ def keep_all(request: HttpRequest) -> HttpResponse:
 
 @for_admins
 @require_POST
-def leak(request: HttpRequest, pk: int) -> HttpResponse:
-    """An admin confirms that a run seems to be made from others' answers, or lifts what follows."""
-    row = get_object_or_404(LeakTest.objects.select_related("submission__track"), pk=pk, seen=True)
-    why, lift = why_of(request), request.POST.get("verb") == "lift"
-    if lift and not why:
-        messages.error(request, "Nothing is lifted yet: say why. It stands in the log.")
-        return redirect("desk")
-    decide(row, admin_of(request), why, lift=lift)
-    nudge("estimate")
-    messages.success(
-        request,
-        f"{row.submission.name} is believed by the model again; its own number stays, since its"
-        " sample was drawn for it."
-        if lift
-        else f"{row.submission.name} stays a second run on that sample.",
-    )
-    return redirect("desk")
-
-
-@for_admins
-@require_POST
 def stop(request: HttpRequest) -> HttpResponse:
     """The one stop: of publishing everywhere, or of everything that is open, if the word was
     typed.
@@ -516,7 +481,6 @@ urlpatterns = [
     path("desk/retry/<str:kind>/<int:pk>/", retry, name="desk-retry"),
     path("desk/dismiss/<str:kind>/<int:pk>/", dismiss, name="desk-dismiss"),
     path("desk/keep-all/", keep_all, name="desk-keep-all"),
-    path("desk/leaks/<int:pk>/", leak, name="desk-leak"),
     path("desk/stop/", stop, name="desk-stop"),
     path("desk/check-books/", check_now, name="desk-check-books"),
     path("desk/resume/", resume, name="desk-resume"),

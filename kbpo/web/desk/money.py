@@ -39,7 +39,6 @@ KINDS = {
     "gold": "Gold questions",
     "bonus": "Bonuses and compensations",
     "documents": "Whole documents",
-    "follow_up": "What readers left unmarked",
     "late": "Answers that came too late",
 }
 """What a purpose that is no submission's is for, by its kind."""

@@ -1,5 +1,5 @@
 """The admins' page of documents that are annotated whole: what it would cost, ordering them, and
-where they are; and of follow-ups, which ask about what was left unmarked in them.
+where they are.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from annotation.hits import progress
-from annotation.questions import follow_documents, follow_up
+from annotation.questions import follow_documents
 from annotation.questions.order import CannotOrder, add_money_to, order_documents, plan_documents
 from kbpo.accounts.models import User
 from kbpo.money.purpose import Purpose
@@ -68,12 +67,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     refusal, plan = "", None
     asked = request.POST if request.method == "POST" else request.GET
     form = OrderForm(asked if "n" in asked else None)
-    if request.method == "POST" and ("more" in request.POST or "follow_up" in request.POST):
-        refusal = (
-            _add_money(track, request)
-            if "more" in request.POST
-            else _order_follow_up(track, request)
-        )
+    if request.method == "POST" and "more" in request.POST:
+        refusal = _add_money(track, request)
         if not refusal:
             return redirect("desk-reading", slug=slug)
         form = OrderForm()
@@ -97,45 +92,13 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "read": samples.filter(settled_at__isnull=False).count(),
         "waiting": len(waiting_documents(track)),
         "two_stages": in_two_stages(track),
-    } | _follow_ups(track)
+    }
     return render(
         request,
         "desk/reading.html",
         context,
         status=409 if refusal and request.method == "POST" else 200,
     )
-
-
-def _follow_ups(track: Track) -> dict[str, Any]:
-    """What was asked besides, and what asking about all that is left would take, or why that cannot
-    be.
-    """
-    states = follow_up.follow_ups(track)
-    context: dict[str, Any] = {
-        "follow_ups": states,
-        "follow_up_holds": any(state.holds for state in states),
-        "follow_up_open": any(state.settled_at is None for state in states),
-        "follow_up": None,
-    }
-    try:
-        context["follow_up"] = plan = follow_up.plan_follow_up(track)
-    except CannotOrder as why:
-        return context | {"no_follow_up": str(why)}
-    rate = progress.questions_progress(track=track).answers_per_hour
-    answers = len(plan.targets) * plan.workers
-    return context | {"follow_up_at_rate": 3600 * answers / rate if rate else None}
-
-
-def _order_follow_up(track: Track, request: HttpRequest) -> str:
-    """Why no follow-up was ordered, as a sentence; nothing if it was."""
-    admin = cast(User, request.user)
-    try:
-        at_most = _shown(request, "follow_up")
-        ordered = follow_up.order_follow_up(track, at_most, who=admin, why=why_of(request))
-    except (CannotOrder, OverBudget) as error:
-        return str(error)
-    messages.success(request, f"{ordered.targets.count():,} questions are ordered.")
-    return ""
 
 
 def _shown(request: HttpRequest, name: str) -> Decimal:

@@ -358,7 +358,6 @@ def leaving(request: HttpRequest, worker: Worker) -> HttpResponse:
         "asked": Leaving.objects.filter(worker=worker, erased_at=None).first(),
         "refusal": refusal,
         "more": leave.is_more(request.user),
-        "keeps_asked": leave.keeps_what_was_asked(request.user),
     }
     return render(request, "annotators/leave.html", context, status=422 if refusal else 200)
 

@@ -378,7 +378,7 @@ def _told(part: Part, everything: bool) -> dict[str, Any]:
     elif not part.n_labels:
         why = "nothing of it is judged yet"
     elif part.value is None:
-        why = "no share is told: a team had seen judgments of it before it confirmed"
+        why = "no share is known"
     elif part.n_labels < FEW and not everything:
         why = f"too few judgments to say ({count_text(part.n_labels)})"
     else:
@@ -391,7 +391,7 @@ def examples(request: HttpRequest, a: Submission, b: Submission) -> list[dict[st
     """Judged claims of each kind, of systems whose judgments the visitor may see."""
     groups = []
     for tone, mine, other in (("a", a, b), ("b", b, a)):
-        if may_see(request.user, mine):
+        if may_see(mine):
             ids, right = _judged(request, mine, other, both=False)
             claims = describe(
                 mine,
@@ -406,7 +406,7 @@ def examples(request: HttpRequest, a: Submission, b: Submission) -> list[dict[st
                     "submission": mine,
                 }
             )
-    if may_see(request.user, a) and may_see(request.user, b):
+    if may_see(a) and may_see(b):
         ids, right = _judged(request, a, b, both=True)
         claims = describe(
             a, ids[right == 0][:EXAMPLES].tolist(), public=only_public(request.user, a)

@@ -14,9 +14,9 @@ from django.urls import path
 from rest_framework.request import Request
 
 from kbpo.accounts.models import User
-from kbpo.corpus.models import Document, Mention
-from kbpo.inclusion.annotated import annotated
-from kbpo.pool.visibility import asked_for, is_answered
+from kbpo.corpus.models import Document, Mention, Part
+from kbpo.pool.visibility import sees_all
+from kbpo.sampling.documents.annotated import annotated
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Judged
 from kbpo.tracks.models import Track
@@ -25,7 +25,7 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.api.downloads import ASK
 from kbpo.web.api.tracks import public_track
 from kbpo.web.components.viewer import NAME, Span
-from kbpo.web.research.judged import describe, may_see, only_public
+from kbpo.web.research.judged import describe, is_of_team, may_see, only_public
 
 Asking = HttpRequest | Request
 PAGE = 50
@@ -114,7 +114,7 @@ def show(request: HttpRequest, slug: str, key: str) -> HttpResponse:
     """One document."""
     track = readable(request, slug)
     document = get_object_or_404(Document, corpus=track.corpus, key=key)
-    systems = visible(request, track)
+    systems = visible(request, track, document)
     claims, found = claims_of(request, document, systems), found_in(request, track, document)
     names = _names(document, linked=shows_readers(request.user, track))
     neighbours = Document.objects.filter(corpus=track.corpus).only("key")
@@ -137,16 +137,21 @@ def show(request: HttpRequest, slug: str, key: str) -> HttpResponse:
     )
 
 
-def visible(request: Asking, track: Track) -> list[Submission]:
-    """The runs whose predictions whoever asks may see: their own, and those on the board of a
-    closed track; all of them for admins.
+def visible(request: Asking, track: Track, document: Document) -> list[Submission]:
+    """The runs whose predictions of a document whoever asks may see: their own, and of a closed
+    track or in the development part those on the board; all of them for admins.
     """
     runs = Submission.objects.filter(track=track, sampled_at__isnull=False)
     runs = runs.select_related("team", "track__corpus").order_by("pk")
+    is_closed = track.status == Track.Status.CLOSED and not track.hides_test
     return [
         row
         for row in runs
-        if may_see(request.user, row) and (row.is_on_board or not only_public(request.user, row))
+        if may_see(row)
+        and (
+            is_of_team(request.user, row)
+            or (row.is_on_board and (is_closed or document.part == Part.DEV))
+        )
     ]
 
 
@@ -170,11 +175,7 @@ def claims_of(
     for submission, predictions in new.items():
         row = by_pk[submission]
         public = only_public(request.user, row)
-        hidden: set[int] = set()
-        if not public and not is_answered(row):
-            asked = asked_for(row)
-            hidden = {pk for pk, _, target in predictions if target not in asked}
-        judged = describe(row, [pk for pk, _, _ in predictions], public=public, unjudged=hidden)
+        judged = describe(row, [pk for pk, _, _ in predictions], public=public)
         claim_of |= {
             instance: claim for (_, instance, _), claim in zip(predictions, judged, strict=True)
         }
@@ -191,13 +192,13 @@ def found_in(request: Asking, track: Track, document: Document) -> list[tuple[An
         return []
     runs = Submission.objects.filter(track=track).on_board().select_related("team")
     board = {row.pk: row for row in runs}
-    facts = kind.found_by([document.pk], list(board), public=not _is_staff(request.user))
+    facts = kind.found_by([document.pk], list(board), public=not sees_all(request.user, track))
     return [(fact, [board[pk] for pk in sorted(systems)]) for fact, systems in facts]
 
 
 def shows_readers(user: Any, track: Track) -> bool:
     """Whether somebody may know which documents were read, and what was found there."""
-    return track.status == Track.Status.CLOSED or _is_staff(user)
+    return (track.status == Track.Status.CLOSED and not track.hides_test) or sees_all(user, track)
 
 
 def _names(document: Document, *, linked: bool) -> list[Span]:

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.estimate import Estimate
-from estimators.horvitz_thompson import centred, hajek
+from estimators.horvitz_thompson import hajek
 from estimators.poisson import asking_order, planned_variance, select, water_fill
 from kbpo.web.components import sketch
-from kbpo.web.components.drawing import Interval
-from kbpo.web.components.figures import NBSP, number_text
+from kbpo.web.components.figures import number_text
 from kbpo.web.components.sketch import Figure
 from scoring.arrays import Floats
 
@@ -126,68 +125,4 @@ def _path(values: Floats, kind: str) -> str:
         f'<line class="{kind}" x1="{x[index]:g}%" x2="{x[index + 1]:g}%" y1="{y[index]:g}"'
         f' y2="{y[index + 1]:g}"/>'
         for index in range(values.size - 1)
-    )
-
-
-@cache
-def draw_seen() -> Figure:
-    """A team deletes what it was shown to be wrong and uploads the rest: two ways to score that."""
-    rng = np.random.default_rng(4)
-    right = (rng.random(40) < 0.5).astype(np.float64)
-    judged = rng.random(40) < 0.5
-    kept = ~judged | (right == 1)
-    fresh = ~judged & (rng.random(40) < 0.5)
-    p = 1 / int(kept.sum())
-    alike = _alike(p, right[kept & judged])
-    apart = _apart(p, right, kept & judged, fresh)
-    truth = float(right[kept].mean())
-    boxes = [_box(index, 0, right, judged[index]) for index in range(40)]
-    boxes += [
-        _box(index, 66, right, judged[index] or fresh[index])
-        for index in np.flatnonzero(kept).tolist()
-    ]
-    words = sketch.text(0, 12, "First upload, and what the team was shown")
-    words += sketch.text(0, 78, "Second upload: what was shown to be wrong is gone; new judgments")
-    sentence = (
-        f"The second upload is right in {sketch.percent(truth)}; its old judgments alone would say"
-        f" 100{NBSP}%"
-    )
-    named = [
-        ("All judgments alike", sketch.interval_of(alike)),
-        ("What it saw apart", sketch.interval_of(apart)),
-        ("The truth", Interval(truth)),
-    ]
-    return Figure(
-        sketch.join(sketch.svg(words + "".join(boxes), 132, sentence), sketch.bars(named)),
-        f"{sentence}. Counted for themselves, the {int((kept & judged).sum())} that the team knew"
-        f" stand for nothing else; the others are judged by {int(fresh.sum())} new answers:"
-        f" {sketch.percent(sketch.first(apart.value))}.",
-    )
-
-
-def _box(index: int, down: float, right: Floats, is_judged: bool) -> str:
-    return sketch.box(
-        2.5 + 5 * (index % 20),
-        down + 18 + 22 * (index // 20),
-        float(right[index]) if is_judged else None,
-    )
-
-
-def _alike(p: float, left: Floats) -> Estimate:
-    """The judgments that are left, each counted with the chance that it was asked with."""
-    return hajek(np.full(left.size, p), np.full(left.size, 0.5), left)
-
-
-def _apart(p: float, right: Floats, known: NDArray[np.bool_], fresh: NDArray[np.bool_]) -> Estimate:
-    """What the team had seen for itself alone, and what was asked anew for all else."""
-    asked = np.flatnonzero(known | fresh)
-    chance = np.where(known[asked], 1.0, 0.5)
-    guess = float(right[fresh].mean())
-    return centred(
-        np.full(asked.size, p),
-        chance,
-        right[asked],
-        np.full(asked.size, guess),
-        guess,
-        certainty=known[asked],
     )

@@ -30,7 +30,6 @@ from annotation.workers.models import (
     Payout,
     PayoutAddress,
     TutorialRun,
-    WasAsked,
     WorkMail,
 )
 from kbpo.accounts import teams
@@ -54,7 +53,7 @@ MOST_BYTES = 2_000_000_000
 PART = 1 << 20
 """Bytes that are packed before they are sent"""
 ACCOUNT = ("username", "email", "first_name", "last_name", "date_joined", "last_login")
-ROLES = ("is_researcher", "is_annotator", "is_volunteer", "is_staff", "admin_since")
+ROLES = ("is_researcher", "is_annotator", "is_volunteer", "is_staff")
 ANNOTATOR = ("handle", "created_at", "last_seen_at", "excluded_reason", "wants", "goal", "keys")
 
 
@@ -112,7 +111,6 @@ OF_USER = (
         "id track__slug kind interface raw remark answered_at",
     ),
     Part("expert_drafts", ExpertCheck, "holder", "id track__slug kind interface draft held_until"),
-    Part("was_asked", WasAsked, "user", "target since"),
     Part("log", Audit, "who", "at what about track before after why"),
 )
 OF_WORKER = (

@@ -32,7 +32,6 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "totals": illustrate.draw_totals,
     "thresholds": illustrate_asking.draw_thresholds,
     "order": illustrate_asking.draw_order,
-    "seen": illustrate_asking.draw_seen,
     "coverage": illustrate_intervals.draw_coverage,
     "agreeing": illustrate_intervals.draw_agreeing,
     "watched": illustrate_intervals.draw_watched,

@@ -13,7 +13,6 @@ from django.urls import path, reverse
 from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
 from kbpo.evaluation.latest import Latest
-from kbpo.pool.visibility import is_answered
 from kbpo.submissions.models import Submission
 from kbpo.submissions.tally import BANDS
 from kbpo.tracks.base import Judged
@@ -35,14 +34,11 @@ from kbpo.web.research.explorer import (
     read_choice,
     verdicts_of,
 )
-from kbpo.web.research.judged import describe, may_see, only_public, with_disputes
+from kbpo.web.research.judged import describe, is_of_team, may_see, only_public, with_disputes
 from kbpo.web.research.missed import MISSED, NOT_READ_YET, Fact, missed_of
 from kbpo.web.research.slices import by_slice
 from kbpo.web.research.submissions import Asking, acts, find, is_own, name_for
 
-HIDDEN = (
-    "Judgments are shown to the submission's own team, and to everybody once the track is closed."
-)
 NOT_YET = (
     "Judgments are shown once the submission's sample is drawn, and not after it is withdrawn."
 )
@@ -61,9 +57,15 @@ def explored(request: Asking, pk: int) -> Explorer:
     who may not see it.
     """
     submission = find(request, pk)
-    if not may_see(request.user, submission):
-        raise Http404(NOT_YET if is_own(request, submission) else HIDDEN)
-    return Explorer(submission, public=only_public(request.user, submission))
+    if not may_see(submission):
+        raise Http404(NOT_YET)
+    return Explorer(
+        submission,
+        public=only_public(request.user, submission),
+        restricted=(submission.track.status != Track.Status.CLOSED or submission.track.hides_test)
+        and not is_of_team(request.user, submission),
+        own=is_of_team(request.user, submission),
+    )
 
 
 @expensive
@@ -91,10 +93,10 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         "kind": explorer.kind,
         "words": explorer.kind.words,
         "pages": explorer.kind.pages,
-        "own": not explorer.public,
+        "own": own,
         "mine": own,
         "acts": own and acts(request, submission),
-        "waits": not explorer.public and not is_answered(submission),
+        "hidden": explorer.public and submission.track.hides_test,
         "said": choice.said,
         "refusal": refusal,
         "rows": predictions,
@@ -180,7 +182,7 @@ def rows_of(explorer: Explorer, ids: list[int]) -> list[Judged]:
     unjudged = set(ids) - set(judged.tolist())
     predictions = describe(explorer.submission, ids, public=explorer.public, unjudged=unjudged)
     predictions = with_disputes(
-        explorer.submission, predictions, not explorer.public, explorer.flips, explorer.disputes
+        explorer.submission, predictions, explorer.own, explorer.flips, explorer.disputes
     )
     instances = [row.prediction.instance_id for row in predictions]
     counted = fetch(

@@ -26,7 +26,6 @@ from kbpo.corpus.fetch import fetch
 from kbpo.evaluation.flips import flips_of
 from kbpo.evaluation.models import Flip
 from kbpo.instances.models import Instance, Label
-from kbpo.pool.visibility import is_answered
 from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Prediction, Submission, Tally
 from kbpo.submissions.tally import BANDS, CONFIDENCE, tally_of
@@ -343,8 +342,18 @@ class Page:
 class Explorer:
     """The predictions of one submission, as one viewer may see them."""
 
-    def __init__(self, submission: Submission, *, public: bool) -> None:
-        self.submission, self.public = submission, public
+    def __init__(
+        self,
+        submission: Submission,
+        *,
+        public: bool,
+        restricted: bool = False,
+        own: bool = False,
+    ) -> None:
+        self.submission, self.public, self.restricted = submission, public, restricted
+        """`restricted`: the viewer sees judged predictions alone, those of the development part"""
+        self.own = own or not public
+        """The viewer sees the disputes of the run's team, and which verdicts turned"""
         self.kind = kind_of(submission.track)
         self.all_found = True
         """Whether the search looked into every text that has the words"""
@@ -363,7 +372,7 @@ class Explorer:
     @cached_property
     def flips(self) -> dict[int, Flip]:
         """How verdicts turned, by instances, as their team is told."""
-        return {} if self.public else flips_of(self.submission)
+        return flips_of(self.submission) if self.own else {}
 
     @cached_property
     def tally(self) -> Tally:
@@ -373,7 +382,7 @@ class Explorer:
     @cached_property
     def disputes(self) -> dict[int, ExpertCheck]:
         """What its team said against judgments, the latest by targets, as that team is told."""
-        return {} if self.public else adjudicate.of_submission(self.submission)
+        return adjudicate.of_submission(self.submission) if self.own else {}
 
     @cached_property
     def told(self) -> dict[str, set[int]]:
@@ -404,7 +413,6 @@ class Explorer:
             submission.pk,
             submission.received_at.isoformat(),
             self.public,
-            is_answered(submission),
             *states.values_list("status", flat=True),
             *self.others,
         )
@@ -417,8 +425,7 @@ class Explorer:
 
     def _renewed(self, kept: Kept | None) -> Rows:
         """What is judged now, from what was kept where little is new."""
-        # Until its own sample is answered, what is shown depends on more than labels.
-        if kept is None or not (self.public or is_answered(self.submission)):
+        if kept is None:
             return self._judge()
         late = Label.objects.filter(pk__gt=kept.newest - MOST_NEW, created_at__gt=kept.at - LATE)
         labels = late.union(Label.objects.filter(pk__gt=kept.newest))
@@ -500,7 +507,14 @@ class Explorer:
     ) -> tuple[Page, Counts]:
         """A page of what was chosen, and value -> how many of every filter (none if not asked)."""
         bounded = self._found(choice)
-        only_judged = choice["part"] or choice["votes"] or choice["verdict"] not in ("", "unjudged")
+        only_judged = (
+            self.restricted
+            or choice["part"]
+            or choice["votes"]
+            or choice["verdict"] not in ("", "unjudged")
+        )
+        if self.restricted and bounded is not None:
+            bounded = bounded.at(np.flatnonzero(bounded.judged))
         if bounded is None and only_judged:
             bounded = self.judged
         if bounded is None:
@@ -515,7 +529,8 @@ class Explorer:
         if not counted:
             return page, {}
         counts: Counts = _counts(groups, _chosen(choice, groups))
-        if bounded is self.judged and not choice["part"] and not choice["votes"]:
+        is_whole = bounded is self.judged and not choice["part"] and not choice["votes"]
+        if is_whole and not self.restricted:
             whole = self._counts_of_whole(choice.without("verdict"))["verdict"]
             unbounded = {value: whole[value] for value in ("", "unjudged")}
             counts = {**counts, "verdict": {**counts["verdict"], **unbounded}}

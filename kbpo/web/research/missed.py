@@ -14,8 +14,8 @@ from django.http import Http404
 
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Document
-from kbpo.inclusion.annotated import annotated
 from kbpo.instances.models import Label
+from kbpo.sampling.documents.annotated import annotated
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import ENTITY
 from kbpo.tracks.recall import Found, TrackWithRecall, recall_of

@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.shortcuts import render
 from django.urls import path
 
-from kbpo.inclusion.annotated import annotated
+from kbpo.sampling.documents.annotated import annotated
 from kbpo.tracks.recall import kind_with_recall
 from kbpo.web.components.figures import count_text
 from kbpo.web.csv import csv_stream, json_stream

@@ -16,7 +16,6 @@ from kbpo.evaluation.extent import extent_of
 from kbpo.evaluation.leaderboard import headlines, ranks
 from kbpo.evaluation.models import Evaluation, Flip
 from kbpo.evaluation.words import figure_text
-from kbpo.pool.visibility import is_answered
 from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -147,17 +146,20 @@ def _place(row: Submission, now: Now) -> str:
 
 
 def _turned(team: Team, since: datetime, states: dict[int, Now]) -> list[Piece]:
-    """Verdicts that turned, a piece a run; none before a run's own sample is answered, for they
-    tell what was judged for others.
+    """Verdicts that turned, a piece a run; while the test part is hidden those of the development
+    part.
     """
-    flips = Flip.objects.filter(submission__team=team, made_at__gt=since)
+    hidden = Q(submission__track__is_study=False) & ~Q(submission__track__status="closed")
+    flips = Flip.objects.filter(submission__team=team, made_at__gt=since).exclude(
+        hidden, instance__target__is_dev=False
+    )
     of_runs: dict[Submission, list[Flip]] = {}
     for flip in flips.select_related("submission__track").order_by("pk"):
         if flip.criterion == flip.submission.track.criterion:
             of_runs.setdefault(flip.submission, []).append(flip)
     pieces = []
     for row, turned in of_runs.items():
-        if not is_answered(row) or not row.has_score:
+        if not row.has_score:
             continue
         n = len({flip.instance_id for flip in turned})
         ways = Counter("right to wrong" if flip.before else "wrong to right" for flip in turned)

@@ -18,7 +18,6 @@ from django.views.decorators.http import require_POST
 from kbpo.accounts.models import User
 from kbpo.evaluation.extent import Extent
 from kbpo.money.spend import OverBudget
-from kbpo.pool.visibility import is_answered
 from kbpo.sampling.models import Further
 from kbpo.sampling.order import CannotOrder, may_order, offered, order
 from kbpo.sampling.plan import refresh, was_reckoned_before
@@ -44,7 +43,7 @@ def renewed(submission: Submission) -> Further | None:
 def more(submission: Submission, extent: Extent, further: Further | None) -> dict[str, Any] | None:
     """What can be ordered for a submission, for its page; None where nothing ever can."""
     if further is None:
-        waits = submission.status == "judging" and not is_answered(submission)
+        waits = submission.status == "judging" and submission.scored_at is None
         return {"ordered": submission.target_half_width} if waits else None
     judging = submission.status == "judging"
     context: dict[str, Any] = {

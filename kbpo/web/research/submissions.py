@@ -50,11 +50,9 @@ from kbpo.money.spend import (
     given_back_since,
     reserve,
 )
-from kbpo.pool.visibility import is_answered
 from kbpo.prepared import Columns, Prepared
 from kbpo.queue import nudge
-from kbpo.sampling.leaks import explained_otherwise, in_words
-from kbpo.sampling.models import Further, LeakTest
+from kbpo.sampling.models import Further
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, set_role, withdraw
 from kbpo.submissions.receive import describe as say_of_run
@@ -71,7 +69,7 @@ from kbpo.web.moment import at_one_moment
 from kbpo.web.public.judges import of_submission
 from kbpo.web.research.follow import reached, stages
 from kbpo.web.research.history import about
-from kbpo.web.research.judged import describe, may_see, verdicts
+from kbpo.web.research.judged import describe, may_see, only_public, verdicts
 from kbpo.web.research.order import more, renewed
 from kbpo.web.research.sampled import sampled
 from kbpo.web.research.score_tables import checked, not_corrected, tables
@@ -121,7 +119,6 @@ FOUND = Prepared(f"""
             ORDER BY number DESC LIMIT 1),
         (SELECT max(id) FROM instances_label),
         (SELECT max(status_since) FROM submissions_submission WHERE track_id = s.track_id),
-        EXISTS (SELECT FROM sampling_leaktest WHERE submission_id = s.id AND seen),
         {SUBMISSION.sql}, {TRACK.sql}, {TEAM.sql}
     FROM submissions_submission s
     JOIN tracks_track t ON t.id = s.track_id
@@ -129,7 +126,7 @@ FOUND = Prepared(f"""
     WHERE s.id = %(submission)s AND s.deleted_at IS NULL
 """)
 """By hand: every look at a submission's page begins with it."""
-N_NEWS = 4
+N_NEWS = 3
 LARGEST = BigIntegerField.MAX_BIGINT
 """No row has a greater number, and the database takes none"""
 
@@ -141,12 +138,7 @@ class _Found:
     submission: Submission
     news: tuple[Any, ...]
     """What is otherwise as soon as its track is scored again, anything is judged, or a run beside
-    it is drawn, ends or is withdrawn; and whether it is scored as having seen a sample"""
-
-    @property
-    def has_seen(self) -> bool:
-        """Whether it is scored as having seen the sample of another."""
-        return bool(self.news[-1])
+    it is drawn, ends or is withdrawn"""
 
 
 def _found(pk: int) -> _Found | None:
@@ -260,10 +252,9 @@ class _Page:
         self.own = is_own(request, submission)
         self.teams_own = submission.team_id in getattr(request.user, "team_keys", ())
         self.acts = self.own and acts(request, submission)
-        self.seen = may_see(request.user, submission)
+        self.seen = may_see(submission)
+        self.sees_all = not only_public(request.user, submission)
         self.sums = balance(purpose=submission.purpose) if self.own else None
-        self.seen_samples = samples_seen(submission) if self.own and found.has_seen else []
-        self.repeats_texts = self.own and found.has_seen and repeats_texts(submission)
 
     @classmethod
     def of(cls, request: HttpRequest, pk: int, further: Further | None) -> _Page:
@@ -284,8 +275,7 @@ class _Page:
         others, does for as long as a part is kept.
         """
         row = self.submission
-        parts = [self.own, self.acts, self.seen, self.sums, *self.news]
-        parts += [self.seen_samples, self.repeats_texts]
+        parts = [self.own, self.acts, self.seen, self.sees_all, self.sums, *self.news]
         further = values(self.further) if self.further else None
         return [parts, values(row, row.track, row.team), further]
 
@@ -297,12 +287,11 @@ class _Page:
         """The part that changes."""
 
         def told() -> dict[str, Any]:
-            shown = context(self.latest, self.seen, self.further, self.sums)
+            shown = context(self.latest, self.seen, self.further, self.sums, sees_all=self.sees_all)
             if not self.acts:
                 for stage in shown["stages"]:
                     stage.pop("retry_url", None)
-            seen = {"seen_samples": self.seen_samples, "repeats_texts": self.repeats_texts}
-            return shown | seen | {"acts": self.acts}
+            return shown | {"acts": self.acts}
 
         return part(self.request, "submission_live.html", told, self._told, self._seconds)
 
@@ -320,10 +309,15 @@ class _Page:
 
 
 def context(
-    latest: Latest, seen: bool, further: Further | None, sums: Balance | None
+    latest: Latest,
+    seen: bool,
+    further: Further | None,
+    sums: Balance | None,
+    *,
+    sees_all: bool = False,
 ) -> dict[str, Any]:
     """What the part of the page that changes tells; more to its own team, which alone is told the
-    sums of what it cost.
+    sums of what it cost. `sees_all`: hidden judgments are shown, too.
     """
     submission, own = latest.submission, sums is not None
     sample, looked = extent_of(submission, latest), watched(submission)
@@ -342,7 +336,6 @@ def context(
         "tables": tables(latest, looked),
         "has_recall": recall_of(submission.track) is not None,
         "provisional": moving,
-        "only_one": moving and not is_answered(submission),
         "may_see": seen,
         "watched": looked,
         "ordered": _ordered(submission, looked["now"].n) if moving and looked else None,
@@ -361,13 +354,13 @@ def context(
         shown["n_turned"] = len(flips_of(submission))
         shown["more"] = more(submission, sample, further)
     if seen:
-        answers = verdicts(submission, public=not own)
+        answers = verdicts(submission, public=not sees_all)
         ids, right = answers.prediction, answers.value
         newest = ids[-5:] if ids else []
         shown |= {
-            "latest": describe(submission, newest, public=not own),
+            "latest": describe(submission, newest, public=not sees_all),
             "n_judged": len(ids),
-            "waits": own and not is_answered(submission),
+            "hidden": submission.track.hides_test and not sees_all,
             "n_right": int(np.nansum(right)),
         }
     return shown
@@ -398,29 +391,6 @@ def _place(latest: Latest) -> str:
 def name_for(submission: Submission, own: bool) -> str:
     """Team and run: by their true names for its own team and admins."""
     return submission.own_name if own else submission.full_name
-
-
-def samples_seen(submission: Submission) -> list[dict[str, Any]]:
-    """The samples of others that a run is scored as having seen, with what the test found."""
-    tests = submission.leak_tests.filter(seen=True).exclude(channel=LeakTest.Channel.SAME)
-    return [
-        {
-            "submission": row.earlier_id,
-            "name": "a private run" if row.earlier.is_private else row.earlier.full_name,
-            "on_board": row.earlier.is_on_board,
-            "says": in_words(row),
-            "otherwise": explained_otherwise(row),
-            "lifted": row.lifted,
-        }
-        for row in tests.select_related("earlier__team").order_by("pk")
-    ]
-
-
-def repeats_texts(submission: Submission) -> bool:
-    """Whether some of its texts are those of earlier runs of others, word for word. Of which, and
-    how many, is not told: some are private.
-    """
-    return submission.leak_tests.filter(seen=True, channel=LeakTest.Channel.SAME).exists()
 
 
 def _judges(latest: Latest) -> list[str]:

@@ -42,11 +42,12 @@ from kbpo.sampling.confirm import CannotConfirm, confirm, refusal_of
 from kbpo.submissions.limits import no_run_left
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.progress import progress_of
-from kbpo.submissions.receive import NOT_TAKEN, CannotChange, CannotReceive, receive, withdraw
+from kbpo.submissions.receive import NOT_TAKEN, CannotChange, CannotReceive, withdraw
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of, n_inputs_of
 from kbpo.web.components.figures import count_text
 from kbpo.web.public.track import reads_offline
+from kbpo.web.received import receive_run
 from kbpo.web.research.quote import Quote, quote, quotes
 from kbpo.web.research.submissions import RunForm, acts, find, find_to_act, told
 
@@ -119,7 +120,7 @@ def _receive(
     if not isinstance(file, UploadedFile) or not file.name:
         return _refuse(request, team, tracks, track, "Choose a file first. Nothing was uploaded.")
     try:
-        submission = receive(
+        submission = receive_run(
             track,
             team,
             user,
@@ -454,10 +455,18 @@ def _confirm(request: HttpRequest, submission: Submission, width: str | None) ->
             half_width=width,
             good_lines_only="good_lines" in request.POST,
             at_most=_dollars(request.POST.get("at_most", "")),
+            development=_count(request.POST.get("development", "")),
         )
     except (CannotConfirm, OverBudget) as refusal:
         return str(refusal)
     return ""
+
+
+def _count(number: str) -> int | None:
+    """A whole number of the page; None without one, and −1 for what is none."""
+    if not number.strip():
+        return None
+    return int(number) if number.isascii() and number.isdigit() and len(number) < 7 else -1
 
 
 def _dollars(amount: str) -> Decimal | None:

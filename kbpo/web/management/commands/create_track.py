@@ -14,6 +14,7 @@ from django.db import transaction
 from annotation.platforms import registry
 from annotation.platforms.registry import PLATFORMS
 from formats.presentation import PRESENTED, SAID
+from kbpo.accounts.models import Team
 from kbpo.corpus.models import Corpus
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.tracks.models import Track
@@ -93,6 +94,11 @@ class Command(BaseCommand):
             action="store_true",
             help=f"Show outputs, to people and metrics, with {', '.join(SAID.values())}",
         )
+        parser.add_argument(
+            "--study",
+            metavar="TEAM",
+            help="Slug of the team whose study this is: only it uploads and sees the track",
+        )
         parser.add_argument("--open", action="store_true", help="Open it at once")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -112,7 +118,12 @@ class Command(BaseCommand):
             fee_rate=registry.fee_rate_of(options["platform"]),
         )
         names = "kind description distribution criterion design scope platform ends_when_ranked"
-        fields = {name: options[name] for name in names.split()}
+        fields: dict[str, Any] = {name: options[name] for name in names.split()}
+        if options["study"]:
+            fields["owner"] = Team.objects.filter(slug=options["study"]).first()
+            fields["is_study"] = True
+            if fields["owner"] is None:
+                raise CommandError(f"There is no team {options['study']}.")
         try:
             with transaction.atomic():
                 track = create_track(

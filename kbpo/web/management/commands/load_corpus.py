@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from formats.messages import FormatError
-from kbpo.corpus.load import CannotLoad, find_schema, load_corpus
+from kbpo.corpus.load import DEV_SHARE, CannotLoad, find_schema, load_corpus
 
 
 class Command(BaseCommand):
@@ -26,6 +26,13 @@ class Command(BaseCommand):
             "--mentions", type=Path, help="Mentions that come with the corpus (TSV)"
         )
         parser.add_argument(
+            "--dev-share",
+            type=float,
+            default=DEV_SHARE,
+            help="Share of the documents that becomes the development part, where the file names no"
+            f" parts (default {DEV_SHARE})",
+        )
+        parser.add_argument(
             "--replace", action="store_true", help="Replace a corpus of that name that nothing uses"
         )
 
@@ -38,6 +45,7 @@ class Command(BaseCommand):
                 find_schema(options["schema"]),
                 mentions=options["mentions"],
                 replace=options["replace"],
+                dev_share=options["dev_share"],
                 notes=notes,
             )
         except (CannotLoad, FormatError) as problem:
@@ -45,5 +53,6 @@ class Command(BaseCommand):
         for note in notes:
             self.stderr.write(note)
         self.stdout.write(
-            f"Loaded {corpus.n_documents:,} documents as {corpus.name} ({corpus.slug})."
+            f"Loaded {corpus.n_documents:,} documents as {corpus.name} ({corpus.slug});"
+            f" {corpus.n_dev:,} of them are its development part."
         )

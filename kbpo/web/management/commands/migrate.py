@@ -1,4 +1,4 @@
-"""Migrates the database, unless it is at a state that no migration of this version begins at."""
+"""Migrate the database, unless an earlier version of the service made it."""
 
 from __future__ import annotations
 
@@ -10,25 +10,18 @@ from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-LAST_WITH_ALL = "b0f466a"
-"""The commit that has what the baselines stand for, step by step"""
-
 
 class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
-        _refuse_half(MigrationRecorder(connections[options["database"]]))
-        super().handle(*args, **options)
-
-
-def _refuse_half(recorder: MigrationRecorder) -> None:
-    """Nothing; an error where some, not all, of what a baseline stands for was migrated."""
-    done = set(recorder.applied_migrations())
-    baselines = MigrationLoader(None).disk_migrations
-    for (app, baseline), migration in sorted(baselines.items()):
-        missing = [name for name in migration.replaces if name not in done]
-        if missing and len(missing) < len(migration.replaces):
+        applied = set(MigrationRecorder(connections[options["database"]]).applied_migrations())
+        known = MigrationLoader(None, ignore_no_migrations=True).disk_migrations.keys()
+        apps = {app for app, _ in known}
+        unknown = sorted(key for key in applied - set(known) if key[0] in apps)
+        if unknown:
+            app, name = unknown[0]
             raise CommandError(
-                f"This database has part of what {app}.{baseline} stands for, but not"
-                f" {missing[0][1]}: install the former version (commit {LAST_WITH_ALL}) and run its"
-                " migrate, then this one's."
+                f"An earlier version made this database ({app}.{name} is not part of this one), and"
+                " nothing is migrated from it. Set DATABASE_URL to a new database, or go on with"
+                " the version that made it."
             )
+        super().handle(*args, **options)

@@ -9,8 +9,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kbpo.accounts.models import User
 from kbpo.submissions.models import Submission
-from kbpo.submissions.receive import CannotChange, CannotReceive, one_line, receive, set_role
+from kbpo.submissions.receive import CannotChange, CannotReceive, one_line, set_role
 from kbpo.tracks.models import Track
+from kbpo.web.received import receive_run
 
 
 class Command(BaseCommand):
@@ -48,7 +49,7 @@ class Command(BaseCommand):
         asked = options["name"] or path.name.split(".")[0]
         try:
             with path.open("rb") as file:
-                submission = receive(
+                submission = receive_run(
                     track,
                     team,
                     user,

@@ -1,0 +1,88 @@
+"""Development judgments: predictions of the development part that a run has judged, for learning.
+
+They are public at once and count for no score. The targets with the least stored random numbers are
+asked, so that runs share them.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from kbpo.corpus.fetch import fetch
+from kbpo.sampling.designs.base import price_of
+from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
+from kbpo.submissions.models import Submission
+from kbpo.tracks.registry import kind_of
+
+DEFAULT, MOST = 10, 200
+"""Predictions that a plan offers, and that a run may order at most"""
+FIRST_RUNS = 2
+"""From a team's third run on a plan offers none"""
+PREDICTED = """
+    SELECT t.id FROM submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id
+    JOIN instances_target t ON t.id = i.target_id
+    WHERE p.submission_id = %s AND p.is_dev GROUP BY t.id, t.u ORDER BY t.u, t.id LIMIT %s
+"""
+
+
+def development_plan(submission: Submission) -> dict[str, Any]:
+    """Return what a plan says of development predictions: how many there are at most, how many are
+    offered, and what each costs at most.
+    """
+    available = len(_targets(submission, MOST))
+    earlier = Submission.objects.filter(
+        track=submission.track, team=submission.team, confirmed_at__isnull=False
+    ).exclude(pk=submission.pk)
+    learns = submission.role == Submission.Role.SYSTEM and earlier.count() < FIRST_RUNS
+    price = price_of(submission, 1, 1)
+    return {
+        "available": available,
+        "n": min(DEFAULT, available) if learns else 0,
+        "each": price["each"],
+    }
+
+
+def price_of_development(submission: Submission, n: int) -> Decimal:
+    """Return what judging `n` development predictions costs at most: those without a judgment."""
+    each = Decimal(submission.plan["development"]["each"])
+    return each * len(_unanswered(submission, _targets(submission, n)))
+
+
+def draw_development(submission: Submission) -> None:
+    """Store the development predictions that the confirmed plan orders, to be asked about."""
+    n = submission.plan.get("development", {}).get("chosen", 0)
+    targets = _targets(submission, n)
+    if not targets:
+        return
+    batch, is_new = SampleBatch.objects.get_or_create(
+        submission=submission,
+        distribution=SamplingDistribution.objects.get(
+            submission=submission, kind=submission.track.distribution
+        ),
+        design=SampleBatch.DEVELOPMENT,
+        stage=1,
+        defaults={"seed": 0, "size": len(targets)},
+    )
+    if is_new:
+        Sample.objects.bulk_create(
+            Sample(batch=batch, target_id=target, probability=1.0) for target in targets
+        )
+
+
+def still_to_pay(submission: Submission) -> int:
+    """Return how many development questions of a submission have no answer yet."""
+    drawn = Sample.objects.filter(
+        batch__submission=submission, batch__design=SampleBatch.DEVELOPMENT
+    )
+    return len(_unanswered(submission, list(drawn.values_list("target_id", flat=True))))
+
+
+def _targets(submission: Submission, n: int) -> list[int]:
+    return [pk for (pk,) in fetch(PREDICTED, [submission.pk, n])] if n else []
+
+
+def _unanswered(submission: Submission, targets: list[int]) -> set[int]:
+    if not targets:
+        return set()
+    return kind_of(submission.track).unanswered({submission.pk: targets})[submission.pk]
