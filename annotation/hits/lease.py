@@ -112,12 +112,21 @@ others take.
 NOT_FILLED = """
       AND NOT EXISTS (
           SELECT 1 FROM annotation_hit_questions fq
-          JOIN annotation_question f ON f.id = fq.question_id
-          WHERE fq.hit_id = h.id AND f.payer_kind = 'submission'
-            AND f.payer_number = ANY(%(filled)s::bigint[])
+          JOIN annotation_question f ON f.id = fq.question_id AND f.payer_kind = 'submission'
+          JOIN unnest(%(filled)s::bigint[], %(others)s::bigint[]) AS share(run, other)
+              ON share.run = f.payer_number
+          WHERE fq.hit_id = h.id AND NOT EXISTS (
+              SELECT 1 FROM annotation_question met
+              JOIN annotation_hit_questions mq ON mq.question_id = met.id
+              JOIN annotation_assignment theirs ON theirs.hit_id = mq.hit_id
+              WHERE met.target_id = f.target_id AND met.interface = f.interface
+                AND met.round = f.round AND theirs.worker_id + 0 = share.other
+                AND (theirs.status <> 'returned' OR theirs.returned_by = %(given_back)s))
           OFFSET 0)
 """
-"""Of runs of which they gave their share of the ratings, others are asked."""
+"""Of runs of which they gave their share of the ratings, others are asked, as long as one of them
+has not met the question.
+"""
 
 PLACES = "FROM unnest(%(platforms)s::text[]) AS places(name) CROSS JOIN LATERAL"
 """Each platform (`places`) by itself: its open HITs lie in one index in their order."""
@@ -370,7 +379,8 @@ def _where(standing: WorkerStanding, interfaces: list[str] | None = None) -> dic
         "interfaces": standing.taught if interfaces is None else interfaces,
         "tracks": standing.tracks,
         "teams": standing.teams,
-        "filled": standing.filled,
+        "filled": [run for run, _ in standing.filled],
+        "others": [other for _, other in standing.filled],
         "platforms": local_names(),
         "counted": list(COUNTED),
         "worker": standing.worker,

@@ -19,7 +19,7 @@ HERE = timedelta(minutes=5)
 
 FILLED = """
     WITH asked AS (
-        SELECT q.id, q.payer_number AS run, q.answers_wanted
+        SELECT q.id, q.payer_number AS run, s.track_id AS track, q.answers_wanted
         FROM submissions_submission s
         JOIN annotation_question q ON q.payer_kind = 'submission' AND q.payer_number = s.id
         WHERE s.status = 'judging' AND EXISTS (
@@ -31,18 +31,21 @@ FILLED = """
         JOIN annotation_assignment a ON a.hit_id = hq.hit_id AND a.status = ANY(%(counted)s::text[])
         GROUP BY asked.run, a.worker_id
     ), share AS (
-        SELECT run, ceil(sum(answers_wanted) * %(most)s::float8) AS most FROM asked GROUP BY run
+        SELECT run, track, ceil(sum(answers_wanted) * %(most)s::float8) AS most
+        FROM asked GROUP BY run, track
+    ), rates AS (
+        SELECT DISTINCT share.track, given.worker_id FROM given JOIN share USING (run)
     )
-    SELECT share.run FROM share JOIN given mine ON mine.run = share.run
-    WHERE mine.worker_id = %(worker)s AND mine.n >= share.most AND EXISTS (
-        SELECT FROM annotation_worker other LEFT JOIN given theirs
-            ON theirs.worker_id = other.id AND theirs.run = share.run
-        WHERE other.id <> %(worker)s AND other.excluded_at IS NULL
-          AND other.last_seen_at > %(here)s AND other.id IN (SELECT worker_id FROM given)
-          AND coalesce(theirs.n, 0) < share.most)
+    SELECT ARRAY[share.run, other.id] FROM share JOIN given mine ON mine.run = share.run
+    JOIN rates ON rates.track = share.track AND rates.worker_id <> %(worker)s
+    JOIN annotation_worker other ON other.id = rates.worker_id
+        AND other.excluded_at IS NULL AND other.last_seen_at > %(here)s
+    LEFT JOIN given theirs ON theirs.worker_id = other.id AND theirs.run = share.run
+    WHERE mine.worker_id = %(worker)s AND mine.n >= share.most
+      AND coalesce(theirs.n, 0) < share.most
 """
-"""SQL of the runs that are judged of which `worker` gave a quarter of the ratings, while somebody
-is there who rates and gave less.
+"""SQL of the runs that are judged of which `worker` gave a quarter of the ratings, each with every
+person who is there, rates on the track and gave less.
 """
 
 

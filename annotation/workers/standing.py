@@ -81,8 +81,9 @@ class WorkerStanding:
     teams: list[int] | None
     """Their teams, also those that they left, whose systems they do not judge; None, which spares a
     search, without any."""
-    filled: list[int]
-    """Runs of which they gave their share of the ratings, while others are there"""
+    filled: list[list[int]]
+    """Runs of which they gave their share of the ratings, each with a person who is there and gave
+    less: [run, worker]"""
     stopped: bool
     """Whether anything is, of all that people are asked."""
     in_hand: int | None

@@ -23,7 +23,7 @@ from annotation.hits.todays_set import todays_set
 from annotation.labels import reject, settle
 from annotation.marketplace import pay_out
 from annotation.marketplace.books import holdings
-from annotation.models import Assignment, Bonus, Payment, Question, Response, Worker
+from annotation.models import HIT, Assignment, Bonus, Payment, Question, Response, Worker
 from annotation.questions import ask
 from annotation.workers import filled
 from kbpo import clock
@@ -268,6 +268,28 @@ def test_one_person_gives_at_most_a_quarter_of_a_runs_ratings_while_others_are_t
     assert judge(ada) == 3
     Worker.objects.filter(user__username="bo").update(last_seen_at=clock.now() - filled.HERE)
     assert judge(ada) == 8, "nobody else is there"
+
+
+def test_a_question_that_the_others_gave_back_is_for_whoever_gave_their_share(
+    clients: list[Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, bo, _ = clients
+    monkeypatch.setitem(globals(), "TEXTS", tuple(f"Text {at}." for at in range(12)))
+    a_track("pool", "0")
+    bo.get("/annotate/next/")
+    assert judge(ada) == 3
+    left = HIT.objects.filter(assignments=None)
+    Assignment.objects.bulk_create(
+        Assignment(
+            hit=hit,
+            worker=Worker.objects.get(user__username="bo"),
+            status="returned",
+            returned_by=Assignment.ReturnedBy.WORKER,
+            leased_until=clock.now(),
+        )
+        for hit in left
+    )
+    assert judge(ada) == 8, "all but the one that bo has in hand"
 
 
 def test_one_in_twenty_is_asked_twice_at_least_twenty_and_at_most_forty_on_a_track(
