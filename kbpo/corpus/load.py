@@ -100,19 +100,25 @@ def load_corpus(
         for position, predicate in enumerate(schema.predicates)
     )
     report, limits = Report(), Limits().for_corpus()
-    documents = (
-        _document(corpus, record)
-        for record in read_corpus(open_text(path, limits, report), limits, report)
-    )
+    names_parts = False
+
+    def documents() -> Iterator[tuple[Any, ...]]:
+        nonlocal names_parts
+        for record in read_corpus(open_text(path, limits, report), limits, report):
+            names_parts |= bool(record.part)
+            yield _document(corpus, record)
+
     corpus.n_documents = copy(
-        "corpus_document", DOCUMENT_COLUMNS, documents, chunk=CHUNK_OF_DOCUMENTS
+        "corpus_document", DOCUMENT_COLUMNS, documents(), chunk=CHUNK_OF_DOCUMENTS
     )
     refuse_errors(report, path)
     notes += warnings_in(report, path)
     if not corpus.n_documents:
         raise CannotLoad(f"{path.name} holds no document.")
-    corpus.save(update_fields=["n_documents"])
-    _draw_parts(corpus, dev_share)
+    if not names_parts:
+        _draw_development_part(corpus, dev_share)
+    corpus.n_dev = Document.objects.filter(corpus=corpus, part=Part.DEV).count()
+    corpus.save(update_fields=["n_documents", "n_dev"])
     if mentions is not None:
         load_mentions(corpus, mentions, schema, notes)
     return corpus
@@ -216,18 +222,13 @@ def _document(corpus: Corpus, record: DocumentRecord) -> tuple[Any, ...]:
     )
 
 
-def _draw_parts(corpus: Corpus, share: float) -> None:
-    """Draw the development part, unless the file names parts."""
+def _draw_development_part(corpus: Corpus, share: float) -> None:
     documents = Document.objects.filter(corpus=corpus)
-    named = documents.filter(part=Part.DEV).count()
-    if not named:
-        keys = list(documents.order_by("key").values_list("key", flat=True))
-        dev = development_part(
-            [[key] for key in keys], corpus.hash_key, share=share, least=LEAST_DEV, most=MOST_DEV
-        )
-        named = documents.filter(key__in=dev).update(part=Part.DEV)
-    corpus.n_dev = named
-    corpus.save(update_fields=["n_dev"])
+    keys = list(documents.order_by("key").values_list("key", flat=True))
+    dev = development_part(
+        [[key] for key in keys], corpus.hash_key, share=share, least=LEAST_DEV, most=MOST_DEV
+    )
+    documents.filter(key__in=dev).update(part=Part.DEV)
 
 
 def _mention(lookup: DatabaseCorpus, record: MentionRecord) -> tuple[Any, ...]:

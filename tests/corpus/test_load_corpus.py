@@ -183,3 +183,12 @@ def test_copy_keeps_what_is_hard_to_keep() -> None:
         )
         cursor.execute("SELECT t, a, f FROM hard ORDER BY n")
         assert cursor.fetchall() == [(t, [n, n], 0.1) for n, t in enumerate(hard)]
+
+
+def test_a_file_that_names_parts_is_taken_at_its_word(tmp_path: Path) -> None:
+    lines = [
+        {"id": f"d{at}", "text": "Mara founded Nordwerk.", "part": "test"} for at in range(120)
+    ]
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    assert load_corpus("C", path, find_schema("tac_kbp")).n_dev == 0
