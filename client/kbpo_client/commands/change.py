@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import click
@@ -66,9 +67,11 @@ def confirm(
             option = _chosen(plan, half_width or plan["chosen"])
             if submission["counts"].get("errors") and not good_lines_only:
                 end("Its file has errors: mend it, or say --good-lines-only.", REFUSED)
-            asked = f"Begin the judging, at most ${option['at_most']}?"
-            click.confirm(asked, abort=True, err=True)
-            choices.setdefault("at_most", option["at_most"])
+            offered = plan.get("development", {"n": 0, "each": "0"})
+            n = offered["n"] if development is None else development
+            price = Decimal(option["at_most"]) + n * Decimal(offered["each"])
+            click.confirm(f"Begin the judging, at most ${price}?", abort=True, err=True)
+            choices.setdefault("at_most", str(price))
         submission = client.confirm(number, **choices)
     if as_json:
         show_json(submission)

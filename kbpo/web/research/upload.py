@@ -448,14 +448,18 @@ def _confirm(request: HttpRequest, submission: Submission, width: str | None) ->
             f"Your team has submitted this very file already, as {same.name}. Say below that you"
             " mean it."
         )
+    shown = _dollars(request.POST.get("at_most", ""))
+    development = _count(request.POST.get("development", ""))
+    if shown is not None and development:
+        shown += development * (_dollars(request.POST.get("each_development", "")) or ZERO)
     try:
         confirm(
             submission,
             cast(User, request.user),
             half_width=width,
             good_lines_only="good_lines" in request.POST,
-            at_most=_dollars(request.POST.get("at_most", "")),
-            development=_count(request.POST.get("development", "")),
+            at_most=shown,
+            development=development,
         )
     except (CannotConfirm, OverBudget) as refusal:
         return str(refusal)
