@@ -118,6 +118,25 @@ def agreement(track: Track, data: Data, standing: set[int]) -> dict[str, dict[st
     return {name: share for name, share in told.items() if share}
 
 
+def coarse(
+    agreed: dict[str, dict[str, float | int]],
+) -> dict[str, dict[str, float | int]]:
+    """Return agreement as it may be printed while the test part is hidden: shares to 1 %, counts of
+    answers to the nearest 10.
+    """
+    return {
+        name: {
+            field: value
+            if field in ("people", "is_separable")
+            else round(value, 2)
+            if isinstance(value, float)
+            else round(value, -1)
+            for field, value in counts.items()
+        }
+        for name, counts in agreed.items()
+    }
+
+
 def _apart(ratings: Sequence[float]) -> float:
     """How far two ratings of one thing lie apart, the mean over all pairs; NaN without two."""
     if len(ratings) < 2:

@@ -262,6 +262,11 @@ def open_targets(submission: Submission) -> set[int]:
     return kind_of(submission.track).unanswered({submission.pk: targets})[submission.pk]
 
 
+LIMITS = ("expert", "not_corrected")
+"""What an evaluation keeps of its details while the test part is hidden: whether a number was
+corrected by experts, and why not"""
+
+
 def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     """A new Evaluation. Submissions with enough judgments move to the board, the others on to their
     next stage; of an earlier evaluation of the same day that ended no stage only what the board
@@ -284,7 +289,11 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     standing = set(Submission.objects.filter(track=track).on_board().values_list("pk", flat=True))
     midnight = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     replace_since(track, midnight)
-    details = {} if track.hides_test else _told(track, reckoned, standing)
+    details = _told(track, reckoned, standing)
+    if track.hides_test:
+        details = {name: details[name] for name in LIMITS} | {
+            judges.KEY: judges.coarse(details[judges.KEY])
+        }
     evaluation = Evaluation.objects.create(
         track=track,
         number=1 + (previous.number if previous is not None else 0),
@@ -591,7 +600,7 @@ def _keep(track: Track, realised: dict[int, Realised], done: list[Submission]) -
     where its stage has just ended, what that came to.
     """
     ended = {submission.pk for submission in done}
-    batches = SampleBatch.objects.filter(
+    batches = SampleBatch.objects.of_test().filter(
         submission__in=realised, distribution__kind=track.distribution
     )
     last = {batch.submission_id: batch for batch in batches.order_by("stage")}
@@ -608,7 +617,8 @@ def _ranked(
     if not track.ends_when_ranked or submission.pk not in data.systems or key not in estimates:
         return False
     kind, column = type(kind_of(track)), data.systems.index(submission.pk)
-    stage = SampleBatch.objects.filter(submission=submission, settled_at__isnull=False).count()
+    batches = SampleBatch.objects.of_test().filter(submission=submission)
+    stage = batches.filter(settled_at__isnull=False).count()
     return is_ranked(kind, data, key, estimates[key], column, max(1, stage))
 
 

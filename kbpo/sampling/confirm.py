@@ -90,11 +90,6 @@ def confirm(
         )
     option = row.plan["options"][width]
     price = Decimal(option["at_most"])
-    if at_most is not None and price > at_most:
-        raise CannotConfirm(
-            f"The price has changed: it is at most ${price} now, where ${at_most} was said. Look"
-            " at it, and confirm again."
-        )
     offered = row.plan.get("development", {"n": 0, "available": 0})
     n_dev = offered["n"] if development is None else development
     if not 0 <= n_dev <= offered["available"]:
@@ -103,6 +98,11 @@ def confirm(
         )
     if n_dev:
         price += price_of_development(row, n_dev)
+    if at_most is not None and price > at_most:
+        raise CannotConfirm(
+            f"The price has changed: it is at most ${price} now, where ${at_most} was said. Look"
+            " at it, and confirm again."
+        )
     if price > ZERO:
         why = f"At most {option['new']} judgments for ±{Decimal(width) * 100:.1f} %"
         if n_dev:

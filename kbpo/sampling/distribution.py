@@ -90,7 +90,7 @@ def make_overlaps(submission: Submission) -> None:
     products_of = fetch(
         f"SELECT o.submission_id, {products} FROM submissions_prediction p"
         " JOIN submissions_prediction o ON o.instance_id = p.instance_id"
-        " WHERE p.submission_id = %s AND o.submission_id IN ("
+        " WHERE p.submission_id = %s AND NOT p.is_dev AND o.submission_id IN ("
         "   SELECT d.submission_id FROM sampling_samplingdistribution d"
         "   JOIN submissions_submission s ON s.id = d.submission_id WHERE s.track_id = %s)"
         " GROUP BY o.submission_id",

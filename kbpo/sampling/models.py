@@ -62,6 +62,14 @@ class Overlap(models.Model):
         return f"{self.kind} {self.first_id}×{self.second_id}"
 
 
+class SampleBatches(models.QuerySet["SampleBatch"]):
+    """Batches of draws."""
+
+    def of_test(self) -> SampleBatches:
+        """Batches of the test part: those that count for scores and stages."""
+        return self.exclude(design=SampleBatch.DEVELOPMENT)
+
+
 class SampleBatch(models.Model):
     """One draw for one submission: design, seed and size, from which it can be drawn again
     exactly.
@@ -95,6 +103,8 @@ class SampleBatch(models.Model):
             " answer then. Its thresholds count times this"
         ),
     )
+
+    objects = SampleBatches.as_manager()
 
     class Meta:
         db_table_comment = "Batches of draws"

@@ -120,7 +120,8 @@ class Design(ABC):
 def last_batch(submission: Submission) -> SampleBatch | None:
     """The submission's latest batch of the guaranteed distribution; None before its first."""
     return (
-        submission.batches.filter(distribution__kind=submission.track.distribution)
+        submission.batches.of_test()
+        .filter(distribution__kind=submission.track.distribution)
         .exclude(design=SampleBatch.DEVELOPMENT)
         .order_by("stage")
         .last()

@@ -306,7 +306,7 @@ def _payers(needs: Floats, weight: Floats, rng: np.random.Generator) -> Ids:
 
 
 def _random(submission: Submission) -> np.random.Generator:
-    stage = submission.batches.count() + 1
+    stage = submission.batches.of_test().count() + 1
     return np.random.Generator(np.random.PCG64(seed_of(submission, "who pays", stage)))
 
 

@@ -463,7 +463,7 @@ class PreferenceTrack(DeclaredTrack):
             " JOIN generation_written b ON b.key = t.content->>'input'"
             "  AND b.text = t.content->'texts'->>1 AND b.submission_id = ANY(%(systems)s)"
             "  AND b.submission_id <> a.submission_id"
-            " WHERE t.corpus_id = %(corpus)s AND t.kind = %(kind)s"
+            " WHERE t.corpus_id = %(corpus)s AND t.kind = %(kind)s AND NOT t.is_dev"
             "  AND (t.content->'texts'->>0 <> t.content->'texts'->>1"
             "   OR a.submission_id < b.submission_id)"
             " ORDER BY t.id, a.submission_id, b.submission_id",

@@ -154,12 +154,14 @@ def _of_each_instance(track: Track, submissions: Sequence[int]) -> Arrays:
 
 
 def _first_of_each_instance(submissions: Sequence[int]) -> dict[str, Ids]:
-    """What is read of each instance as the first submission predicts it, by ascending instance."""
+    """What is read of each test instance as the first submission predicts it, by ascending
+    instance.
+    """
     parts = [
         fetch_arrays(
             COLUMNS,
             "FROM submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id"
-            " WHERE p.submission_id = %s",
+            " WHERE p.submission_id = %s AND NOT p.is_dev",
             [submission],
         )
         for submission in sorted(submissions)

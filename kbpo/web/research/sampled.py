@@ -25,7 +25,8 @@ WHY = {
 def sampled(latest: Latest) -> dict[str, Any] | None:
     """What is told of a submission's sample; None before it is drawn."""
     submission = latest.submission
-    batches = SampleBatch.objects.filter(submission=submission).select_related("distribution")
+    batches = SampleBatch.objects.filter(submission=submission, design=submission.track.design)
+    batches = batches.select_related("distribution")
     stages = list(batches.annotate(n=Count("samples")).order_by("stage", "pk"))
     if not stages:
         return None

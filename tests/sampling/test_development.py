@@ -1,0 +1,81 @@
+"""Development predictions are judged for learning; no score, stage or slice has them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from kbpo.corpus.models import Document, Part
+from kbpo.evaluation.latest import Latest
+from kbpo.evaluation.run import evaluate
+from kbpo.instances.models import Target
+from kbpo.sampling import distribution
+from kbpo.sampling.confirm import CannotConfirm, confirm
+from kbpo.sampling.models import Overlap, SampleBatch
+from kbpo.sampling.open_track import close_track
+from kbpo.submissions.models import Submission
+from kbpo.submissions.tally import count
+from kbpo.web.research.sampled import sampled
+from tests.conftest import Toy
+from tests.evaluation.replay import Replay
+
+pytestmark = pytest.mark.django_db
+N, DOCUMENTS = 160, 8
+N_DEV = N // DOCUMENTS
+
+
+def shared_world(toy: Toy, design: str) -> Replay:
+    """A shared track of which one document in eight is of the development part."""
+    world = Replay.of(toy, N, 0.5, design=design, documents=DOCUMENTS)
+    toy.track.is_study, toy.track.owner = False, None
+    toy.track.save()
+    Document.objects.filter(pk=world.documents[0].pk).update(part=Part.DEV)
+    Target.objects.filter(document=world.documents[0]).update(is_dev=True)
+    toy.corpus.n_dev = 1
+    toy.corpus.save()
+    return world
+
+
+def upload(world: Replay, team: str) -> Submission:
+    """A planned run that predicts everything."""
+    row = world.store(team, range(N), status="read")
+    row.predictions.filter(instance__document=world.documents[0]).update(is_dev=True)
+    count(row).save()
+    distribution.tick()
+    row.refresh_from_db()
+    assert row.status == "planned", row.reason
+    return row
+
+
+def test_overlaps_are_those_of_test_predictions(toy: Toy) -> None:
+    world = shared_world(toy, "iid")
+    upload(world, "Patterns")
+    upload(world, "Neural")
+    assert [one.value for one in Overlap.objects.all()] == pytest.approx([1 / (N - N_DEV)] * 3)
+
+
+def test_the_price_that_was_looked_at_covers_development_predictions(toy: Toy) -> None:
+    world = shared_world(toy, "poisson")
+    row = upload(world, "Patterns")
+    development, option = row.plan["development"], row.plan["options"]["0.050"]
+    assert development["available"] == N_DEV
+    sample, dev = Decimal(option["at_most"]), 4 * Decimal(development["each"])
+    with pytest.raises(CannotConfirm, match=f"at most \\${sample + dev} now"):
+        confirm(row, toy.users["Admin"], development=4, at_most=sample + dev - Decimal("0.01"))
+    assert confirm(row, toy.users["Admin"], development=4, at_most=sample + dev).confirmed_at
+
+
+def test_a_track_is_scored_and_closed_without_its_development_part(toy: Toy) -> None:
+    world = shared_world(toy, "poisson")
+    row = world.judge(upload(world, "Patterns"))
+    assert SampleBatch.objects.filter(design=SampleBatch.DEVELOPMENT).count() == 1
+    told = sampled(Latest.of(row))
+    assert told is not None
+    assert len(told["stages"]) == row.batches.of_test().count() < row.batches.count()
+    close_track(toy.track)
+    toy.track.refresh_from_db()
+    evaluate(toy.track)
+    precision = world.number(row)
+    test = world.truth(at for at in range(N) if at % DOCUMENTS)
+    assert precision.low95 < test < precision.high95
