@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Count
 
 from kbpo.evaluation.latest import Latest
 from kbpo.sampling.designs.base import half_width_at
@@ -26,13 +25,12 @@ def sampled(latest: Latest) -> dict[str, Any] | None:
     """What is told of a submission's sample; None before it is drawn."""
     submission = latest.submission
     batches = SampleBatch.objects.filter(submission=submission, design=submission.track.design)
-    batches = batches.select_related("distribution")
-    stages = list(batches.annotate(n=Count("samples")).order_by("stage", "pk"))
+    stages = list(batches.select_related("distribution").order_by("stage", "pk"))
     if not stages:
         return None
     return {
         "design": submission.track.design,
-        "stages": [_stage(submission, stage, stage.n) for stage in stages],
+        "stages": [_stage(submission, stage, stage.samples.count()) for stage in stages],
         "model": _model(latest),
     }
 
