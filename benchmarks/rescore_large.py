@@ -75,6 +75,24 @@ def watched() -> Iterator[list[float]]:
         watcher.join()
 
 
+@contextmanager
+def slowest() -> Iterator[list[float]]:
+    """The seconds of each statement, except for those of COPY."""
+    from django.db import connection
+
+    found = [0.0]
+
+    def timed(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+        start = time.perf_counter()
+        try:
+            return execute(sql, parameters, many, context)
+        finally:
+            found.append(time.perf_counter() - start)
+
+    with connection.execute_wrapper(timed):
+        yield found
+
+
 def is_true(*parts: object) -> bool:
     """Whether a relation holds: 60 of 100 do."""
     return zlib.crc32("|".join(map(str, parts)).encode()) % 100 < 60
@@ -99,6 +117,7 @@ def system_files(universe: Path, folder: Path, systems: int, predictions: int) -
 def take_in(track: Track, path: Path) -> Submission:
     """A submission that was read, planned, confirmed, drawn and judged; prints what that took."""
     from kbpo.accounts.models import Team, User
+    from kbpo.analyse import analyse
     from kbpo.sampling import distribution, draw
     from kbpo.sampling.confirm import confirm
     from kbpo.submissions import ingest
@@ -110,11 +129,12 @@ def take_in(track: Track, path: Path) -> Submission:
 
     def step(name: str, work: Callable[[], object]) -> None:
         start, cpu, before = time.perf_counter(), time.process_time(), held()
-        with watched() as own:
+        analyse()  # as before every step of the pipeline
+        with watched() as own, slowest() as statements:
             work()
         took.append(
             f"{name} {time.perf_counter() - start:.1f} s ({time.process_time() - cpu:.1f} s in"
-            f" Python, {max(own) - before:.0f} MB)"
+            f" Python, {max(own) - before:.0f} MB, slowest statement {max(statements):.1f} s)"
         )
 
     with path.open("rb") as file:
@@ -242,6 +262,7 @@ def prepare_and_score(folder: Path, predictions: int, systems: int, documents: i
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
+    from kbpo.analyse import analyse
     from kbpo.instances.models import Label
     from kbpo.submissions.models import Prediction
     from kbpo.tracks.models import Track
@@ -249,8 +270,7 @@ def prepare_and_score(folder: Path, predictions: int, systems: int, documents: i
     track = Track.objects.filter(document_samples__isnull=not documents).first()
     if track is None or track.submissions.filter(sampled_at__isnull=False).count() < systems:
         track = prepare(folder, predictions, systems, documents)
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")
+    analyse()
     # A child measures: what taking the systems in held would hide what scoring holds.
     print(
         f"{systems} systems of {predictions:,}: {Prediction.objects.count():,} predictions,"
@@ -280,12 +300,13 @@ def score_twice(track: Track, captured: Any) -> None:
     before, own_before = peak(), held()
     for _ in range(2):
         start, cpu, statements = time.perf_counter(), time.process_time(), len(captured)
-        with watched() as own, transaction.atomic():
+        with watched() as own, slowest() as times, transaction.atomic():
             evaluate(track)
         print(
             f"  scored anew in {time.perf_counter() - start:.2f} s"
             f" ({time.process_time() - cpu:.2f} s in Python),"
-            f" {len(captured) - statements} statements, peak {before:.0f} MB before,"
+            f" {len(captured) - statements} statements, the slowest {max(times):.1f} s,"
+            f" peak {before:.0f} MB before,"
             f" {peak():.0f} MB after with the files that are mapped; of its own"
             f" {max(own) - own_before:.0f} MB more than before",
             flush=True,

@@ -21,8 +21,12 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
 
 log = logging.getLogger(__name__)
 
+ANALYSE = "kbpo.analyse.analyse"
+
 PIPELINE: dict[str, str] = {
     # step       function that moves due rows and returns how many     the journey
+    # what has grown -> the planner's statistics; also around steps (`run`)
+    "analyse":   ANALYSE,
     # 0  file -> Corpus, Document: tried, then loaded
     "load":      "kbpo.corpus.upload.tick",
     "load_inputs": "kbpo.tracks.generation.load.tick",
@@ -96,19 +100,27 @@ def route(name: str, args: Sequence[Any], *_: Any, **__: Any) -> dict[str, str] 
 app.conf.task_routes = (route,)
 
 
+def run(name: str) -> int:
+    """How many rows a step moved. What it has filled is analysed before another one reads it."""
+    moved: int = import_string(PIPELINE[name])()
+    if moved:
+        import_string(ANALYSE)()
+    return moved
+
+
 @app.task(name="kbpo.look")  # type: ignore[untyped-decorator]
 def look() -> int:
     """How many rows moved at a tick. Whoever takes long keeps nobody waiting: other workers take
     the next ticks, and pass over the rows that it holds.
     """
     moved = 0
-    for name, path in PIPELINE.items() if import_string("kbpo.clock.look.is_due")() else ():
+    for name in PIPELINE if import_string("kbpo.clock.look.is_due")() else ():
         if name in APART:
             continue
         try:
-            moved += import_string(path)()
+            moved += run(name)
         except Exception:  # a bug of one step keeps no other waiting; the clock comes round again
-            log.exception("%s failed", path)
+            log.exception("%s failed", PIPELINE[name])
             close_old_connections()  # those that broke
     return moved
 
@@ -116,7 +128,8 @@ def look() -> int:
 @app.task(name="kbpo.step")  # type: ignore[untyped-decorator]
 def step(name: str) -> int:
     """How many rows the step moved; while it moves some, the next step is asked to look."""
-    moved: int = import_string(PIPELINE[name])()
+    import_string(ANALYSE)()  # whoever asked has just committed
+    moved = run(name)
     names = [other for other in PIPELINE if other not in APART]
     if moved and name in names and name != names[-1]:
         step.apply_async([names[names.index(name) + 1]], expires=60, retry=False)

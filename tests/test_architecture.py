@@ -23,7 +23,7 @@ DJANGO = {"django", "celery", "psycopg2", "rest_framework", "drf_spectacular", "
 
 # room -> (rooms of ours, packages of others). `kbpo.tracks` means base, registry, models: never a
 # kind of track.
-BELOW = {"kbpo.clock", "kbpo.queue", "kbpo.prepared", "kbpo.environment"}
+BELOW = {"kbpo.analyse", "kbpo.clock", "kbpo.queue", "kbpo.prepared", "kbpo.environment"}
 _NOUNS = {"kbpo.accounts", "kbpo.corpus", "kbpo.instances", "kbpo.tracks"}
 _PAID = _NOUNS | {"kbpo.money", "kbpo.submissions"}
 _DRAWN = _PAID | {
@@ -39,6 +39,7 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
     "estimators": (set(), {"numpy", "scipy"}),
     "formats": (set(), {"yaml"}),
     "scoring": ({"estimators"}, {"numpy", "scipy"}),
+    "kbpo.analyse": (set(), DJANGO),
     "kbpo.clock": (set(), DJANGO),
     "kbpo.queue": (set(), DJANGO),
     "kbpo.prepared": (set(), DJANGO),
@@ -491,7 +492,6 @@ BY_STRING = {
     "kbpo.queue",
     "kbpo.tracks.registry",
     "kbpo.web.management.commands.simulate",
-    "kbpo.web.management.commands.tick",
 }
 
 

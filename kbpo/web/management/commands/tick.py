@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
-from django.utils.module_loading import import_string
 
-from kbpo.celery import PIPELINE
+from kbpo.celery import PIPELINE, run
 
 
 class Command(BaseCommand):
@@ -36,6 +35,6 @@ class Command(BaseCommand):
             moved = sum(self._run(name) for name in steps) > 0 and options["until_idle"]
 
     def _run(self, name: str) -> bool:
-        moved: int = import_string(PIPELINE[name])()
+        moved = run(name)
         self.stdout.write(f"{name:<9} {moved}")
         return moved > 0 and name not in ("estimate", "reap")

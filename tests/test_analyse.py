@@ -1,0 +1,91 @@
+"""The planner knows of what was just stored, before PostgreSQL's own analysis comes."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from kbpo import celery
+from kbpo.analyse import analyse
+
+FILL = """
+    INSERT INTO clock_pause (begin, "end")
+    SELECT now(), now() FROM generate_series(1, 2000)
+"""
+
+
+def run(sql: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+
+
+def analysed() -> bool:
+    """Whether a call analyses the table."""
+    with CaptureQueriesContext(connection) as queries:
+        analyse()
+    return any(
+        "ANALYZE" in query["sql"] and "clock_pause" in query["sql"]
+        for query in queries.captured_queries
+    )
+
+
+def expected_rows() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN (FORMAT JSON) SELECT FROM clock_pause WHERE begin <= now()")
+        return int(cursor.fetchone()[0][0]["Plan"]["Plan Rows"])
+
+
+@pytest.mark.django_db
+def test_a_transaction_plans_with_what_it_has_just_stored() -> None:
+    run(FILL)
+    assert expected_rows() < 2000
+    assert analysed()
+    assert expected_rows() == 2000
+    assert not analysed(), "nothing has changed since"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_rows_in_freed_space_are_analysed() -> None:
+    run(FILL)
+    analyse()
+    run("DELETE FROM clock_pause")
+    run("VACUUM (TRUNCATE false) clock_pause")
+    run(FILL)
+    run("SELECT pg_stat_force_next_flush()")
+    assert analysed()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nobody_waits_for_the_analysis_of_another_transaction() -> None:
+    run(FILL)
+    other = connection.copy()
+    try:
+        other.set_autocommit(False)
+        with other.cursor() as cursor:
+            cursor.execute("ANALYZE clock_pause")
+        run("SET lock_timeout = '100ms'")
+        analyse()  # raises where it waits
+    finally:
+        other.close()
+        connection.close()
+
+
+def test_analysis_comes_before_and_after_a_step_that_fills_tables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ran: list[str] = []
+
+    def noted(path: str) -> object:
+        def call() -> int:
+            ran.append(path)
+            return int(path == celery.PIPELINE["reap"])
+
+        return call
+
+    monkeypatch.setattr(celery, "import_string", noted)
+    celery.step("plan")
+    assert ran == [celery.PIPELINE[name] for name in ("analyse", "plan")]
+    ran.clear()
+    celery.step("reap")
+    assert ran == [celery.PIPELINE[name] for name in ("analyse", "reap", "analyse")]
