@@ -431,7 +431,8 @@ class Demo:
             if not unscored["results"]:
                 return
             scores = judge.scores(unscored["results"])
-            self._call(admin, f"tracks/{self.track.slug}/scores/", JUDGE | {"scores": scores})
+            said = JUDGE | {"scores": scores, "not_tuned": True}  # it never sees a judgment
+            self._call(admin, f"tracks/{self.track.slug}/scores/", said)
 
     def _upload_texts(self, texts: TextStudy) -> list[tuple[str, int, str]]:
         """Uploads what the systems of a study wrote; team, number and title of each."""

@@ -2,7 +2,8 @@
 judgments that they make unnecessary.
 
 The variance falls as one over the number of judgments, so that 1 − V/V′ of them are saved, V with
-and V′ without. Where a metric only costs, the share is below 0, and is told.
+and V′ without, but no more than are missing. Where a metric only costs, the share is below 0, and
+is told.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def saved(
 ) -> dict[str, dict[str, float]]:
     """“criterion|distribution” -> submission -> the share of judgments that are saved."""
     return {
-        "|".join(key[1:]): _shares(data, aided[key][0], estimate)
+        "|".join(key[1:]): _shares(data, key, aided[key][0], estimate)
         for key, (estimate, _) in alone.items()
     }
 
@@ -87,7 +88,7 @@ def by_each(
         _, criterion, distribution = key
         for metric in best_metrics(data, criterion)[:MOST] if data.noise else ():
             published = algorithm_1(data, criterion, distribution, metric)
-            shares = _shares(data, published, estimate)
+            shares = _shares(data, key, published, estimate)
             own = {
                 str(data.systems[row.column]): {end: getattr(row, end) for end in ENDS}
                 | {"n_labels": row.n_labels, "saved": shares.get(str(data.systems[row.column]))}
@@ -101,11 +102,31 @@ def by_each(
     return saved_by
 
 
-def _shares(data: Data, aided: Estimate, alone: Estimate) -> dict[str, float]:
-    """Submission -> 1 − V/V′, where both are known."""
+def unjudged(alone: dict[Key, tuple[Estimate, Design]], data: Data) -> dict[str, int]:
+    """“criterion|distribution” -> how many targets of all systems have no judgment yet."""
+    missing: dict[str, int] = {}
+    for key in alone:
+        rows_missing = _missing(data, key).any(axis=1)
+        missing["|".join(key[1:])] = np.unique(data.pool.target[rows_missing]).size
+    return missing
+
+
+def _missing(data: Data, key: Key) -> np.ndarray:
+    """(u, m) what is in a system's sample frame and has no verdict."""
+    _, criterion, distribution = key
+    missing: np.ndarray = (data.pool.p[distribution] > 0).toarray()
+    missing[data.judged] &= np.isnan(data.f[criterion])
+    missing[:, ~data.shown] = False
+    return missing
+
+
+def _shares(data: Data, key: Key, aided: Estimate, alone: Estimate) -> dict[str, float]:
+    """Submission -> 1 − V/V′, where both are known; at most the share that is not judged."""
     shape = np.shape(alone.value)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = 1 - _variance(aided, shape) / _variance(alone, shape)
+        frame = (data.pool.p[key[2]] > 0).sum(axis=0)
+        share = np.minimum(share, _missing(data, key).sum(axis=0) / np.asarray(frame).ravel())
     defined = data.shown & np.isfinite(share) & ~np.isnan(np.asarray(alone.value))
     return {str(data.systems[column]): float(share[column]) for column in np.flatnonzero(defined)}
 

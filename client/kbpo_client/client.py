@@ -462,14 +462,23 @@ class Client:
         """
         return self._get(f"tracks/{track}/unscored/", **judge, after=after, limit=limit)
 
-    def bring_scores(self, track: str, judge: Json, scores: list[Json]) -> Json:
-        """Brings what a judge says: a list of `id` and `value`. All is stored, or nothing."""
-        answer = self._send("POST", f"tracks/{track}/scores/", json={**judge, "scores": scores})
+    def bring_scores(
+        self, track: str, judge: Json, scores: list[Json], *, not_tuned: bool = False
+    ) -> Json:
+        """Brings what a judge says: a list of `id` and `value`. All is stored, or nothing.
+        `not_tuned` states that no judgment of the track tuned the judge.
+        """
+        body = {**judge, "scores": scores, "not_tuned": not_tuned}
+        answer = self._send("POST", f"tracks/{track}/scores/", json=body)
         return cast(Json, answer.json())
 
-    def import_scores(self, track: str, path: str | Path, judge: Json) -> Json:
-        """Brings a file of scores: it is stored whole, or not at all."""
-        path = Path(path)
+    def import_scores(
+        self, track: str, path: str | Path, judge: Json, *, not_tuned: bool = False
+    ) -> Json:
+        """Brings a file of scores: it is stored whole, or not at all. `not_tuned` states that no
+        judgment of the track tuned the judge.
+        """
+        path, judge = Path(path), {**judge, "not_tuned": not_tuned}
         with path.open("rb") as file:
             answer = self._send(
                 "POST", f"tracks/{track}/judges/", data=judge, files={"file": (path.name, file)}

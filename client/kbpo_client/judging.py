@@ -122,10 +122,12 @@ def judge_all(
     program: Judge,
     *,
     batch: int,
-    tell: Callable[[int, int], None],
+    tell: Callable[[int, Json], None],
+    not_tuned: bool = False,
 ) -> int:
     """How many things a program judged until nothing of a track was left; `tell` hears how many are
-    done and left. What a program said before it failed is brought, so that nobody pays twice.
+    done, and what the service answered. `not_tuned` states that no judgment of the track tuned it.
+    What a program said before it failed is brought, so that nobody pays twice.
     """
     done = 0
     while True:
@@ -137,6 +139,6 @@ def judge_all(
             program.ask(page["results"], scores.append)
         finally:
             if scores:
-                brought = client.bring_scores(track, named, scores)
+                brought = client.bring_scores(track, named, scores, not_tuned=not_tuned)
                 done += len(scores)
-                tell(done, brought["left"])
+                tell(done, brought)

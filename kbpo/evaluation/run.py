@@ -49,6 +49,7 @@ from kbpo.sampling.models import (
     Sample,
     SampleBatch,
 )
+from kbpo.scores.bring import statement_of
 from kbpo.scores.models import Score as Scoring
 from kbpo.scores.models import Scorer
 from kbpo.scores.read import scorers_of
@@ -61,7 +62,7 @@ from scoring.corrected import Corrections, corrections
 from scoring.data import Data
 from scoring.double_sampling import Corrected
 from scoring.published import bootstrapped
-from scoring.saved import UNAIDED, beside, best_metrics, by_each, saved, unaided
+from scoring.saved import UNAIDED, beside, best_metrics, by_each, saved, unaided, unjudged
 from scoring.score import (
     DEFAULT,
     PUBLISHED,
@@ -203,7 +204,7 @@ def signs_of(track: Track) -> dict[str, Any]:
 
 def _scored(track: Track) -> list[Any]:
     """Which metrics and judges are in use, and the newest score of one of them."""
-    used = scorers_of(track).filter(is_used=True)
+    used = scorers_of(track).in_use()
     pks = list(used.values_list("pk", flat=True))
     newest = Scoring.objects.filter(scorer__in=pks).order_by("-pk").values_list("pk", flat=True)
     return [pks, newest.first() if pks else None]
@@ -378,12 +379,14 @@ def _told(track: Track, reckoned: _Reckoned, standing: set[int]) -> dict[str, An
     expert = {}
     if checked is not None:
         expert = {criterion: checked.confusion(criterion) for criterion in criteria}
+    has_card = bool(alone) or any(row.needs_statement for row in scorers_of(track))
     return {
         # Where systems are judged against each other nothing is guessed.
         "saved": {} if kind.opposes else saved(reckoned.estimates, alone, data),
         "by_each": by_each(alone, data),
+        "unjudged": unjudged(alone, data),
         "scorers": _scorers(kind, data, criteria),
-        "worth": worth(kind, data, _means(track, data, reckoned.estimates)) if alone else {},
+        "worth": worth(kind, data, _means(track, data, reckoned.estimates)) if has_card else {},
         "strengths": strengths(kind, on_board),
         "expert": expert,
         "not_corrected": {str(system): why for system, why in reasons.items()},
@@ -662,8 +665,18 @@ def _settings(
         "of_documents": track.corpus.n_test,
         "misses": _misses(data),
         "labels": Label.objects.filter(target__corpus=track.corpus_id).count(),
+        "late_scorers": _late_scorers(data),
         "version": settings.VERSION,
     }
+
+
+def _late_scorers(data: Data) -> list[dict[str, str]]:
+    """The metrics and judges in use that came after the first judgments, with the statement that
+    lets them narrow scores.
+    """
+    late = Scorer.objects.filter(pk__in=data.pool.scorers, came_late=True)
+    rows = late.select_related("not_tuned_by").order_by("pk")
+    return [{"name": str(row), "statement": statement_of(row)} for row in rows]
 
 
 def _misses(data: Data) -> dict[str, Any] | None:

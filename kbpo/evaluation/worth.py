@@ -128,8 +128,8 @@ def _only_references(data: Data) -> Ids:
 
 
 def _named(scorer: dict[str, Any]) -> dict[str, Any]:
-    keys = ("id", "name", "label", "version", "prompt", "source", "used")
-    return {key: scorer[key] for key in keys}
+    left_out = ("scored", "of", "made_at")
+    return {key: value for key, value in scorer.items() if key not in left_out}
 
 
 def _rated(data: Data, criterion: str, opinions: Sequence[Sequence[float]] | None) -> Rated:

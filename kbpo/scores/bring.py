@@ -23,10 +23,11 @@ from formats.messages import Report
 from formats.opening import Source, open_text
 from formats.scores import LARGEST, OUTSIDE, Judge, names_ids, read_scores, read_scores_by_id
 from formats.tables import NAMED
+from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
-from kbpo.instances.models import Instance
+from kbpo.instances.models import Instance, Label
 from kbpo.queue import nudge
 from kbpo.scores.compute import STATED, STORED, store
 from kbpo.scores.models import Scorer
@@ -42,6 +43,10 @@ AT_MOST = 5000
 NOT_PAIRS = (
     "“{0}” asks which of two texts is better: scores of metrics and judges are not used there, so"
     " none are asked for, and none were stored. Where texts are rated one by one, they are."
+)
+CAME_LATE = (
+    "They came after the first judgments, so they narrow no score until an admin states that the"
+    " judge was not tuned on these judgments."
 )
 NOT_SCORED = (
     f"{STATED} WHERE s.track_id = %s AND s.status = ANY(%s) AND p.instance_id > %s AND NOT EXISTS"
@@ -73,6 +78,8 @@ class Taken:
     """Texts that several systems wrote, of which a file had several scores: their mean counts"""
     lacking: Sequence[str] = ()
     """Runs that nobody has confirmed and of which the judge has not scored all"""
+    needs_statement: bool = False
+    """Whether they narrow no score before an admin states that the judge was not tuned"""
 
     @property
     def sentence(self) -> str:
@@ -94,6 +101,8 @@ class Taken:
             names = ", ".join(f"“{name}”" for name in self.lacking[:NAMED])
             more = f" and {len(self.lacking) - NAMED:,} more" if len(self.lacking) > NAMED else ""
             sentence += f" Drafts that it has not scored whole: {names}{more}."
+        if self.needs_statement:
+            sentence += f" {CAME_LATE}"
         return sentence
 
 
@@ -149,8 +158,17 @@ def predicted(track: Track) -> set[int]:
 
 
 @transaction.atomic
-def take(track: Track, named: Name, scores: Sequence[tuple[int, float]], who: User) -> Taken:
-    """Stores what a judge says, all of it or nothing. Raises CannotTake."""
+def take(
+    track: Track,
+    named: Name,
+    scores: Sequence[tuple[int, float]],
+    who: User,
+    *,
+    not_tuned: bool = False,
+) -> Taken:
+    """Stores what a judge says, all of it or nothing; with `not_tuned`, records that `who` states
+    that the judge was not tuned on the judgments. Raises CannotTake.
+    """
     _refuse_pairs(track)
     if len(scores) > AT_MOST:
         raise CannotTake(f"One call takes at most {AT_MOST:,} scores; these are {len(scores):,}.")
@@ -173,11 +191,13 @@ def take(track: Track, named: Name, scores: Sequence[tuple[int, float]], who: Us
     strange = next((instance for instance, _ in scores if instance not in existing), None)
     if strange is not None:
         raise CannotTake(f"The track has nothing with the id {strange}. Nothing was stored.")
-    return _store(_scorer(track, named, who), scores)
+    return _store(_scorer(track, named, who, not_tuned=not_tuned), scores)
 
 
 @transaction.atomic
-def take_file(track: Track, source: Source, named: Name | None, who: User) -> dict[str, Taken]:
+def take_file(
+    track: Track, source: Source, named: Name | None, who: User, *, not_tuned: bool = False
+) -> dict[str, Taken]:
     """Stores a file of scores, whole or not at all; scorer -> what was stored. `named` stands in
     for columns that the file does not have. A text that several systems wrote is one: where a judge
     scored it anew for each, or by what else was in its batch, the mean of that counts.
@@ -195,7 +215,7 @@ def take_file(track: Track, source: Source, named: Name | None, who: User) -> di
         raise BadFile(report)
     taken = {}
     for named_so, values_of in values_by.items():
-        row = _scorer(track, named_so, who)
+        row = _scorer(track, named_so, who, not_tuned=not_tuned)
         means = [(instance, fmean(values)) for instance, values in values_of.items()]
         averaged = sum(len(set(values)) > 1 for values in values_of.values())
         stored = _store(row, means)
@@ -313,8 +333,10 @@ def _name(name: str, version: str, prompt: str, named: Name | None) -> Name:
     )
 
 
-def _scorer(track: Track, named: Name, who: User) -> Scorer:
-    """The scorer of that name, made if there is none. Raises CannotTake."""
+def _scorer(track: Track, named: Name, who: User, *, not_tuned: bool) -> Scorer:
+    """The scorer of that name, made if there is none: late where the test part has judgments. One
+    that came before them stays so for runs that arrive later. Raises CannotTake.
+    """
     if not named.name:
         raise CannotTake("A judge needs a name.")
     if any(
@@ -329,17 +351,34 @@ def _scorer(track: Track, named: Name, who: User) -> Scorer:
         source=Scorer.Source.BROUGHT,
         presentation="",
         **vars(named),
-        defaults={"user": who},
+        defaults={"user": who, "came_late": _has_judgments(track)},
     )
     if is_new:
         note("bring judge", f"scorer:{scorer.pk}", who=who, after=str(scorer), track=track.slug)
+    if not_tuned:
+        _record_statement(track, scorer, who)
     return scorer
+
+
+def _has_judgments(track: Track) -> bool:
+    """Whether anything of the test part of a track's corpus has been judged."""
+    return Label.objects.filter(target__corpus=track.corpus_id, target__is_dev=False).exists()
+
+
+def _record_statement(track: Track, scorer: Scorer, who: User) -> None:
+    """Records who states that a scorer was not tuned on judgments; the first statement stays."""
+    if scorer.not_tuned_at is None:
+        scorer.not_tuned_by, scorer.not_tuned_at = who, clock.now()
+        scorer.save(update_fields=["not_tuned_by", "not_tuned_at"])
+        verb = "state judge not tuned"
+        note(verb, f"scorer:{scorer.pk}", who=who, after=str(scorer), track=track.slug)
+        nudge("estimate")
 
 
 def _store(scorer: Scorer, scores: Sequence[tuple[int, float]]) -> Taken:
     stored = store((scorer.pk, instance, value) for instance, value in scores)
     nudge("estimate")
-    return Taken(stored, len(scores) - stored)
+    return Taken(stored, len(scores) - stored, needs_statement=scorer.needs_statement)
 
 
 def scorers(track: Track) -> list[dict[str, Any]]:
@@ -351,7 +390,7 @@ def scorers(track: Track) -> list[dict[str, Any]]:
     here = f"{STATED} WHERE s.track_id = %s AND s.status = ANY(%s)"
     [(total,)] = fetch(f"SELECT count(*) FROM ({here}) AS predicted", [track.pk, list(STORED)])
     labels = {metric.name: metric.label for metric in kind_of(track).metrics}
-    rows = scorers_of(track)
+    rows = scorers_of(track).select_related("not_tuned_by")
     counts = dict(
         fetch(
             "SELECT scorer_id, count(*) FROM scores_score WHERE scorer_id = ANY(%s) AND"
@@ -368,12 +407,33 @@ def scorers(track: Track) -> list[dict[str, Any]]:
             "prompt": row.prompt,
             "source": row.source,
             "used": row.is_used,
+            "came_late": row.came_late,
+            "needs_statement": row.needs_statement,
+            "statement": statement_of(row),
             "scored": counts.get(row.pk, 0),
             "of": total,
             "made_at": row.made_at,
         }
         for row in rows
     ]
+
+
+def statement_of(row: Scorer) -> str:
+    """Who stated when that a scorer was not tuned on the judgments; empty where nobody did."""
+    if row.not_tuned_at is None:
+        return ""
+    who = row.not_tuned_by.username if row.not_tuned_by else "An admin"
+    return f"{who} stated on {row.not_tuned_at:%Y-%m-%d} that it was not tuned on these judgments."
+
+
+def state_not_tuned(track: Track, scorer: int, who: User) -> Scorer:
+    """Records an admin's statement that a scorer was not tuned on the judgments of a track. Raises
+    Scorer.DoesNotExist.
+    """
+    with transaction.atomic():
+        row = scorers_of(track).select_for_update().get(pk=scorer)
+        _record_statement(track, row, who)
+    return row
 
 
 def switch(track: Track, scorer: int, who: User, *, used: bool) -> Scorer:

@@ -15,6 +15,16 @@ from kbpo.queue import Moving
 from kbpo.submissions.models import Submission
 
 
+class ScorerQuerySet(models.QuerySet["Scorer"]):
+    """Scorers with the rule of which may narrow a score."""
+
+    def in_use(self) -> ScorerQuerySet:
+        """Those that are switched on, and were registered before the judgments or are stated not
+        to be tuned on them: one that repeats the judgments would move scores.
+        """
+        return self.filter(is_used=True).exclude(came_late=True, not_tuned_at=None)
+
+
 class Scorer(models.Model):
     """A metric, or a judge: a program that has read the text. Another version or another prompt is
     another scorer, and so is a metric that sees texts, and what they are held against, shown in
@@ -38,8 +48,18 @@ class Scorer(models.Model):
     is_used = models.BooleanField(
         default=True, help_text="Whether the model g may learn from it: an admin's switch"
     )
+    came_late = models.BooleanField(
+        default=False,
+        help_text="Whether there were judgments of the test part when its first scores were stored",
+    )
+    not_tuned_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    not_tuned_at = models.DateTimeField(
+        null=True, help_text="When an admin stated that it was not tuned on these judgments"
+    )
     user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     made_at = models.DateTimeField(default=clock.now)
+
+    objects = ScorerQuerySet.as_manager()
 
     if TYPE_CHECKING:
         id: int
@@ -55,6 +75,11 @@ class Scorer(models.Model):
 
     def __str__(self) -> str:
         return " ".join(part for part in (self.name, self.version, self.prompt) if part)
+
+    @property
+    def needs_statement(self) -> bool:
+        """Whether it narrows no score until an admin states that it was not tuned."""
+        return self.came_late and self.not_tuned_at is None
 
 
 class Score(models.Model):

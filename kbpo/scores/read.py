@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from numpy.typing import NDArray
 
 from kbpo.corpus.fetch import fetch
-from kbpo.scores.models import Scorer
+from kbpo.scores.models import Scorer, ScorerQuerySet
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
@@ -25,7 +25,7 @@ class Scores:
     """(u, k); NaN where one says nothing"""
 
 
-def scorers_of(track: Track) -> QuerySet[Scorer]:
+def scorers_of(track: Track) -> ScorerQuerySet:
     """The metrics and judges of a track, in the order of their making: what was brought for its
     corpus, and what is computed here of texts as this track shows them.
     """
@@ -40,7 +40,7 @@ def read_scores(
     use and say anything of them.
     """
     chosen = scorers_of(track)
-    chosen = chosen.filter(is_used=True) if scorers is None else chosen.filter(pk__in=scorers)
+    chosen = chosen.in_use() if scorers is None else chosen.filter(pk__in=scorers)
     wanted = list(chosen.values_list("pk", flat=True))
     rows = fetch(
         "SELECT scorer_id, instance_id, value FROM scores_score WHERE scorer_id = ANY(%s)"

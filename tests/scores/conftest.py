@@ -112,6 +112,7 @@ def studied(world: World) -> World:
     Submission.objects.all().delete()
     rng = np.random.default_rng(4)
     judged: list[tuple[int, float]] = []
+    labels: list[NewLabel] = []
     for name, level in (("A", 0.6), ("B", 0.45)):
         row = world.add(name, [f"{name} {at} " + "word " * (at % 7) for at in range(MANY)])
         numbers = world.numbers(name)
@@ -134,7 +135,7 @@ def studied(world: World) -> World:
             at: np.clip(truth[at] + rng.normal(0, 0.1, 2 if at % 5 == 0 else 1), 0, 1).tolist()
             for at in drawn
         }
-        record(
+        labels += [
             NewLabel(
                 rows[at].pk,
                 {"ratings": {name: better if name != "edit" else worse for name in CRITERIA}},
@@ -145,10 +146,11 @@ def studied(world: World) -> World:
             )
             for at, better in said.items()
             for worse in [[1 - one for one in better]]
-        )
+        ]
         bent = truth + (0.2 if name == "B" else 0.0)
         judged += list(zip(numbers, bent.tolist(), strict=True))
     take(world.track, Name("judge"), judged, world.admin)
+    record(labels)
     Submission.objects.update(plan={"chosen": "0.030"})
     Track.objects.filter(pk=world.track.pk).update(status="closed")
     world.track.refresh_from_db()

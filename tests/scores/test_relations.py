@@ -26,11 +26,15 @@ def world(toy: Toy) -> World:
     where all numbers are stored.
     """
     world = World(toy, n_documents=16)
-    world.answer(world.sample(world.system("one", lambda one: one.pk % 2 > 0), 0.5))
-    world.answer(world.sample(world.system("two", lambda one: True, team="Neural"), 0.5))
+    samples = [
+        world.sample(world.system("one", lambda one: one.pk % 2 > 0), 0.5),
+        world.sample(world.system("two", lambda one: True, team="Neural"), 0.5),
+    ]
     rng = np.random.default_rng(3)
     said = [(one.pk, float(world.truth[one.pk] != (rng.random() < 0.1))) for one in world.instances]
     take(world.track, Name("judge"), said, toy.users["Admin"])
+    for sample in samples:
+        world.answer(sample)
     world.track.is_study, world.track.owner = True, toy.teams["Patterns"]
     world.track.save()
     return world
@@ -67,5 +71,5 @@ def test_a_judge_that_knows_nothing_costs_next_to_nothing(world: World, toy: Toy
     Scorer.objects.all().delete()
     rng = np.random.default_rng(5)
     noise = [(one.pk, float(rng.normal())) for one in world.instances]
-    take(world.track, Name("dice"), noise, toy.users["Admin"])
+    take(world.track, Name("dice"), noise, toy.users["Admin"], not_tuned=True)
     assert min(saved_by(evaluate(world.track))) > -0.1

@@ -418,7 +418,12 @@ def test_a_program_asks_and_answers_over_the_api(world: World) -> None:
     body = json.dumps({**who, "scores": scores})
     brought = client.post(f"{address}/scores/", body, content_type="application/json")
     assert brought.status_code == 201
-    assert brought.json() == {"stored": 5, "already": 0, "left": 2}
+    assert brought.json() == {
+        "stored": 5,
+        "already": 0,
+        "left": 2,
+        "needs_statement": False,
+    }
     bad = json.dumps({**who, "scores": [{"id": 5, "value": "much"}]})
     refused = client.post(f"{address}/scores/", bad, content_type="application/json")
     assert refused.status_code == 400 and refused.json()["error"] == "invalid"

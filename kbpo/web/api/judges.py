@@ -26,12 +26,14 @@ from kbpo.scores.bring import (
     left,
     scorer_of,
     scorers,
+    state_not_tuned,
     switch,
     take,
     take_file,
     unscored,
 )
 from kbpo.scores.models import Scorer
+from kbpo.scores.read import scorers_of
 from kbpo.tracks.models import Track
 from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.errors import Refused
@@ -81,9 +83,12 @@ class OneScore(Said):
 
 
 class Batch(Who):
-    """What a judge says of several."""
+    """What a judge says of several. `not_tuned` states that it was not tuned on judgments of this
+    track.
+    """
 
     scores = OneScore(many=True, allow_empty=False)
+    not_tuned = serializers.BooleanField(required=False, default=False)
 
 
 class FileOfScores(Said):
@@ -93,12 +98,21 @@ class FileOfScores(Said):
     name = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
     version = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
     prompt = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
+    not_tuned = serializers.BooleanField(required=False, default=False)
 
 
 class Use(Said):
-    """Whether the model may learn from a metric or a judge."""
+    """Whether the model may learn from a metric or a judge; and the statement that it was not tuned
+    on judgments of this track, without which one that came after them narrows no score.
+    """
 
-    used = serializers.BooleanField()
+    used = serializers.BooleanField(required=False, allow_null=True, default=None)
+    not_tuned = serializers.BooleanField(required=False, default=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["used"] is None and not attrs["not_tuned"]:
+            raise serializers.ValidationError("Send `used`, or `not_tuned` as true.")
+        return attrs
 
 
 class Judges(APIView):
@@ -129,7 +143,9 @@ class Judges(APIView):
             else None
         )
         try:
-            taken = take_file(track, cleaned["file"], named, _who(request))
+            taken = take_file(
+                track, cleaned["file"], named, _who(request), not_tuned=cleaned["not_tuned"]
+            )
         except BadFile as refusal:
             raise Refused(
                 str(refusal), "bad_file", 422, problems=problems(refusal), n=refusal.report.errors
@@ -157,7 +173,9 @@ def problems(refusal: BadFile) -> list[dict[str, Any]]:
 
 
 class Switch(APIView):
-    """Let the model learn from a metric or a judge, or no longer: nothing that it said is lost."""
+    """Let the model learn from a metric or a judge, or no longer: nothing that it said is lost.
+    Record that a judge was not tuned on judgments of the track.
+    """
 
     permission_classes = [ForAdmins]
     parser_classes = [JSONParser, FormParser, MultiPartParser]
@@ -166,11 +184,17 @@ class Switch(APIView):
     def post(self, request: Request, slug: str, pk: int) -> Response:
         form = Use(data=request.data)
         form.is_valid(raise_exception=True)
+        track, who, cleaned = _track(slug), _who(request), form.validated_data
         try:
-            row = switch(_track(slug), pk, _who(request), used=form.validated_data["used"])
+            row = scorers_of(track).get(pk=pk)
+            if cleaned["used"] is not None:
+                row = switch(track, pk, who, used=cleaned["used"])
+            if cleaned["not_tuned"]:
+                row = state_not_tuned(track, pk, who)
         except Scorer.DoesNotExist as error:
             raise Http404(f"This track has no judge {pk}.") from error
-        return Response({"id": row.pk, "name": row.name, "used": row.is_used})
+        told = {"used": row.is_used, "needs_statement": row.needs_statement}
+        return Response({"id": row.pk, "name": row.name, **told})
 
 
 class Unscored(APIView):
@@ -225,11 +249,18 @@ class Scores(APIView):
         form.is_valid(raise_exception=True)
         scores = [(score["id"], score["value"]) for score in form.validated_data["scores"]]
         try:
-            taken = take(track, form.named(), scores, _who(request))
+            taken = take(
+                track,
+                form.named(),
+                scores,
+                _who(request),
+                not_tuned=form.validated_data["not_tuned"],
+            )
         except CannotTake as refusal:
             raise Refused(str(refusal), "cannot_take", 422) from refusal
         count = left(track, scorer_of(track, form.named()))
         answer = {"stored": taken.stored, "already": taken.already, "left": count}
+        answer["needs_statement"] = taken.needs_statement
         return Response(answer, status=201)
 
 

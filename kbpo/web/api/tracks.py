@@ -45,6 +45,7 @@ SAID = (
     "targets",
     "labels",
     "expert",
+    "late_scorers",
     "model",
     "version",
 )

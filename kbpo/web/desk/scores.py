@@ -17,6 +17,7 @@ from kbpo.scores.bring import (
     CannotTake,
     Name,
     scorers,
+    state_not_tuned,
     switch,
     systems,
     take_file,
@@ -32,11 +33,16 @@ SHOWN = 20
 
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """What there is; a POST switches one on or off, or brings a file."""
+    """What there is; a POST switches one on or off, records that one was not tuned on judgments, or
+    brings a file.
+    """
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     refusal, report = "", None
     if request.method == "POST" and "switch" in request.POST:
         _switch(track, request)
+        return redirect("desk-scores", slug=slug)
+    if request.method == "POST" and "not_tuned_of" in request.POST:
+        _state(track, request)
         return redirect("desk-scores", slug=slug)
     if request.method == "POST":
         try:
@@ -74,6 +80,14 @@ def _switch(track: Track, request: HttpRequest) -> None:
     messages.success(request, f"{row}: the model {change}. The scores are made again.")
 
 
+def _state(track: Track, request: HttpRequest) -> None:
+    try:
+        row = state_not_tuned(track, int(request.POST["not_tuned_of"]), admin_of(request))
+    except (ValueError, OverflowError, Scorer.DoesNotExist) as error:
+        raise Http404("There is no such metric or judge.") from error
+    messages.success(request, f"{row}: your statement is recorded. The scores are made again.")
+
+
 def _bring(track: Track, request: HttpRequest) -> None:
     """Raises BadFile, or CannotTake with a sentence."""
     file = request.FILES.get("file")
@@ -83,9 +97,14 @@ def _bring(track: Track, request: HttpRequest) -> None:
         request.POST.get(field, "").strip() for field in ("name", "version", "prompt")
     )
     named = Name(name, version, prompt) if name else None
-    for scorer, taken in take_file(
-        track, cast(BinaryIO, file.file), named, admin_of(request)
-    ).items():
+    outcomes = take_file(
+        track,
+        cast(BinaryIO, file.file),
+        named,
+        admin_of(request),
+        not_tuned="not_tuned" in request.POST,
+    )
+    for scorer, taken in outcomes.items():
         messages.success(request, f"{scorer}: {taken.sentence}")
 
 

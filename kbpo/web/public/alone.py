@@ -32,6 +32,9 @@ class Alone:
     scatter: SafeString
     orders: SafeString
     finding: str
+    came_late: bool
+    statement: str
+    """Who stated that it was not tuned on the judgments; empty where nobody did"""
     csv: str
 
 
@@ -80,6 +83,8 @@ def _drawn(shown: Board, scorer: dict[str, Any], rows: Sequence[Row]) -> Alone:
             )
         ),
         finding,
+        scorer.get("came_late", False),
+        scorer.get("statement", ""),
         f"{address}?{urlencode({'criterion': shown.criterion})}",
     )
 

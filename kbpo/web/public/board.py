@@ -44,6 +44,7 @@ from kbpo.evaluation.leaderboard import (
     sorts,
 )
 from kbpo.evaluation.models import Evaluation
+from kbpo.evaluation.saved import late_scorers, saved_on, share_of
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
 from kbpo.sampling.models import DocumentSample
@@ -100,6 +101,8 @@ class View:
     helped: str = ALL
     """What narrows the first column: `PEOPLE` alone, the `BEST` metric or judge or the one of this
     number, or `ALL` of them"""
+    unsaid: str = ALL
+    """What narrows it where the URL does not say"""
     on: str = ""
     """The day whose board is asked for; empty: as it stands now"""
     number: int | None = None
@@ -115,7 +118,7 @@ class View:
         switches |= {"sort": self.sort} | ({"all": "1"} if self.all else {})
         switches["helped"] = self.helped
         switches |= ({"on": self.on} if self.on else {}) | changes
-        if switches["helped"] == ALL:
+        if switches["helped"] == self.unsaid:
             del switches["helped"]
         return f"{address}?{urlencode(switches)}"
 
@@ -238,8 +241,17 @@ def _page(request: HttpRequest, slug: str, number: int | None) -> HttpResponse:
     if number is not None:
         view = replace(view, number=number)
     shown = of_view(track, view)
-    view = replace(view, helped=_told_one(shown, view.helped))
+    view = _opened(request, shown, view)
     return render(request, "leaderboard.html", context(request, track, view, shown))
+
+
+def _opened(request: HttpRequest, shown: Board, view: View) -> View:
+    """A view as its board can tell it. Where a metric or judge came after the judgments, people
+    alone stand first.
+    """
+    unsaid = PEOPLE if late_scorers(shown.evaluation) else ALL
+    helped = view.helped if "helped" in request.GET else unsaid
+    return replace(view, helped=_told_one(shown, helped), unsaid=unsaid)
 
 
 def of_view(track: Track, view: View) -> Board:
@@ -277,7 +289,7 @@ def read(request: HttpRequest, track: Track) -> View:
         raise Http404(f"“{number[:20]}” is not the number of an evaluation.")
     asked = int(number) if number else None
     every = "all" in request.GET
-    return View(distribution, criterion, int(level), sort, every, helped, day, asked)
+    return View(distribution, criterion, int(level), sort, every, helped, on=day, number=asked)
 
 
 def _choice(request: HttpRequest, name: str, options: Sequence[str], fallback: str) -> str:
@@ -399,7 +411,7 @@ def _helped(shown: Board, view: View, address: str) -> list[dict[str, Any]]:
     """The switch between people alone, each metric or judge that goes well with them, and all of
     these, where they help.
     """
-    if all(row.saved is None for row in shown.rows):
+    if all(row.saved is None for row in shown.rows) and not late_scorers(shown.evaluation):
         return []
     words = {PEOPLE: "People alone"} | _each(shown) | {ALL: "All metrics and judges"}
     options = [
@@ -454,7 +466,8 @@ def _helped_by(shown: Board, view: View) -> dict[str, Any]:
         "n": len(scorers.get("used", ())),
         "best": scorers.get("best", {}).get(view.criterion, ""),
         "one": _each(shown).get(view.helped, ""),
-        "saved": _saved_in_all(shown, view),
+        "saved": saved_on(shown, _one(view)),
+        "late": late_scorers(shown.evaluation),
     }
 
 
@@ -465,17 +478,9 @@ def _told(shown: Board) -> dict[str, Any]:
     return scorers
 
 
-def _saved_in_all(shown: Board, view: View) -> int:
-    """So many more judgments people alone would need for intervals as narrow as these."""
-    pairs = [(row.n_labels, share) for row in shown.rows if (share := _saved(row, view))]
-    return round(sum(n * share / (1 - share) for n, share in pairs if share < 1))
-
-
-def _saved(row: Row, view: View) -> float | None:
-    """The share of judgments that what helps people makes unnecessary."""
-    if view.helped in (PEOPLE, ALL):
-        return row.saved
-    return row.by_each[view.helped].saved if view.helped in row.by_each else None
+def _one(view: View) -> str:
+    """The number of the one metric or judge that a view is of; empty where it is of all."""
+    return "" if view.helped in (PEOPLE, ALL) else view.helped
 
 
 def _saved_text(share: float | None) -> str:
@@ -600,7 +605,7 @@ def _row(
         "mine": row.submission.team_id in mine,
         "rank": rank_text(row),
         "judged": row.n_labels,
-        "saved": _saved_text(_saved(row, view)),
+        "saved": _saved_text(share_of(row, _one(view))),
         "figures": {column.name: interval(row.figure(column.name)) for column in kind.columns},
         "cells": [_cell(shown, row, head, view) for head in heads],
         "published": published,
@@ -896,6 +901,7 @@ def _embedded(request: HttpRequest, slug: str) -> HttpResponse:
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     view = read(request, track)
     shown = of_view(track, view)
+    view = _opened(request, shown, view)
     heads = [_head(kind_of(track), shown.headline, view, "", shown.rows)]
     rows = [_row(shown, heads, row, set(), view) for row in shown.rows[:EMBEDDED]]
     context = {"track": track, "board": shown, "head": heads[0], "rows": rows, "view": view}

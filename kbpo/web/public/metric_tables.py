@@ -7,10 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.models import Evaluation
+from kbpo.evaluation.saved import saved_on
 from kbpo.evaluation.study import CURVE, WIDTHS, Study, study_of
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
+from kbpo.tracks.models import Track
 from kbpo.web.components.drawing import Interval
 from kbpo.web.public.points import points_of
 
@@ -46,7 +49,7 @@ def _drawn(row: dict[str, Any]) -> dict[str, Any]:
     """A metric or judge with its worth as an interval, in colour where a gain is shown."""
     interval = Interval(row.get("worth"), *_ends_of_worth(row))
     tone = "a" if (interval.low80 or 0.0) > 1 else "quiet"
-    return row | {"interval": interval, "tone": tone, "saves": _saves(row.get("worth"))}
+    return row | {"interval": interval, "tone": tone}
 
 
 def _ends_of_worth(row: dict[str, Any]) -> list[float | None]:
@@ -55,9 +58,13 @@ def _ends_of_worth(row: dict[str, Any]) -> list[float | None]:
     return [*row.get("worth_80", unknown), *row.get("worth_95", unknown)]
 
 
-def _saves(worth: float | None) -> float | None:
-    """The share of judgments that it makes unnecessary: 1 − 1/DE."""
-    return None if not worth else 1 - 1 / worth
+def with_savings(
+    track: Track, evaluation: Evaluation | None, criterion: str
+) -> list[dict[str, Any]]:
+    """The same, each with what it saves on the track's board, where that is told."""
+    scorers = scorers_of(told_under(evaluation, criterion))
+    shown = board(track, distribution=track.distribution, criterion=criterion)
+    return [row | {"saves": saved_on(shown, str(row.get("id", "")))} for row in scorers]
 
 
 def names_of(evaluation: Evaluation | None) -> dict[str, str]:
@@ -117,10 +124,10 @@ def _worth_file(kind: Kind, evaluation: Evaluation | None, criterion: str, store
         header += [f"{name}_low80", f"{name}_high80"]
     header += ["rated_twice", "source", "used"]
     rows = []
-    for scorer in scorers_of(stored):
+    for scorer in with_savings(kind.track, evaluation, criterion):
         row = [scorer["name"], scorer.get("version", ""), scorer.get("prompt", "")]
         row += [scorer.get(name) for name in numbers]
-        row += [*_ends_of_worth(scorer), scorer["saves"]]
+        row += [*_ends_of_worth(scorer), scorer["saves"].share if scorer["saves"] else None]
         for name in with_ends:
             row += scorer.get(f"{name}_80", (None, None))
         row += [scorer.get("n_multiple"), scorer.get("source", ""), scorer.get("used")]

@@ -15,6 +15,7 @@ from django.urls import path, reverse
 from django.utils.safestring import SafeString, mark_safe
 
 from kbpo.evaluation.models import Evaluation
+from kbpo.evaluation.saved import late_scorers
 from kbpo.evaluation.study import CURVE, Study, study_of
 from kbpo.evaluation.worth import FEWEST
 from kbpo.submissions.models import Prediction, Submission
@@ -36,6 +37,7 @@ from kbpo.web.public.metric_tables import (
     tabulate,
     told_under,
     widths_of,
+    with_savings,
 )
 from kbpo.web.public.points import draw_points, points_of
 
@@ -57,7 +59,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     track, kind, criterion, evaluation = _asked(request, slug)
     stored = told_under(evaluation, criterion)
     study = study_of(kind, criterion, stored)
-    names, scorers = names_of(evaluation), scorers_of(stored)
+    names, scorers = names_of(evaluation), with_savings(track, evaluation, criterion)
     single, label = single_of(stored), kind.criterion_label(criterion)
     prompts = _prompts(kind, evaluation)
     context: dict[str, Any] = {
@@ -72,7 +74,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "scorers": scorers,
         "beyond": any(row.get("worth") is not None and row["rho"] is None for row in scorers),
         "axis": _axis(1.0, [row["interval"] for row in scorers]),
-        "best": _best(scorers) if "together" in stored else None,
+        "savings": [row for row in scorers[:2] if row["saves"] is not None],
+        "late": late_scorers(evaluation),
         "prompts": prompts,
         "untold": [
             other.label
@@ -129,16 +132,6 @@ def _criteria(track: Track, kind: Kind, chosen: str) -> list[dict[str, Any]]:
 def _axis(start: float, intervals: Sequence[Interval]) -> Axis:
     """The axis of a column of ratios, from `start` at the latest."""
     return drawing.axis_over([Interval(start), *intervals], bounds=(0.0, MOST_DRAWN))
-
-
-def _best(scorers: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """What all together are worth, and the metric or judge that is worth most by itself; None where
-    either is not known.
-    """
-    ranked = [row for row in scorers[1:] if row.get("worth") is not None]
-    if not ranked or scorers[0].get("worth") is None:
-        return None
-    return {"together": scorers[0], "single": ranked[0]}
 
 
 def _prompts(kind: Kind, evaluation: Evaluation | None) -> list[dict[str, Any]]:

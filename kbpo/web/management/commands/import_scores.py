@@ -23,6 +23,11 @@ class Command(BaseCommand):
         parser.add_argument("--name", default="", help="Of the judge, if no column says it")
         parser.add_argument("--judge-version", default="", help="Its version")
         parser.add_argument("--prompt", default="", help="Which prompt it was given")
+        parser.add_argument(
+            "--not-tuned",
+            action="store_true",
+            help="State that it was not tuned on judgments of this track",
+        )
         parser.add_argument("--user", required=True, help="The admin who brings it")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -34,7 +39,13 @@ class Command(BaseCommand):
             raise CommandError(f"There is no admin {options['user']}.")
         named = Name(options["name"], options["judge_version"], options["prompt"])
         try:
-            taken = take_file(track, options["file"], named if named.name else None, admin)
+            taken = take_file(
+                track,
+                options["file"],
+                named if named.name else None,
+                admin,
+                not_tuned=options["not_tuned"],
+            )
         except BadFile as refusal:
             wrong = [message for message in refusal.report if message.severity == "error"][:SHOWN]
             lines = [

@@ -1,0 +1,53 @@
+"""What metrics and judges save on a board, and which of them came late: the board and the page of
+metrics print the same numbers, both from here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kbpo.evaluation.leaderboard import Board, Row
+from kbpo.evaluation.models import Evaluation
+
+
+@dataclass(frozen=True)
+class Saved:
+    """Judgments that people alone would have to give besides for intervals as narrow."""
+
+    judgments: int
+    share: float
+    """Of all that people alone would have to give"""
+
+
+def saved_on(shown: Board, scorer: str = "") -> Saved | None:
+    """What the metric or judge of that number saves on a board, or all together; never more than is
+    not yet judged. None where it is not known.
+    """
+    pairs = [
+        (row.n_labels, share)
+        for row in shown.rows
+        if (share := share_of(row, scorer)) is not None and share < 1
+    ]
+    given = sum(n for n, _ in pairs)
+    if not given or shown.evaluation is None:
+        return None
+    key = f"{shown.criterion}|{shown.distribution}"
+    unjudged = shown.evaluation.settings.get("unjudged", {}).get(key, 0)
+    saved = min(round(sum(n * share / (1 - share) for n, share in pairs)), unjudged)
+    return Saved(saved, saved / (given + saved) if given + saved > 0 else 0.0)
+
+
+def share_of(row: Row, scorer: str = "") -> float | None:
+    """The share of a system's judgments that the metric or judge of that number makes unnecessary,
+    or all together.
+    """
+    if not scorer:
+        return row.saved
+    return row.by_each[scorer].saved if scorer in row.by_each else None
+
+
+def late_scorers(evaluation: Evaluation | None) -> list[dict[str, str]]:
+    """The metrics and judges behind an evaluation that came after the first judgments: their names,
+    and who stated that they were not tuned on them.
+    """
+    return evaluation.settings.get("late_scorers", []) if evaluation is not None else []

@@ -1,0 +1,179 @@
+"""A judge that came after the judgments narrows no score until somebody answers for it; what judges
+save is what is left to judge here, one number on every page.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from scores.conftest import World
+
+from kbpo.accounts.models import Audit
+from kbpo.evaluation.leaderboard import board
+from kbpo.evaluation.run import evaluate, signs_of
+from kbpo.evaluation.saved import saved_on
+from kbpo.instances.models import Instance
+from kbpo.instances.record import NewLabel, record
+from kbpo.sampling.models import Threshold
+from kbpo.scores.bring import Name, scorers, take
+from kbpo.scores.models import Scorer
+from kbpo.scores.read import scorers_of
+from kbpo.submissions.models import Submission
+
+pytestmark = pytest.mark.django_db
+
+BOARD, PAGE = "/tracks/answers/?criterion=overall", "/tracks/answers/metrics/"
+TILT = "cannot tilt a score"
+
+
+def late(world: World) -> Scorer:
+    """A second judge that repeats the judgments of A, brought after them."""
+    said = [(pk, float(at % 3)) for at, pk in enumerate(world.numbers("A") + world.numbers("B"))]
+    take(world.track, Name("late"), said, world.admin)
+    return Scorer.objects.get(name="late")
+
+
+def page(address: str) -> str:
+    return " ".join(Client().get(address).content.decode().split())
+
+
+def test_a_judge_that_came_after_the_judgments_waits_for_a_statement(studied: World) -> None:
+    alone, known = signs_of(studied.track)["scores"], Scorer.objects.get(name="judge")
+    row = late(studied)
+    assert row.came_late and not known.came_late
+    assert list(scorers_of(studied.track).in_use()) == [known]
+    assert signs_of(studied.track)["scores"] == alone, "nothing is to be scored anew"
+    desk = Client()
+    desk.force_login(studied.admin)
+    address = "/desk/tracks/answers/scores/"
+    assert "State that it was not tuned on these judgments" in " ".join(
+        desk.get(address).content.decode().split()
+    )
+    assert desk.post(address, {"not_tuned_of": "999"}).status_code == 404
+    assert desk.post(address, {"not_tuned_of": str(row.pk)}).status_code == 302
+    row.refresh_from_db()
+    assert row.not_tuned_by == studied.admin and row.not_tuned_at is not None
+    assert list(scorers_of(studied.track).in_use()) == [known, row]
+    assert signs_of(studied.track)["scores"] != alone, "scores are made again"
+    assert Audit.objects.filter(what="state judge not tuned").count() == 1
+    assert f"admin stated on {row.not_tuned_at:%Y-%m-%d}" in desk.get(address).content.decode()
+
+
+def test_only_judgments_of_the_test_part_make_a_judge_late(world: World) -> None:
+    target = Instance.objects.filter(predictions__submission=world.runs["A"])[0].target
+    target.is_dev = True
+    target.save(update_fields=["is_dev"])
+    record([NewLabel(target.pk, {"ratings": {"overall": [1.0]}}, "crowd", "ratings", 1, "q:1")])
+    numbers = world.numbers("A") + world.numbers("B")
+    said = [(pk, 0.5) for pk in dict.fromkeys(numbers)]
+    take(world.track, Name("tuned on development"), said, world.admin)
+    target.is_dev = False
+    target.save(update_fields=["is_dev"])
+    take(world.track, Name("late"), said[:-1], world.admin)
+    take(world.track, Name("tuned on development"), said[-1:], world.admin)
+    lateness = dict(Scorer.objects.filter(source="brought").values_list("name", "came_late"))
+    assert lateness == {"tuned on development": False, "late": True}
+
+
+def test_the_api_and_the_command_record_the_statement(studied: World, tmp_path: Path) -> None:
+    client = Client(headers={"Authorization": f"Token {studied.token}"})
+    address = "/api/tracks/answers"
+    one = {"id": studied.numbers("A")[0], "value": 1}
+
+    def bring(name: str, **said: Any) -> dict[str, Any]:
+        body = json.dumps({"name": name, "scores": [one], **said})
+        answer = client.post(f"{address}/scores/", body, content_type="application/json")
+        return dict(answer.json())
+
+    assert bring("first")["needs_statement"] is True
+    assert bring("second", not_tuned=True)["needs_statement"] is False
+    told = {row["name"]: row for row in scorers(studied.track)}
+    assert told["first"]["needs_statement"] and told["first"]["statement"] == ""
+    assert "admin stated on" in told["second"]["statement"]
+    posted = client.post(f"{address}/judges/{told['first']['id']}/", {"not_tuned": "true"})
+    empty = client.post(f"{address}/judges/{told['first']['id']}/", {})
+    assert empty.status_code == 400 and "not_tuned" in empty.json()["detail"]
+    assert posted.json()["used"] is True and posted.json()["needs_statement"] is False
+    path = tmp_path / "scores.csv"
+    rows = [f"{pk},1" for pk in studied.numbers("A") + studied.numbers("B")]
+    path.write_text("\n".join(["id,value", *rows]))
+    out = io.StringIO()
+    command: dict[str, Any] = {"user": "admin", "stdout": out}
+    call_command("import_scores", "answers", path, name="third", **command)
+    assert "narrow no score until an admin states" in out.getvalue()
+    call_command("import_scores", "answers", path, name="third", not_tuned=True, **command)
+    third = Scorer.objects.get(name="third")
+    assert third.came_late and not third.needs_statement
+
+
+def test_the_board_says_who_answers_for_a_late_judge_and_puts_people_first(studied: World) -> None:
+    Submission.objects.update(status="scored")
+    evaluate(studied.track)
+    assert TILT in page(BOARD) and "came after" not in page(BOARD)
+    row = late(studied)
+    evaluate(studied.track)
+    shown = page(PAGE)
+    assert TILT in page(BOARD), "it is not used"
+    assert "late came after the first judgments: it narrows no score" in shown, "its report card"
+    Scorer.objects.filter(pk=row.pk).update(not_tuned_by=studied.admin, not_tuned_at=row.made_at)
+    evaluate(studied.track)
+    shown = page(BOARD)
+    statement = f"admin stated on {row.made_at:%Y-%m-%d} that it was not tuned on these judgments."
+    assert f"late came after the first judgments. {statement}" in shown
+    assert f"It narrows an interval, and {TILT}" not in shown
+    view = Client().get(BOARD).context["view"]
+    assert view.helped == "0" and "helped=all" in shown
+    assert Client().get(f"{BOARD}&helped=all").context["view"].helped == "all"
+    told = Client().get("/api/tracks/answers/board/").json()["evaluation"]["late_scorers"]
+    assert told == [{"name": "late", "statement": statement}]
+
+
+def test_a_late_judge_alone_has_a_report_card_and_narrows_nothing(studied: World) -> None:
+    Submission.objects.update(status="scored")
+    Scorer.objects.update(came_late=True)
+    evaluation = evaluate(studied.track)
+    assert evaluation.settings["scorers"] == {} and evaluation.settings["late_scorers"] == []
+    [card] = evaluation.settings["worth"]["overall"]["scorers"]
+    assert card["worth"] > 1.5 and card["needs_statement"]
+    assert "came after the judgments" in page(PAGE) and "narrows no score" in page(BOARD)
+
+
+def test_no_more_is_saved_than_is_not_judged_and_both_pages_print_it(studied: World) -> None:
+    Submission.objects.update(status="scored")
+    outputs = Instance.objects.filter(predictions__isnull=False)
+    left = list(outputs.filter(target__labels__isnull=True).order_by("pk"))
+    record(
+        NewLabel(
+            one.target_id,
+            {"ratings": {name: [0.5] for name in ("overall", "redundancy", "fluency", "edit")}},
+            "crowd",
+            "ratings",
+            1,
+            f"q:{one.target_id}",
+        )
+        for one in left[5:]
+    )
+    Threshold.objects.update(pi=0.999)
+    evaluate(studied.track)
+    shown = board(studied.track, distribution="instance", criterion="overall")
+    for row in shown.rows:
+        assert row.saved is not None and row.saved <= 5 / 120
+    saved = saved_on(shown)
+    assert saved is not None and 0 < saved.judgments <= 5
+    written = f"{saved.judgments} in all ({100 * saved.share:.1f}"
+    assert written in page(f"{BOARD}&helped=all").replace("\u00a0", " ")
+    assert f"All together save {saved.judgments} of them here ({100 * saved.share:.1f}" in page(
+        PAGE
+    )
+    file = Client().get(f"{PAGE}worth.csv").content.decode()
+    rows = {row["metric"]: row for row in csv.DictReader(io.StringIO(file))}
+    assert float(rows["All together"]["saves"]) == pytest.approx(saved.share)
+    one = saved_on(shown, str(Scorer.objects.get().pk))
+    assert (one is None) == (rows["judge"]["saves"] == "")
