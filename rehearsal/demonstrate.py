@@ -41,14 +41,20 @@ from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import CannotChange, set_role
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import class_of
+from rehearsal.newspaper import files
 from rehearsal.newspaper.judge import SimulatedJudge
-from rehearsal.newspaper.write import write
-from rehearsal.texts.write import TRUTH, TextStudy, write_texts
+from rehearsal.newspaper.texts import TRUTH, TextStudy, read_studies
 
 PASSWORD = "harbour-wire-demo"
 NAME = "Harbour Wire"
 """Of the demo's own corpus and track."""
 ANNOTATORS = 9
+ACCURACY = 0.92
+"""Probability that a simulated annotator's answer is right"""
+SEED = 1
+BUDGET = Decimal(2000)
+HALF_WIDTH = Decimal("0.130")
+"""With a seventh of the questions of ±5: the demo is to be over soon"""
 RATERS = {"generation": 4, "answers": 2}
 """Simulated annotators for each kind of texts: two at least, since some texts are rated twice"""
 CROWD = "simulated"
@@ -85,22 +91,16 @@ class DemoFailed(Exception):
 class Study:
     """What is evaluated: a corpus with its gold standard, and the systems that are submitted."""
 
-    name: str
     corpus: Path
-    schema: str
     mentions: Path
     gold: Path
+    judge: Path
+    """The folder with what a simulated judge says of relations"""
     systems: list[dict[str, str]]
     """team, run, file (a path), description, and name if it is not the run, of each"""
     read_in_full: int
-    half_width: Decimal = Decimal("0.050")
-    scope: str = "sentence"
     design: str = "iid"
-    closed: bool = False
-    accuracy: float = 0.92
     bias: str = "none"
-    seed: int = 1
-    budget: Decimal = Decimal(2000)
     by_hand: bool = False
     """Whether the annotators read those documents; else their annotation is imported"""
     platform: str = "pool"
@@ -108,19 +108,13 @@ class Study:
     """How many are simulated; 0 leaves everything to people"""
     for_people: int = 0
     """How many of the last systems, and as many documents, no simulated annotator ever sees"""
-    as_told: bool = False
-    """Whether the annotators do only what the pages tell them"""
     texts: tuple[TextStudy, ...] = ()
     """Studies of texts, beside it"""
-    judge: Path | None = None
-    """The folder with what a simulated judge says of relations; without it nobody is asked"""
 
 
 def demo_study(
     directory: Path,
     *,
-    documents: int,
-    seed: int,
     design: str = "iid",
     read: int = 0,
     systems: int = 0,
@@ -132,18 +126,16 @@ def demo_study(
     are not there.
     """
     if not (directory / "judge.tsv").exists():
-        write(directory, documents=documents, seed=seed)
+        files.write(directory)
     at_pool = platform == "pool" and annotators > 0
-    listed = json.loads((directory / "systems" / "systems.json").read_text())
+    listed = files.systems(directory)
     # The first run of every team, then the second: few of them are of several teams, too.
     listed.sort(key=lambda system: int(system["run"].rpartition("_")[2]))
     return Study(
-        name=NAME,
         corpus=directory / "corpus.jsonl",
-        schema="tac_kbp",
         mentions=directory / "mentions.tsv",
         gold=directory / "gold.tsv",
-        half_width=Decimal("0.130"),  # a seventh of the questions of ±5: it is to be over soon
+        judge=directory,
         systems=[
             system
             | {
@@ -152,16 +144,14 @@ def demo_study(
             }
             for system in listed[: systems or None]
         ],
-        read_in_full=read or max(2, documents // 3),
+        read_in_full=read or files.DOCUMENTS // 3,
         by_hand=bool(read),
         design=design,
-        seed=seed,
         platform=platform,
         bias=bias,
         annotators=annotators,
         for_people=int(at_pool and systems != 1),
-        judge=directory,
-        texts=tuple(write_texts(directory / "texts", seed=seed)) if at_pool else (),
+        texts=tuple(read_studies(directory / "texts")) if at_pool else (),
     )
 
 
@@ -187,20 +177,17 @@ class Demo:
         study = self.study
         for texts in study.texts:  # the site opens with the newest track's board: the relations'
             self._prepare_texts(texts)
-        if not Corpus.objects.filter(name=study.name).exists():
+        if not Corpus.objects.filter(name=NAME).exists():
             self.say("Loading the corpus")
-            call_command(
-                "load_corpus", study.name, study.corpus, schema=study.schema, stdout=io.StringIO()
-            )
-        if not Track.objects.filter(name=study.name).exists():
+            call_command("load_corpus", NAME, study.corpus, schema="tac_kbp", stdout=io.StringIO())
+        if not Track.objects.filter(name=NAME).exists():
             self.say(f"Opening a track; {study.read_in_full} documents are read in full")
             call_command(
                 "create_track",
-                study.name,
-                corpus=Corpus.objects.get(name=study.name).slug,
-                budget=study.budget,
-                half_width=study.half_width,
-                scope=study.scope,
+                NAME,
+                corpus=Corpus.objects.get(name=NAME).slug,
+                budget=BUDGET,
+                half_width=HALF_WIDTH,
                 design=study.design,
                 platform=study.platform,
                 open=True,
@@ -233,7 +220,7 @@ class Demo:
                 corpus=Corpus.objects.get(name=texts.name).slug,
                 kind=texts.kind,
                 half_width=texts.half_width,
-                budget=self.study.budget,
+                budget=BUDGET,
                 presented=class_of(texts.kind).presents,
                 open=True,
                 stdout=io.StringIO(),
@@ -250,8 +237,7 @@ class Demo:
             study.gold,
             study.mentions,
             sample=study.read_in_full,
-            seed=study.seed,
-            closed=study.closed,
+            seed=SEED,
             stdout=io.StringIO(),
         )
 
@@ -283,7 +269,7 @@ class Demo:
     @property
     def track(self) -> Track:
         """The study's track."""
-        return Track.objects.get(name=self.study.name)
+        return Track.objects.get(name=NAME)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -422,8 +408,6 @@ class Demo:
         """Has the simulated judge score what it has not scored yet, once a submission is read: it
         asks the service, as the program of any admin does.
         """
-        if self.study.judge is None:
-            return
         self._wait(token, submission, lambda now: now["status"] not in ("received", "read"))
         judge, admin = SimulatedJudge(self.study.judge), _token_of("admin")
         while True:
@@ -609,12 +593,11 @@ class Demo:
                 "--password",
                 PASSWORD,
                 "--accuracy",
-                str(study.accuracy),
+                str(ACCURACY),
                 "--bias",
                 study.bias,
                 "--seed",
-                str(study.seed),
-                *(["--as-told", "--mention-recall", "1.0"] if study.as_told else []),
+                str(SEED),
                 *(["--market", self.market] if at_market else []),
                 *(self._thinks() if study.texts else []),
                 *(["--kind", "relation"] if study.texts and not study.by_hand else []),
@@ -634,9 +617,9 @@ class Demo:
                 "--password",
                 PASSWORD,
                 "--accuracy",
-                str(study.accuracy),
+                str(ACCURACY),
                 "--seed",
-                str(study.seed),
+                str(SEED),
             ],
         }
 

@@ -12,15 +12,14 @@ from django.core.cache import cache
 from django.core.management import call_command
 from django.db import connection
 
-from kbpo.corpus.models import Corpus, Document
+from kbpo.corpus.models import Corpus
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from rehearsal.demonstrate import NAME, DemoFailed
-from rehearsal.texts.write import ANSWERS, SUMMARIES
+from rehearsal.newspaper.texts import ANSWERS, SUMMARIES
 
 DEFAULTS: dict[str, Any] = {
-    "documents": 40, "seed": 1, "read": 0, "systems": 5, "platform": "pool", "design": "iid",
-    "bias": "none",
+    "read": 0, "systems": 5, "platform": "pool", "design": "iid", "bias": "none",
 }  # fmt: skip
 OPTIONS = "options.json"
 OURS = (NAME, SUMMARIES, ANSWERS)
@@ -47,21 +46,13 @@ def resume(directory: Path, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _begun(directory: Path) -> dict[str, Any]:
-    """What cannot change any more: the files' options once they are written, all of them once there
-    is a track.
-    """
-    kept = _read(directory / OPTIONS)
-    truth = _read(directory / "files" / "truth.json")
-    begun: dict[str, Any] = {
-        name: kept[name] for name in ("documents", "seed") if truth and name in kept
-    }
-    begun |= {"documents": truth["documents"]} if truth else {}
+    """The options of a demo whose track exists; none can change any more."""
     track = Track.objects.filter(name=NAME).first()
     if track is None:
-        return begun
-    begun |= {name: kept[name] for name in DEFAULTS if name in kept}
-    documents = Document.objects.filter(corpus=track.corpus_id).count()
-    return begun | {"platform": track.platform, "design": track.design, "documents": documents}
+        return {}
+    kept = _read(directory / OPTIONS)
+    begun = {name: kept[name] for name in DEFAULTS if name in kept}
+    return begun | {"platform": track.platform, "design": track.design}
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -32,8 +32,8 @@ from kbpo.sampling.documents.import_annotations import import_annotations
 from kbpo.sampling.models import TrackKey
 from kbpo.sampling.open_track import Money, create_track, open_track
 from rehearsal.annotators import Crowd, Work
+from rehearsal.newspaper import files
 from rehearsal.newspaper.knows import Knowledge
-from rehearsal.newspaper.write import write
 
 PASSWORD = "harbour-wire-travels"
 ANNOTATORS = 5
@@ -218,7 +218,7 @@ def make_travel(
 
     Its draws are those of every other run: they follow from its secrets and from primary keys.
     """
-    write(directory, documents=documents, seed=seed, with_dev=is_shared)
+    files.write(directory, documents=documents, with_dev=is_shared)
     with service.speaking():
         number_from(
             crc32(name.encode()) % 1_000 * 10_000
@@ -226,7 +226,7 @@ def make_travel(
         corpus = load_corpus(name, directory / "corpus.jsonl", find_schema("tac_kbp"))
         Corpus.objects.filter(pk=corpus.pk).update(hash_key=f"corpus {name}")
         corpus.refresh_from_db()
-        systems = json.loads((directory / "systems" / "systems.json").read_text())
+        systems = files.systems(directory)
         owner = None
         if is_shared:
             names = {system["team"] for system in systems}

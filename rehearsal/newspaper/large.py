@@ -1,116 +1,139 @@
-"""Writes a corpus and one very large knowledge base over it, to measure how fast submissions are
-read.
+"""Writes a large corpus and one very large knowledge base over it, to measure how fast submissions
+are read.
 
 python -m rehearsal.newspaper.large DIRECTORY --relations 1000000
 """
 
+from __future__ import annotations
+
 import argparse
-from collections.abc import Iterator, Sequence
+import json
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from rehearsal.newspaper.annotate import Annotated, Cluster, Span
-from rehearsal.newspaper.invent import Entity
-from rehearsal.newspaper.lexicon import PREDICATE_TYPES
-from rehearsal.newspaper.write import imagine, place, quote, write_corpus
+from formats.schema import shipped_schema
+from rehearsal.newspaper.files import DOCUMENTS, write
+from rehearsal.newspaper.knows import rows
 
 RELATIONS_A_DOCUMENT = 800
-ALLOWED: dict[tuple[str, str], list[str]] = {}
-for _predicate, _types in PREDICATE_TYPES.items():
-    for _pair in _types:
-        ALLOWED.setdefault(_pair, []).append(_predicate)
+STRINGS = ("TITLE", "DATE")
+"""Types whose mentions are no entities"""
+Mention = dict[str, str]
 
 
 def large(directory: Path, relations: int, *, documents: int | None = None, seed: int = 1) -> Path:
-    """The knowledge base with exactly that many relations, none twice, next to its corpus.
+    """Write the knowledge base with exactly so many relations, none twice, next to its corpus.
 
-    ValueError if the documents cannot hold so many.
+    The corpus repeats the newspaper's documents under new ids, and its entities under new names.
+    ValueError if the documents cannot hold so many relations.
     """
     if relations < 1:
         raise ValueError(f"relations must be positive, not {relations}")
     wanted = documents or max(20, -(-relations // RELATIONS_A_DOCUMENT))
-    _, corpus = imagine(wanted, seed)
+    rng = np.random.default_rng([seed, relations])
     directory.mkdir(parents=True, exist_ok=True)
-    write_corpus(directory / "corpus.jsonl", corpus)
     path = directory / f"large_{relations}.kb.tsv"
     unfinished = path.with_suffix(".part")
-    with unfinished.open("w", encoding="utf-8", newline="\n") as file:
+    with TemporaryDirectory() as folder:
+        write(Path(folder))
+        corpus = [
+            json.loads(line)
+            for line in (Path(folder) / "corpus.jsonl").read_text("utf-8").splitlines()
+        ]
+        mentions: dict[str, list[Mention]] = defaultdict(list)
+        for row in rows(Path(folder) / "mentions.tsv"):
+            mentions[row["doc_id"]].append(row)
+    pairs = {document: _pairs(mentions[document]) for document in mentions}
+    left, typed = relations, set[str]()
+    with (
+        (directory / "corpus.jsonl").open("w", encoding="utf-8", newline="\n") as texts,
+        unfinished.open("w", encoding="utf-8", newline="\n") as file,
+    ):
         file.write(f"large_{relations}\n")
-        file.writelines(line + "\n" for line in _entities(corpus))
-        file.writelines(
-            line + "\n"
-            for line in _relations(corpus, relations, np.random.default_rng([seed, relations]))
+        for number in range(wanted):
+            copy, place = divmod(number, DOCUMENTS)
+            document = corpus[place]["id"]
+            name = f"{document}_{copy}"
+            texts.write(json.dumps(corpus[place] | {"id": name}, ensure_ascii=False) + "\n")
+            file.writelines(_entities(mentions[document], name, copy, typed))
+            # A third more than its share, while it lasts: short documents cannot hold theirs.
+            share = min(left, -(-4 * left // (3 * (wanted - number))))
+            take = min(share, len(pairs[document]))
+            left -= take
+            for index in np.sort(rng.choice(len(pairs[document]), size=take, replace=False)):
+                subject, predicate, object_ = pairs[document][index]
+                target = (
+                    _quote(object_["gloss"])
+                    if object_["type"] in STRINGS
+                    else _entity(object_, copy)
+                )
+                provenance = f"{_place(name, subject)},{_place(name, object_)}"
+                confidence = rng.integers(1, 100) / 100
+                file.write(
+                    f"{_entity(subject, copy)}\t{predicate}\t{target}\t{provenance}\t{confidence}\n"
+                )
+    if left:
+        raise ValueError(
+            f"{wanted} documents hold {relations - left} relations, not {relations}: ask for more"
+            " documents"
         )
     unfinished.replace(path)
     return path
 
 
-def _entities(corpus: Sequence[Annotated]) -> Iterator[str]:
-    seen: set[int] = set()
-    for document in corpus:
-        for cluster in document.clusters:
-            if not isinstance(cluster.filler, Entity):
-                continue
-            name = f":E{cluster.filler.key}"
-            if cluster.filler.key not in seen:
-                seen.add(cluster.filler.key)
-                yield f"{name}\ttype\t{cluster.filler.type}"
-                if cluster.link:
-                    yield f"{name}\tlink\t{quote(cluster.link)}"
-            for span in cluster.spans:
-                gloss = quote(document.text[slice(*span)])
-                yield f"{name}\tmention\t{gloss}\t{place(document.id, span)}"
-                if span == cluster.canonical():
-                    yield f"{name}\tcanonical_mention\t{gloss}\t{place(document.id, span)}"
-
-
-def _relations(
-    corpus: Sequence[Annotated], relations: int, rng: np.random.Generator
-) -> Iterator[str]:
-    left = relations
-    for number, document in enumerate(corpus):
-        # A third more than its share, while it lasts: short documents cannot hold theirs.
-        share = min(left, -(-4 * left // (3 * (len(corpus) - number))))
-        pairs = _pairs(document)
-        take = min(share, len(pairs))
-        left -= take
-        for index in np.sort(rng.choice(len(pairs), size=take, replace=False)):
-            (subject, subject_cluster), predicate, (object_, object_cluster) = pairs[index]
-            target = (
-                f":E{object_cluster.filler.key}"
-                if isinstance(object_cluster.filler, Entity)
-                else quote(document.text[slice(*object_)])
-            )
-            provenance = f"{place(document.id, subject)},{place(document.id, object_)}"
-            assert isinstance(subject_cluster.filler, Entity)
-            yield (
-                f":E{subject_cluster.filler.key}\t{predicate}\t{target}\t{provenance}"
-                f"\t{rng.integers(1, 100) / 100}"
-            )
-    if left:
-        held = relations - left
-        raise ValueError(
-            f"{len(corpus)} documents hold {held} relations, not {relations}: ask"
-            " for more documents"
-        )
-
-
-def _pairs(document: Annotated) -> list[tuple[tuple[Span, Cluster], str, tuple[Span, Cluster]]]:
-    mentions = document.mentions()
-    pairs: list[tuple[tuple[Span, Cluster], str, tuple[Span, Cluster]]] = []
+def _entities(mentions: list[Mention], document: str, copy: int, typed: set[str]) -> Iterator[str]:
+    """The lines of a document's entities; `typed` are those whose types were written."""
     for mention in mentions:
-        for two in mentions:
-            if mention[1] is not two[1]:
-                for predicate in ALLOWED.get((mention[1].filler.type, two[1].filler.type), ()):
-                    pairs.append((mention, predicate, two))
-    return pairs
+        if mention["type"] in STRINGS:
+            continue
+        name = _entity(mention, copy)
+        if name not in typed:
+            typed.add(name)
+            yield f"{name}\ttype\t{mention['type']}\n"
+            if mention["link"]:
+                yield f"{name}\tlink\t{_quote(mention['link'])}\n"
+        where = f"{_quote(mention['gloss'])}\t{_place(document, mention)}\n"
+        yield f"{name}\tmention\t{where}"
+        if mention["begin"] == mention["canonical_begin"]:
+            yield f"{name}\tcanonical_mention\t{where}"
+
+
+def _pairs(mentions: list[Mention]) -> list[tuple[Mention, str, Mention]]:
+    """All relations that the schema allows between mentions of different entities."""
+    allowed = defaultdict(list)
+    for predicate in shipped_schema("tac_kbp").predicates.values():
+        for types in predicate.types:
+            allowed[types].append(predicate.name)
+    return [
+        (one, predicate, two)
+        for one in mentions
+        for two in mentions
+        if one["entity"] != two["entity"]
+        for predicate in allowed[one["type"], two["type"]]
+    ]
+
+
+def _entity(mention: Mention, copy: int) -> str:
+    """The name of the entity; one with a link may be in several documents of a copy."""
+    return f":E{copy}_{mention['link'] or mention['doc_id'] + '_' + mention['entity']}"
+
+
+def _place(document: str, mention: Mention) -> str:
+    return f"{document}:{mention['begin']}-{int(mention['end']) - 1}"  # inclusive at both ends
+
+
+def _quote(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def main() -> None:
-    """Nothing; the files are written."""
+    """Write the files and print the knowledge base's path."""
     parser = argparse.ArgumentParser(
-        description="Write a corpus and one very large knowledge base over it."
+        description="Write a large corpus and one very large knowledge base over it."
     )
     parser.add_argument("directory", type=Path)
     parser.add_argument("--relations", type=int, default=100_000)

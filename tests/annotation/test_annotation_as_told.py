@@ -24,8 +24,8 @@ from kbpo.instances.models import Label
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.tracks.models import Track
 from rehearsal.annotators import Crowd
+from rehearsal.newspaper.files import write
 from rehearsal.newspaper.knows import Knowledge
-from rehearsal.newspaper.write import write
 
 DOCUMENTS = 5
 
@@ -33,7 +33,7 @@ DOCUMENTS = 5
 @pytest.fixture
 def newspaper(tmp_path: Path) -> Iterator[Knowledge]:
     """A few documents of the demo's newspaper, ordered to be read in full."""
-    write(tmp_path, documents=DOCUMENTS, seed=1, with_dev=False)
+    write(tmp_path, documents=DOCUMENTS, with_dev=False)
     corpus = load_corpus("Harbour Wire", tmp_path / "corpus.jsonl", find_schema("tac_kbp"))
     track = open_track(create_track(corpus, "Harbour Wire", money=Money()))
     order_documents(track, DOCUMENTS, plan_documents(track, DOCUMENTS).at_most)

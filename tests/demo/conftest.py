@@ -1,15 +1,15 @@
-"""The demo corpora that the tests share."""
+"""The demo's files that the tests share."""
 
 from pathlib import Path
 
 import pytest
 
-from rehearsal.newspaper.write import write
+from rehearsal.newspaper import files
 
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small demo, written once."""
+    """All files of the demo."""
     directory = tmp_path_factory.mktemp("demo")
-    write(directory, documents=30, seed=3)
+    files.write(directory)
     return directory

@@ -9,15 +9,17 @@ import pytest
 
 from annotation.models import DocumentOrder
 from annotation.questions.order import order_documents, plan_documents
-from rehearsal.demonstrate import Demo, Study
+from kbpo.tracks.models import Track
+from rehearsal.demonstrate import NAME, Demo, Study
 from tests.conftest import Toy
 
 pytestmark = pytest.mark.django_db
 
 
 def demo(toy: Toy, **study: object) -> Demo:
+    Track.objects.filter(pk=toy.track.pk).update(name=NAME)
     made = Demo.__new__(Demo)  # without servers and files
-    told = {"name": toy.track.name, "for_people": 1, "by_hand": True, "read_in_full": 2}
+    told = {"for_people": 1, "by_hand": True, "read_in_full": 2}
     made.study = cast(Study, SimpleNamespace(**(told | study)))
     return made
 

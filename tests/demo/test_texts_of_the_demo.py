@@ -1,4 +1,4 @@
-"""The demo's texts: the same every time, readable, and with what is right to say of each."""
+"""The demo's texts: readable, and with what is right to say of each."""
 
 import json
 from pathlib import Path
@@ -12,8 +12,7 @@ from formats.scores import read_scores
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from rehearsal.texts.knows import Written
-from rehearsal.texts.write import TRUTH, TextStudy, write_texts
+from rehearsal.newspaper.texts import TRUTH, TextStudy, Written, read_studies
 
 LIMITS = Limits()
 
@@ -39,16 +38,9 @@ def outputs(study: TextStudy) -> dict[str, dict[str, str]]:
     return read
 
 
-def test_the_same_seed_writes_the_same_files(tmp_path: Path) -> None:
-    for name in ("first", "second"):
-        write_texts(tmp_path / name, seed=3)
-    for path in (tmp_path / "first").iterdir():
-        assert path.read_bytes() == (tmp_path / "second" / path.name).read_bytes()
-
-
-def test_every_text_can_be_judged_and_what_is_below_the_best_can_be_mended(tmp_path: Path) -> None:
-    summaries, answers = write_texts(tmp_path, seed=1)
-    opinions = Written(tmp_path / TRUTH)
+def test_every_text_can_be_judged_and_what_is_below_the_best_can_be_mended(demo: Path) -> None:
+    summaries, answers = read_studies(demo / "texts")
+    opinions = Written(demo / "texts" / TRUTH)
     for texts in outputs(summaries).values():
         for text in texts.values():
             rated = opinions.rate(text)
@@ -68,8 +60,8 @@ def test_every_text_can_be_judged_and_what_is_below_the_best_can_be_mended(tmp_p
     assert says == {"True", "False", "correct", "incorrect", "neither"}
 
 
-def test_the_judge_has_scored_all_that_the_systems_wrote(tmp_path: Path) -> None:
-    for study in write_texts(tmp_path, seed=1):
+def test_the_judge_has_scored_all_that_the_systems_wrote(demo: Path) -> None:
+    for study in read_studies(demo / "texts"):
         report = Report()
         written = outputs(study)
         known = {name: set(texts) for name, texts in written.items()}
@@ -84,8 +76,8 @@ def test_the_judge_has_scored_all_that_the_systems_wrote(tmp_path: Path) -> None
         assert {len(values) for values in given.values()} == {1}, "one text has one score"
 
 
-def test_the_reference_is_written_by_people_and_one_system_is_a_baseline(tmp_path: Path) -> None:
-    summaries, answers = write_texts(tmp_path, seed=1)
+def test_the_reference_is_written_by_people_and_one_system_is_a_baseline(demo: Path) -> None:
+    summaries, answers = read_studies(demo / "texts")
     roles = [system["role"] for system in summaries.systems]
     assert sorted(roles) == ["baseline", "reference", "system", "system", "system"]
     references = {

@@ -4,7 +4,6 @@ something about the pair was settled before.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -26,8 +25,8 @@ from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.submissions import ingest
 from kbpo.submissions.receive import receive
 from kbpo.tracks.models import Track
+from rehearsal.newspaper import files
 from rehearsal.newspaper.knows import Knowledge
-from rehearsal.newspaper.write import write
 
 pytestmark = pytest.mark.django_db
 REDOCRED = Path(__file__).resolve().parents[3] / "shared" / "data" / "redocred"
@@ -97,14 +96,14 @@ def open_on(name: str, corpus: Path, schema: str | Path) -> Track:
 
 
 def test_every_true_relation_of_the_demo_can_be_chosen(tmp_path: Path) -> None:
-    write(tmp_path, documents=24, seed=1)
+    files.write(tmp_path)
     track = open_on("Harbour Wire", tmp_path / "corpus.jsonl", "tac_kbp")
-    files = tmp_path / "gold.tsv", tmp_path / "mentions.tsv"
+    gold, mentions = tmp_path / "gold.tsv", tmp_path / "mentions.tsv"
     documents = draw_documents(track, 12, 1)
-    import_annotations(track, *files, documents, seed=1)
-    listed = json.loads((tmp_path / "systems" / "systems.json").read_text())
+    import_annotations(track, gold, mentions, documents, seed=1)
+    listed = files.systems(tmp_path)
     systems = [tmp_path / "systems" / one["file"] for one in listed[:4]]
-    check(track, Knowledge(files[1], files[0]), systems)
+    check(track, Knowledge(mentions, gold), systems)
 
 
 @pytest.mark.soak

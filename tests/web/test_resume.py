@@ -41,18 +41,6 @@ def test_what_is_asked_counts_before_a_demo_is_begun(tmp_path: Path) -> None:
     )
 
 
-def test_written_files_fix_their_size_and_seed_and_nothing_else(tmp_path: Path) -> None:
-    chosen = resume.resume(tmp_path, {"documents": 6, "seed": 3})
-    demo_study(tmp_path / "files", **chosen)
-    assert resume.resume(tmp_path, {"design": "poisson"}) == resume.DEFAULTS | {
-        "documents": 6,
-        "seed": 3,
-        "design": "poisson",
-    }
-    with pytest.raises(DemoFailed, match="begun with --documents 6 --seed 3; add --reset"):
-        resume.resume(tmp_path, {"documents": 60, "seed": 1})
-
-
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_demo_goes_on_with_its_track_and_refuses_another(
     toy: Any, tmp_path: Path, kept: bool
@@ -61,14 +49,10 @@ def test_a_demo_goes_on_with_its_track_and_refuses_another(
         resume.resume(tmp_path, {"platform": "mturk", "design": "poisson", "read": 2})
     of_the_demo(toy, platform="mturk", design="poisson")
     on = resume.resume(tmp_path, {})
-    assert (on["platform"], on["design"], on["documents"], on["read"]) == (
-        "mturk",
-        "poisson",
-        4,
-        2 if kept else 0,
-    )
-    assert resume.resume(tmp_path, {"platform": "mturk", "documents": 4}) == on
-    for name, value in (("platform", "pool"), ("design", "iid"), ("documents", 60), ("read", 5)):
+    read = 2 if kept else 0
+    assert (on["platform"], on["design"], on["read"]) == ("mturk", "poisson", read)
+    assert resume.resume(tmp_path, {"platform": "mturk"}) == on
+    for name, value in (("platform", "pool"), ("design", "iid"), ("read", 5)):
         with pytest.raises(DemoFailed, match=f"begun with --{name} {on[name]}; add --reset"):
             resume.resume(tmp_path, {name: value})
     (tmp_path / resume.OPTIONS).write_text("{half")
@@ -127,7 +111,7 @@ def test_a_reset_empties_database_cache_uploads_and_files(
 
 
 def test_the_login_that_is_printed_is_not_one_of_the_crowd(tmp_path: Path) -> None:
-    study = demo_study(tmp_path, documents=6, seed=1)
+    study = demo_study(tmp_path)
     people(study.systems)
     command = Demo(lambda text: None, study, port=1)._commands()["annotators"]
     first = command[command.index("--user") + 1]
@@ -140,7 +124,7 @@ def test_the_demo_leaves_questions_to_people(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toy: Any
 ) -> None:
     def told(**options: Any) -> list[str]:
-        study = demo_study(tmp_path, documents=6, seed=1, **options)
+        study = demo_study(tmp_path, **options)
         demo = Demo(lambda text: None, study, port=1)
         done: list[str] = []
 
@@ -191,7 +175,7 @@ def test_a_demo_says_which_of_its_processes_ended_and_what_it_said_last(
 ) -> None:
     settings.VAR = tmp_path
     monkeypatch.setattr("rehearsal.demonstrate.LOOKS", 0.05)
-    study = demo_study(tmp_path / "files", documents=6, seed=1)
+    study = demo_study(tmp_path / "files")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         demo = Demo(lambda text: None, study, port=free.getsockname()[1])
@@ -219,7 +203,7 @@ def test_a_demo_says_the_errors_of_its_simulated_annotators(
     log.parent.mkdir(parents=True)
     log.write_text("of another day\n")
     said: list[str] = []
-    demo = Demo(said.append, demo_study(tmp_path / "files", documents=6, seed=1), port=1)
+    demo = Demo(said.append, demo_study(tmp_path / "files"), port=1)
     errs = [sys.executable, "-c", "print('simulated2: KeyError: \\'b\\'')"]
     demo._start("annotators", errs).wait()
     for _ in range(2):

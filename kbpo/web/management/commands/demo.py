@@ -32,8 +32,6 @@ class Command(BaseCommand):
         )
         parser.add_argument("--no-serve", action="store_true", help="End after the journey")
         parser.add_argument("--port", type=int, default=8000)
-        parser.add_argument("--documents", type=int, help="Size of the corpus (40)")
-        parser.add_argument("--seed", type=int, help="Of the corpus, the sample and the crowd (1)")
         parser.add_argument(
             "--read",
             type=int,
@@ -95,9 +93,6 @@ class Command(BaseCommand):
         call_command("migrate", verbosity=0)
         chosen = resume(
             files, {name: options[name] for name in DEFAULTS if options[name] is not None}
-        )
-        self.say(
-            f"Writing a corpus of {chosen['documents']} documents and the output of its systems"
         )
         if options["annotators"] < 0:
             raise DemoFailed("--annotators is a number of people: 0 or more.")

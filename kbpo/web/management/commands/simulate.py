@@ -16,7 +16,7 @@ from rehearsal.annotators import ANY_KIND, Crowd
 from rehearsal.bias import BIASES, NONE
 from rehearsal.demonstrate import CROWD
 from rehearsal.market_workers import MarketCrowd
-from rehearsal.texts.knows import Written
+from rehearsal.newspaper.texts import Written
 
 
 class Command(BaseCommand):

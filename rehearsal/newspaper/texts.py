@@ -1,11 +1,45 @@
-"""What a perfect annotator says of the texts of our own studies."""
+"""The two studies of texts, and what a perfect annotator says of each text."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 from rehearsal.opinions import Rated, Shown
+
+SUMMARIES, ANSWERS = "Harbour Wire summaries", "Harbour Wire answers"
+TRUTH = "texts.json"
+
+
+@dataclass(frozen=True)
+class TextStudy:
+    """A study of texts and its files."""
+
+    name: str
+    kind: str
+    inputs: Path
+    systems: list[dict[str, str]]
+    """team, name, role, file (a path) and description of each"""
+    scores: Path
+    """What a judge says of all that the systems wrote"""
+    half_width: Decimal
+
+
+def read_studies(directory: Path) -> list[TextStudy]:
+    """Return the studies whose files are in a directory."""
+    return [
+        TextStudy(
+            study["name"],
+            study["kind"],
+            directory / study["inputs"],
+            [one | {"file": str(directory / one["file"])} for one in study["systems"]],
+            directory / study["scores"],
+            Decimal(study["half_width"]),
+        )
+        for study in json.loads((directory / "studies.json").read_text("utf-8"))
+    ]
 
 
 class Written:

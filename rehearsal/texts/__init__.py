@@ -1,1 +1,0 @@
-"""Two small studies of texts of our own making: summaries of news, and answers to questions."""
