@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from typing import Any
 
-
 from kbpo.evaluation.latest import Latest
 from kbpo.sampling.designs.base import half_width_at
 from kbpo.sampling.models import SampleBatch

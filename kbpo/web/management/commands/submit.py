@@ -1,7 +1,11 @@
-"""Uploads a file as a submission of a team, as the page does; a step of the clock reads it."""
+"""Uploads a file as a submission of a team, as the page does; a step of the clock reads it. In a
+terminal it waits for that.
+"""
 
 from __future__ import annotations
 
+import time
+from argparse import BooleanOptionalAction
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +16,9 @@ from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import CannotChange, CannotReceive, one_line, set_role
 from kbpo.tracks.models import Track
 from kbpo.web.received import receive_run
+
+PATIENCE = 10.0
+"""Seconds after which it says that nobody may be reading files"""
 
 
 class Command(BaseCommand):
@@ -35,6 +42,11 @@ class Command(BaseCommand):
             help="A baseline is marked as one on the board; the reference has no rank",
         )
         parser.add_argument("--again", action="store_true", help="Yes, the same file once more")
+        parser.add_argument(
+            "--wait",
+            action=BooleanOptionalAction,
+            help="Wait until the file is read and planned; in a terminal that is the default",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         track = Track.objects.select_related("corpus").filter(slug=options["track"]).first()
@@ -65,3 +77,27 @@ class Command(BaseCommand):
             raise CommandError(str(problem)) from problem
         why = f": {team} has a “{asked}” already" if one_line(asked) != submission.name else ""
         self.stdout.write(f"Submission {submission.pk} ({submission.name}) was received{why}.")
+        if self.stdout.isatty() if options["wait"] is None else options["wait"]:
+            try:
+                self._wait(submission)
+            except KeyboardInterrupt:
+                self.stderr.write("Stopped watching. The service goes on.")
+
+    def _wait(self, submission: Submission) -> None:
+        """Show how far a submission is until it is planned, refused or given up, and then why."""
+        began, shown, warned = time.monotonic(), "", False
+        while submission.status in ("received", "read"):
+            line = submission.get_status_display()
+            if submission.status == "received":
+                line += f", {100 * submission.progress:.0f} % read"
+            if line != shown:
+                shown = line
+                self.stderr.write(line)
+            elif not warned and time.monotonic() - began > PATIENCE and not submission.progress:
+                warned = True
+                self.stderr.write(
+                    "No process reads it yet. Where no worker runs: manage.py tick --until-idle"
+                )
+            time.sleep(1)
+            submission.refresh_from_db()
+        self.stdout.write(submission.reason or f"{submission.get_status_display()}.")
