@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import sys
 import time
@@ -30,27 +31,30 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import coverage_redocred as shared
+import django
 import numpy as np
 import redocred
 from redocred import KINDS, Pool
 from scipy import sparse
 from scipy.stats import norm
 
-from estimators import crossfit, horvitz_thompson, model
-from estimators.features import Features
-from estimators.poisson import next_goal, planned_variance, water_fill
-from kbpo.sampling import guess as guesses
-from kbpo.sampling.designs.base import CLOSE
-from kbpo.sampling.designs.poisson import FIRST, STAGES
-from scoring.corrected import METHOD as CHECKED
-from scoring.corrected import corrections
-from scoring.data import Data
-from scoring.documents import NO_MARK
-from scoring.double_sampling import Checks, Corrected
-from scoring.inclusion import Inclusion
-from scoring.pool import Pool as ServicePool
-from scoring.score import default_estimates, scores
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
+django.setup()
+
+from estimators import crossfit, horvitz_thompson, model  # noqa: E402
+from estimators.features import Features  # noqa: E402
+from estimators.poisson import next_goal, planned_variance, water_fill  # noqa: E402
+from kbpo.sampling import guess as guesses  # noqa: E402
+from kbpo.sampling.designs.base import CLOSE  # noqa: E402
+from kbpo.sampling.designs.poisson import FIRST, STAGES  # noqa: E402
+from scoring.corrected import METHOD as CHECKED  # noqa: E402
+from scoring.corrected import corrections  # noqa: E402
+from scoring.data import Data  # noqa: E402
+from scoring.documents import NO_MARK  # noqa: E402
+from scoring.double_sampling import Checks, Corrected  # noqa: E402
+from scoring.inclusion import Inclusion  # noqa: E402
+from scoring.pool import Pool as ServicePool  # noqa: E402
+from scoring.score import default_estimates, scores  # noqa: E402
 
 LEVEL, MARGIN = 0.8, 0.03
 GUARANTEED = "entity_relation"
@@ -87,8 +91,8 @@ class Runs:
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
-        self.whole = shared.service_pool(pool)
-        self.truth = shared.truths(pool)
+        self.whole = redocred.service_pool(pool)
+        self.truth = redocred.truths(pool)
         keys = (int(one) for one in self.whole.target_id)
         self.fold = crossfit.folds(keys, guesses.FOLDS, key=b"coverage")
         self._columns: dict[tuple[int, ...], Columns] = {}
@@ -133,7 +137,7 @@ class Board:
         """A board without runs."""
         pool, t = runs.pool, runs.whole.target_id.size
         documents = np.sort(rng.choice(pool.n_documents, setting.documents, replace=False))
-        said = shared.judged(pool, setting.accuracy, rng)[: runs.whole.instance.size]
+        said = redocred.judged(pool, setting.accuracy, rng)[: runs.whole.instance.size]
         read = np.isin(runs.whole.document, documents)
         label = np.where(read, pool.true[: said.size], said)
         return cls(runs, label, documents, rng.random(t), np.zeros(t))
@@ -176,8 +180,8 @@ class Board:
             rho={"relation": rho},
             base="relation",
             unweighed="instance",
-            facts=shared.facts_of(self.runs.pool, whole, self.documents, list(columns)),
-            documents=shared.read_documents(self.documents),
+            facts=redocred.facts_of(self.runs.pool, whole, self.documents, list(columns)),
+            documents=redocred.read_documents(self.documents),
             closed_documents=True,
             mark=np.full(t, NO_MARK),
             mean="precision",
@@ -421,7 +425,7 @@ def main() -> None:
         return
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     name = f"coverage_default_{said.systems}_{said.half_width}_{said.seed}.jsonl"
-    kept = Kept(shared.OUT / name)
+    kept = Kept(redocred.ROOT / "benchmarks" / "out" / name)
     try:
         go_on(said, kept)
     except KeyboardInterrupt:

@@ -4,8 +4,7 @@ usage: python benchmarks/debiasing_real.py [REPEATS [SET … PART …]]
        (default: 2000, all sets, all parts)
 
 The parts are worth, attainable, judges, sampled (saved and covered) and ranking; worth alone takes
-a minute, and writes a row for each system and metric: `benchmarks/debiasing_worth.csv` is that of
-2,000 samples.
+a minute, and writes a row for each system and metric.
 
 Looks for the sets in ../shared/data/nlg. Of each criterion are printed
 

@@ -12,8 +12,6 @@ from estimators.estimate import Estimate
 from estimators.features import Claims, Features
 
 FIRST, FOLDS = 4.0, 5
-CHECK = 8.0
-"""Expected answers of a run's own, at least, among what others had asked"""
 
 
 @dataclass
@@ -135,12 +133,8 @@ def arrive(
             board.learn()
             for run in waiting:
                 run.g = board.fitted.g[np.searchsorted(board.rows, run.own)]
-    before = board.pi.copy()
     while waiting:
         raise_together(board, waiting)
-        for run in waiting:
-            if not run.stages:
-                ask_anew(board, run, before)
         for run in waiting:
             run.stages += 1
             run.estimate, run.g = measure(board, run, with_g)
@@ -187,25 +181,6 @@ def raise_together(board: Board, waiting: list[Run]) -> None:
         goals = [run.goal for run in waiting]
         alone = poisson.multipliers_together(variances, goals, alone, sizes.sum(axis=1))
     board.pi = raised(alone)
-
-
-def ask_anew(
-    board: Board,
-    run: Run,
-    before: np.ndarray,
-    least: float = CHECK,
-    asked: np.ndarray | None = None,
-) -> None:
-    """Nothing; thresholds are raised from what they were before until enough is asked anew of what
-    others had asked (what had a threshold before, if nothing else is said).
-    """
-    others = np.zeros(before.size, dtype=bool)
-    others[run.names] = (before if asked is None else asked)[run.names] > 0
-    v = np.broadcast_to(doubt(board, run), run.p.shape)
-    size = np.sqrt(np.bincount(run.names, weights=run.p**2 * v, minlength=before.size))
-    board.pi = np.maximum(
-        board.pi, poisson.anew(board.pi, before, np.where(others, size, 0.0), least)
-    )
 
 
 def arrival(board: Board, run: Run) -> Arrival:

@@ -10,6 +10,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 DATA = Path(os.environ.get("KBPO_SHARED_DATA", ROOT.parent / "shared" / "data")) / "redocred"
 
+from scipy import sparse  # noqa: E402
+
 from estimators.distributions import weights  # noqa: E402
+from scoring.documents import Annotated, Facts  # noqa: E402
+from scoring.pool import Pool as ServicePool  # noqa: E402
 
 KINDS = ("instance", "relation", "entity", "entity_relation")
 COLUMNS = 6
@@ -171,3 +176,78 @@ def _mentions() -> tuple[dict[tuple[str, str, str], str], dict[str, int]]:
 def _codes(values: list[object]) -> NDArray[np.int64]:
     seen: dict[object, int] = {}
     return np.array([seen.setdefault(value, len(seen)) for value in values], dtype=np.int64)
+
+
+def judged(pool: Pool, accuracy: float, rng: np.random.Generator) -> NDArray[np.float64]:
+    """The label that three people's majority gives every instance, each right with the given
+    probability.
+    """
+    if accuracy >= 1:
+        return pool.true
+    right = (rng.random((len(pool.keys), 3)) < accuracy).sum(axis=1) >= 2
+    return np.where(right, pool.true, 1 - pool.true)
+
+
+def facts_of(pool: Pool, whole: ServicePool, documents: Any, columns: list[int]) -> Facts:
+    """What recall needs where some runs are on the board and some documents were read."""
+    predicted = whole.instance.size
+    true = np.flatnonzero(np.isin(pool.document, documents) & (pool.true == 1))
+    found = pool.member[true][:, columns].any(axis=1)
+    code = np.searchsorted(documents, pool.document[true])
+    return Facts(
+        fact=np.arange(predicted),
+        in_scope=np.ones(predicted, dtype=np.bool_),
+        pool_weight=np.ones(predicted),
+        predicted=pool.member[:predicted][:, columns],
+        document=code,
+        stratum=pool.predicate[true],
+        found=found,
+        n_annotated=documents.size,
+        n_documents=pool.n_documents,
+        inside=np.full(predicted, -1, dtype=np.int64),
+        marked=np.zeros(predicted, dtype=np.bool_),
+        code=np.where(true < predicted, true, -1),
+        links=np.zeros((true.size, 2), dtype=np.str_),
+        missed=np.bincount(code[~found], minlength=documents.size),
+    )
+
+
+def read_documents(documents: Any) -> Annotated:
+    """The documents that were read, numbered from 0."""
+    return Annotated(list(range(documents.size)), list(range(documents.size)))
+
+
+def truths(pool: Pool) -> dict[tuple[str, str], Any]:
+    """(quantity, distribution) -> the true number of every system."""
+    recall = pool.recall()  # each fact is predicted once here
+    truth: dict[tuple[str, str], Any] = {("recall", "instance"): recall}
+    truth["instance_recall", "instance"] = recall
+    for kind in KINDS:
+        precision = pool.precision(kind)
+        truth["precision", kind] = precision
+        truth["f1", kind] = 2 * precision * recall / (precision + recall)
+    return truth
+
+
+def service_pool(pool: Pool) -> ServicePool:
+    """The pool as the service holds it: predicted instances only."""
+    predicted, m = pool.n_predicted, len(pool.names)
+    target_id, code = np.unique(pool.target[:predicted], return_inverse=True)
+    member = pool.member[:predicted]
+    subject, object_ = entities(pool.keys[:predicted])
+    confidence = np.where(member, np.nan_to_num(pool.confidence[:predicted], nan=1.0), 0.0)
+    return ServicePool(
+        systems=list(range(m)),
+        teams=[sorted(set(pool.teams)).index(team) for team in pool.teams],
+        instance=np.arange(predicted),
+        target=code.astype(np.int64),
+        target_id=target_id,
+        u=np.zeros(target_id.size),
+        document=pool.document[:predicted],
+        stratum=pool.predicate[:predicted],
+        types=np.array([f"{a}|{b}" for a, b in pool.types[:predicted]], dtype=np.str_),
+        subject=subject,
+        object=object_,
+        p={kind: sparse.csr_array(pool.p[kind][:predicted]) for kind in KINDS},
+        confidence=sparse.csr_array(confidence),
+    )

@@ -9,7 +9,6 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from benchmarks.prmse_simulation import GROUPS, N, rate
 from estimators.prmse import (
     agreement_with,
     prmse,
@@ -17,9 +16,22 @@ from estimators.prmse import (
     rater_correlation,
 )
 
+N, RATERS = 10_000, 50
+GROUPS = {0.40: 1.14, 0.55: 0.99, 0.65: 0.91, 0.80: 0.83}
+"""Correlation of raters: sd of their ratings (Loukina et al. 2020, section 4)"""
+
 TRUE = np.array([1.0, 2.0, 4.0])  # three true scores, drawn with equal chance
 SCORE = np.array([1.5, 1.5, 3.0])  # the machine's
 ERRORS = (-0.5, 0.5)  # each rating is off by one of these
+
+
+def rate(truth, sd, rng):
+    """Return (N, 50) ratings from 1 to 6 with this standard deviation: true score plus error.
+
+    Rounding to whole numbers adds a variance of about 1/12, so the error before rounding has less.
+    """
+    noise = np.sqrt(max(sd**2 - truth.var() - 1 / 12, 0.0))
+    return np.clip(np.round(truth[:, None] + rng.normal(0, noise, (truth.size, RATERS))), 1, 6)
 
 
 @pytest.mark.parametrize("counts", [(2, 2, 2), (1, 2, 2), (2, 1, 1), (3, 1, 2)])
