@@ -27,7 +27,15 @@ def say(toy: Toy, kb: list[str], tmp_path: Path) -> Any:
     def run(text: str, out: io.StringIO, **options: Any) -> tuple[str, str]:
         path, err = tmp_path / "run.tac", io.StringIO()
         path.write_text(text)
-        call_command("submit", "toy", path, user=toy.users["Rosa"].username, stdout=out, stderr=err, **options)
+        call_command(
+            "submit",
+            "toy",
+            path,
+            user=toy.users["Rosa"].username,
+            stdout=out,
+            stderr=err,
+            **options,
+        )
         return out.getvalue(), err.getvalue()
 
     return run

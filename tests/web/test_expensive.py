@@ -59,6 +59,14 @@ def expensive_addresses(rows: list[Submission]) -> list[str]:
         f"{reverse('compare-track', args=['toy'])}?a={one.pk}&b={two.pk}",
         f"{reverse('api-compare', args=['toy'])}?a={one.pk}&b={two.pk}",
         reverse("own-data"),
+        reverse("metrics", args=["toy"]),
+        reverse("metrics-csv", args=["toy", "worth"]),
+        reverse("api-metrics", args=["toy"]),
+        reverse("board-csv", args=["toy"]),
+        reverse("board-json", args=["toy"]),
+        reverse("api-board", args=["toy"]),
+        reverse("runs-csv"),
+        reverse("submission-history", args=[one.pk]),
     ]
 
 

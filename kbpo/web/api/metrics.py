@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.urls import reverse
+from django.utils.decorators import method_decorator
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
@@ -14,9 +15,11 @@ from kbpo.web.api.parameters import one_of
 from kbpo.web.api.submissions import PAGING, page_of
 from kbpo.web.api.tracks import public_track
 from kbpo.web.api.view import APIView
+from kbpo.web.expensive import expensive
 from kbpo.web.public.metric_tables import FIGURES, tabulate, told_under
 
 
+@method_decorator(expensive, name="dispatch")
 class Metrics(APIView):
     """What the metrics and judges of a track are worth, and what limits it: a table of the page,
     as in its CSV file, with the same columns. `worth` is that of each metric (with its correlations

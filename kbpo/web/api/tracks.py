@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import Http404
 from django.urls import reverse
+from django.utils.decorators import method_decorator
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import NotFound
@@ -33,6 +34,7 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.api.answers import whole
 from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
 from kbpo.web.api.view import APIView
+from kbpo.web.expensive import expensive
 from kbpo.web.public.judges import as_json as told_of
 from kbpo.web.public.judges import people_of
 from kbpo.web.public.strengths import strengths_of
@@ -109,6 +111,7 @@ class TrackList(APIView):
         )
 
 
+@method_decorator(expensive, name="dispatch")
 class BoardDetail(APIView):
     """The leaderboard of a track, as it stands on the page; if nothing else is asked for, what the
     track guarantees.

@@ -28,6 +28,7 @@ from kbpo.tracks.models import Track
 from kbpo.web.access import for_admins
 from kbpo.web.csv import csv_response
 from kbpo.web.desk.reason import why_of
+from kbpo.web.expensive import export
 
 HEAD = [
     "document",
@@ -118,6 +119,7 @@ def _order(track: Track, request: HttpRequest) -> str:
     return ""
 
 
+@export
 @for_admins
 def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     """Every document that was drawn, with its probability, seed and place."""

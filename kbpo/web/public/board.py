@@ -60,6 +60,7 @@ from kbpo.web.api.tracks import JUDGES, as_json, judges_as_json
 from kbpo.web.components import drawing, plots
 from kbpo.web.components.figures import percent_text
 from kbpo.web.csv import csv_response
+from kbpo.web.expensive import expensive
 from kbpo.web.moment import at_one_moment
 from kbpo.web.public import cite
 from kbpo.web.public.alone import alone_of
@@ -790,6 +791,7 @@ def _finding(rows: Sequence[Row]) -> str:
     return f"{leader} stands first; {most} is the most precise."
 
 
+@expensive
 @at_one_moment
 def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     """The board as CSV: the figures of the page, unrounded, one row a system."""
@@ -852,6 +854,7 @@ def _csv_bootstrap(column: str, row: Row) -> tuple[float | None, float | None]:
     return row.bootstrap.get(column, (None, None))
 
 
+@expensive
 @at_one_moment
 def json(request: HttpRequest, slug: str) -> HttpResponse:
     """The board as JSON, the same as the API's."""

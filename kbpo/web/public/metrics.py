@@ -28,6 +28,7 @@ from kbpo.web.components import drawing, plots
 from kbpo.web.components.drawing import Axis, Interval
 from kbpo.web.components.figures import coefficient_text, count_text, number_text
 from kbpo.web.csv import csv_response
+from kbpo.web.expensive import expensive
 from kbpo.web.public.metric_tables import (
     FIGURES,
     curve_rows,
@@ -54,6 +55,7 @@ HALF, WELL = 0.3, 0.5
 """Correlations from which it is"""
 
 
+@expensive
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """The page; `?criterion=` chooses what is judged."""
     track, kind, criterion, evaluation = _asked(request, slug)
@@ -332,6 +334,7 @@ def _dots(stored: dict[str, Any], gamma: float, other: str = "") -> list[plots.D
     ]
 
 
+@expensive
 def as_csv(request: HttpRequest, slug: str, figure: str) -> HttpResponse:
     """The numbers behind one figure."""
     track, kind, criterion, evaluation = _asked(request, slug)

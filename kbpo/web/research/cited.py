@@ -7,10 +7,12 @@ from django.urls import path
 
 from kbpo.evaluation.latest import Latest
 from kbpo.web.csv import csv_response
+from kbpo.web.expensive import export
 from kbpo.web.research.history import history_of
 from kbpo.web.research.submissions import find
 
 
+@export
 def as_csv(request: HttpRequest, pk: int) -> HttpResponse:
     """The numbers behind the plot: every evaluation that is kept, unrounded."""
     submission = find(request, pk)

@@ -38,6 +38,7 @@ from kbpo.web.access import check_may_act
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import count_text
 from kbpo.web.csv import csv_response
+from kbpo.web.expensive import export
 from kbpo.web.moment import at_one_moment
 from kbpo.web.research.follow import time_left
 from kbpo.web.research.news import mark_read, news_of, since_of
@@ -303,6 +304,7 @@ def delete_discard(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(f"{reverse('runs')}{_url(row.team)}")
 
 
+@export
 @for_researchers
 def as_csv(request: HttpRequest) -> HttpResponse:
     """All runs of a team with the figures of the page, unrounded."""

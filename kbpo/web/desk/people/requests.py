@@ -35,6 +35,7 @@ from kbpo.web.access import admin_of, for_admins
 from kbpo.web.armed import is_armed
 from kbpo.web.csv import csv_response
 from kbpo.web.desk.people.workers import in_doubt
+from kbpo.web.expensive import export
 from kbpo.web.judging.own_pages import show_receipt
 
 MOST = Decimal("100000")
@@ -365,6 +366,7 @@ def _undo(request: HttpRequest) -> str:
     return ""
 
 
+@export
 @for_admins
 def owed_csv(request: HttpRequest) -> HttpResponse:
     """What is to be paid now, as a list for the bank. Holds names: for admins only."""
