@@ -238,6 +238,16 @@ def test_a_wrong_setting_ends_a_command_with_one_sentence(name: str, value: str)
     )
 
 
+def test_images_are_pinned_by_digest() -> None:
+    compose = (ROOT / "docker-compose.yml").read_text()
+    named = re.findall(r"image: (\S+)", compose)
+    named += re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    others = [name for name in named if name != "kbpo"]
+    assert len(others) == 3
+    for name in others:
+        assert re.fullmatch(r"[a-z]+:[\w.-]+@sha256:[0-9a-f]{64}", name), name
+
+
 def test_compose_describes_the_same_service() -> None:
     services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
     assert {"postgres", "redis", "web", "worker", "beat"} <= set(services)
