@@ -91,7 +91,6 @@ def score_interval(
     confidence_level: float = 0.8,
     degrees_of_freedom: ArrayLike = np.inf,
     half_step: ArrayLike = 0.0,
-    continuity: float = 0.0,
     agreed: ArrayLike = np.nan,
 ) -> ConfidenceInterval:
     """Return the interval of a weighted proportion that the board prints.
@@ -99,7 +98,7 @@ def score_interval(
     ``V = max(variance, anticipated)``; ``p̃ = clip(value, max(½/n, min(½ total_g, 2/n)), 1 −
     ½/n)``;
     ``n_eff = p̃(1 − p̃)/V``; Wilson's interval of (p̃, n_eff), its ends moved outwards by
-    ``half_step + continuity/n_eff``, extended to contain the value clipped to [0, 1], and what all
+    ``half_step``, extended to contain the value clipped to [0, 1], and what all
     labels agree on.
 
     The realised variance is too small exactly when the labels seen happen to agree (all right, all
@@ -127,9 +126,6 @@ def score_interval(
         Where finite (few documents), the normal quantile becomes Student's: V is scaled by (t/z)².
     half_step : float or (m,) array
         :func:`half_step`, where nearly all is judged.
-    continuity : float
-        Of one judgment, for intervals that are looked at again and again:
-        :func:`estimators.repeated.pace`.
     agreed : float or (m,) array
         0 or 1 where all labels say the same, else NaN.
 
@@ -182,8 +178,7 @@ def score_interval(
             has_variance, centre * (1 - centre) / np.where(has_variance, total, 1.0), np.inf
         )
     low, high = wilson(centre, effective, confidence_level)
-    outwards = step + continuity / effective
-    low, high = np.maximum(low - outwards, 0.0), np.minimum(high + outwards, 1.0)
+    low, high = np.maximum(low - step, 0.0), np.minimum(high + step, 1.0)
     low, high = np.fmin(low, alike), np.fmax(high, alike)
     clipped = np.clip(estimate, 0, 1)
     exact = (total == 0) & (count > 0)
@@ -194,6 +189,50 @@ def score_interval(
     return ConfidenceInterval(
         plain(np.where(undefined, np.nan, low)), plain(np.where(undefined, np.nan, high))
     )
+
+
+SPANS = (2.5, 5.0, 10.0, 20.0, 50.0)
+FACTORS = {0.8: (1.49, 1.62, 1.70, 1.77, 1.85), 0.95: (1.30, 1.38, 1.43, 1.47, 1.51)}
+"""Quantiles of max |B(t)|/√t over t in [1, span], B a Brownian motion, as multiples of the normal
+quantile: 200,000 paths, rounded up"""
+
+
+def interim_factor(span: float, confidence_level: float = 0.8) -> float:
+    """Return how many times as wide as an interval for one look those are that may be looked at at
+    every moment while the variance falls from `span` times its planned value to that value.
+
+    Estimates from nested samples have independent increments, so that to first order estimate −
+    truth is B(t)/t at information t = 1/V. Together such intervals are ever wrong about as often as
+    the level says, if each is made with max(V, planned V).
+
+    Parameters
+    ----------
+    span : float
+        Variance at the first look over the planned variance, at least 1; less than 2.5 counts as
+        2.5, more than 50 as 50.
+    confidence_level : float
+        0.8 or 0.95.
+
+    Returns
+    -------
+    float
+        The factor, linear in log span between the computed ones.
+
+    Raises
+    ------
+    KeyError
+        For another level.
+
+    References
+    ----------
+    Armitage, McPherson and Rowe 1969; Jennison and Turnbull 1989.
+
+    Examples
+    --------
+    >>> interim_factor(5.0), interim_factor(5.0, 0.95), round(interim_factor(7.0), 3)
+    (1.62, 1.38, 1.659)
+    """
+    return float(np.interp(np.log(span), np.log(SPANS), FACTORS[confidence_level]))
 
 
 def few_left(p: ArrayLike, judged: ArrayLike) -> bool:

@@ -197,15 +197,13 @@ class Slice(models.Model):
 LEAVES_OUT = 0.005
 """What an interval that is printed as 0–100 leaves out at either end, at most"""
 LEAST = 10
-"""Fewer judgments than this have no interim interval, and one that rests on fewer that came since
-its sample was drawn is not shown: it would tell what was judged for others"""
+"""Fewer judgments than this have no interim interval"""
 
 
 class InterimIntervalQuerySet(models.QuerySet["InterimInterval"]):
     def telling(self) -> InterimIntervalQuerySet:
-        """Those that leave something out and rest on new judgments, too: only these are shown."""
-        new = self.filter(n__gte=models.F("n_before") + LEAST)
-        return new.exclude(low80__lt=LEAVES_OUT, high80__gt=1 - LEAVES_OUT)
+        """Those that leave something out: only these are shown."""
+        return self.exclude(low80__lt=LEAVES_OUT, high80__gt=1 - LEAVES_OUT)
 
 
 class InterimInterval(models.Model):
@@ -220,17 +218,12 @@ class InterimInterval(models.Model):
         default=0, help_text="The order of judgments that was judged then"
     )
     n = models.IntegerField(help_text="Judgments of this submission that counted then")
-    n_before = models.IntegerField(
-        help_text="Those among them that existed before its sample was drawn"
-    )
     value = models.FloatField()
     low80 = models.FloatField()
     high80 = models.FloatField()
     low95 = models.FloatField()
     high95 = models.FloatField()
     variance = models.FloatField(help_text="What the intervals rest on")
-    quantile80 = models.FloatField(help_text="In the place of the normal quantile")
-    quantile95 = models.FloatField()
     made_at = models.DateTimeField(default=clock.now)
 
     objects = InterimIntervalQuerySet.as_manager()

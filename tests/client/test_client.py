@@ -421,8 +421,7 @@ def test_what_became_of_a_run_and_its_money_is_told_as_a_table(
     assert run("ledger", "--run", mine.pk, who="Tim").exit_code == 1
 
     ends = {"low80": 0.3, "high80": 0.5, "low95": 0.25, "high95": 0.55}
-    rests_on = {"variance": 0.01, "quantile80": 1.3, "quantile95": 2.0}
-    InterimInterval.objects.create(submission=mine, n=40, n_before=2, value=0.4, **ends, **rests_on)
+    InterimInterval.objects.create(submission=mine, n=40, value=0.4, variance=0.01, **ends)
     head, line = run("intervals", mine.pk).output.splitlines()
     assert head.split("  ")[0] == "shown" and line.split()[2:] == ["40.0", "(30.0–50.0)", "40"]
     assert told(run("intervals", mine.pk, "--json"))[0]["n"] == 40

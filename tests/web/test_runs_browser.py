@@ -62,15 +62,12 @@ def season(toy: Toy, draft: Draft) -> Submission:
     InterimInterval.objects.create(
         submission=judging,
         n=131,
-        n_before=20,
         value=0.277,
         low80=0.259,
         high80=0.295,
         low95=0.25,
         high95=0.31,
         variance=0.001,
-        quantile80=1.9,
-        quantile95=2.6,
     )
     return scored
 

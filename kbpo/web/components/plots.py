@@ -116,12 +116,9 @@ def draw_arrival(
     alt: str,
     *,
     name: str = "Precision, %",
-    free: int = 0,
     plan: tuple[int, float] | None = None,
 ) -> str:
-    """An estimate as judgments arrive, in a hatched band; `free` labels existed, `plan` is (n,
-    half-width) to come.
-    """
+    """An estimate as judgments arrive, in a hatched band; `plan` is (n, half-width) to come."""
     if not moments:
         raise ValueError("a plot of judgments needs at least one moment")
     now = moments[-1]
@@ -132,7 +129,6 @@ def draw_arrival(
     body = (
         _grid(across, up, ARRIVAL_HEIGHT) + _band(moments, across, up) + _path(moments, across, up)
     )
-    body += _existing(free, across, _y(up, now.high)) if 0 < free < most else ""
     body += _now(now, across, up) + (_plan(now, plan, across, up) if plan else "")
     return _framed(
         body, across, up, ARRIVAL_HEIGHT, alt, name, "Judgments of this system", counts=True
@@ -473,26 +469,6 @@ def _band(moments: Sequence[Moment], across: Axis, up: Axis) -> str:
 def _path(moments: Sequence[Moment], across: Axis, up: Axis) -> str:
     dots = [(across.position(m.n), _y(up, m.estimate)) for m in moments]
     return _stretched(f'<path class="path" d="{_line(dots)}"/>')
-
-
-def _existing(free: int, across: Axis, top: float) -> str:
-    """Where what was judged for this run begins. Its words stand at the foot of the plot where the
-    interval (whose upper end is `top` percent down) has its own at the head.
-    """
-    x = across.position(free)
-    place = 'y="12"' if top > 15 else 'y="100%" dy="-6"'
-    line = f'<line class="mark" x1="{x:g}%" x2="{x:g}%" y1="0" y2="100%"/>'
-    left, right = "labels that existed", "judged for you"
-    # All words on one side where a phone has no room for them on the other.
-    if x > 70:
-        left, right = f"{left} · {right} →", ""
-    elif x <= 40:
-        left, right = "", f"← {left} · {right}"
-    return (
-        line
-        + (f'<text x="{x:g}%" dx="-5" {place} text-anchor="end">{left}</text>' if left else "")
-        + (f'<text x="{x:g}%" dx="5" {place}>{right}</text>' if right else "")
-    )
 
 
 def _now(now: Moment, across: Axis, up: Axis) -> str:

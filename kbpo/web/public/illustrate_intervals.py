@@ -11,8 +11,7 @@ from django.utils.safestring import mark_safe
 from numpy.typing import NDArray
 
 from estimators.horvitz_thompson import anticipated_variance, centred
-from estimators.intervals import wilson
-from estimators.repeated import critical_value, drawn_in, is_due, pace
+from estimators.intervals import interim_factor, wilson
 from kbpo.web.components import sketch
 from kbpo.web.components.drawing import Axis, draw_axis
 from kbpo.web.components.figures import NBSP
@@ -102,41 +101,17 @@ def draw_watched() -> Figure:
 
 
 def _looked_at(x: Floats) -> Floats:
-    """(2, n) the interval of right and wrong answers x that stands after each: that of the last
-    look, with the quantiles of looks that are taken whenever there is enough more.
+    """(2, n) the interval to be watched of right and wrong answers x after each: from a fifth of
+    them on, with a variance of at least that of all.
     """
     n = x.size
+    begins = n // 5
+    quantile = interim_factor(n / begins) * NormalDist().inv_cdf(0.9)
     ends = np.tile([[0.0], [1.0]], n)
-    low, high = 0.0, 1.0
-    for count, level, moved in _levels(n):
-        share = float(x[:count].mean())
-        wide, one_look = wilson(share, count, level), wilson(share, count, 0.8)
-        moved_out = float(wide.low) - moved, float(wide.high) + moved
-        now = drawn_in(moved_out, share, (float(one_look.low), float(one_look.high)), count)
-        low, high = max(low, now[0]), min(high, now[1])
-        ends[:, count - 1 :] = [[low], [high]]
+    for count in range(begins, n + 1):
+        low, high = wilson(float(x[:count].mean()), count, 2 * NormalDist().cdf(quantile) - 1)
+        ends[:, count - 1] = low, high
     return ends
-
-
-@cache
-def _levels(n: int) -> list[tuple[int, float, float]]:
-    """Judgments at each look up to n, the level that a single look with its quantile has, and what
-    its ends are moved outwards by.
-    """
-    counts: list[int] = []
-    quantiles: list[float] = []
-    moved: list[float] = []
-    for count in range(10, n + 1):
-        earlier = [number / n for number in counts]
-        if is_due(counts, earlier, count, count / n):
-            early, growth, continuity = pace([*counts, count], [*earlier, count / n])
-            quantiles.append(
-                critical_value(earlier, quantiles, count / n, early=early, growth=growth)
-            )
-            counts.append(count)
-            moved.append(continuity / count)
-    levels = [2 * NormalDist().cdf(quantile) - 1 for quantile in quantiles]
-    return list(zip(counts, levels, moved, strict=True))
 
 
 def _misses(low: Floats, high: Floats, truth: float) -> NDArray[np.bool_]:

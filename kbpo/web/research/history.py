@@ -19,7 +19,7 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.components.drawing import Interval
 from kbpo.web.public import cite
 
-INTERIM = ("made_at", "n", "n_before")
+INTERIM = ("made_at", "n")
 SHARES = ("value", "low80", "high80", "low95", "high95")
 MOST = 200
 """Evaluations on the plot: the latest"""

@@ -176,7 +176,6 @@ def watched(submission: Submission) -> dict[str, Any] | None:
             for interval in intervals
         ],
         "now": now,
-        "free": intervals[0].n_before,
         "alt": (
             f"After {now.n:,} judgments {quantity.in_text} is between {now.low80:.1%} and"
             f" {now.high80:.1%}."

@@ -345,11 +345,10 @@ def arrival_plot(
     moments: Sequence[Moment],
     alt: str,
     name: str = "Precision, %",
-    free: int = 0,
     plan: tuple[int, float] | None = None,
 ) -> SafeString:
     """An estimate as judgments arrive, in its hatched band."""
-    return mark_safe(plots.draw_arrival(moments, alt, name=name, free=free, plan=plan))
+    return mark_safe(plots.draw_arrival(moments, alt, name=name, plan=plan))
 
 
 @register.simple_tag
