@@ -2,7 +2,7 @@
 
 Every step claims rows by their status, does one thing and commits. At a tick all take their turn,
 if anything was written since the last time (`kbpo.clock.look`); a step that moved something nudges
-the next one.
+the next one. Each step runs in one of four queues, so that no upload and no scoring delays people.
 `manage.py tick` runs the same list once, without a broker.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
+from threading import Lock
 from typing import Any
 
 from celery import Celery, signals
@@ -67,7 +68,7 @@ PIPELINE: dict[str, str] = {
     "tell":      "annotation.hits.mail_work.tick",
     # 7c mails about what happened
     "mail":      "kbpo.accounts.deliver.tick",
-    # 7d the webhooks of people, in a worker of their own
+    # 7d the webhooks of people
     "call":      "kbpo.accounts.deliver.tick_calls",
     # 10 Labels + Samples + p -> Evaluation, Estimate
     "estimate":  "kbpo.evaluation.run.tick",
@@ -83,9 +84,21 @@ PIPELINE: dict[str, str] = {
     "reap":      "kbpo.queue.reap",
 }  # fmt: skip
 
-APART = {"call": "webhooks"}
-"""Steps that wait for other people's servers, each with the queue of its own worker: however slow
-they are, the other steps go on"""
+FILES = ("load", "load_inputs", "annotate", "ingest", "measure", "plan", "documents", "release")
+SCORES = ("draw", "estimate", "inquire", "books")
+NOTICES = ("tell", "mail", "call")
+QUEUES = {
+    "people": tuple(name for name in PIPELINE if name not in FILES + SCORES + NOTICES),
+    "files": FILES,
+    "scores": SCORES,
+    "notices": NOTICES,
+}
+"""The steps of each queue. Those of files take minutes for a large upload, scores (and draws, which
+read the same) seconds to minutes, notices wait for other people's servers; the rest is what people
+wait for. Each queue has a worker of its own, or a thread of the one process of a single machine."""
+QUEUE_OF = {name: queue for queue, names in QUEUES.items() for name in names}
+BUSY = {queue: Lock() for queue in QUEUES}
+"""In a process that has a thread for each queue (`kbpo.single_worker`), none takes a second one"""
 
 app = Celery("kbpo")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -93,8 +106,9 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 
 def route(name: str, args: Sequence[Any], *_: Any, **__: Any) -> dict[str, str] | None:
     """Return where a task is queued; None for the default queue."""
-    queue = APART.get(args[0]) if name == "kbpo.step" and args else None
-    return {"queue": queue} if queue else None
+    if name == "kbpo.step":
+        return {"queue": QUEUE_OF[args[0]]}
+    return {"queue": args[0]} if name == "kbpo.look" else None
 
 
 app.conf.task_routes = (route,)
@@ -108,15 +122,30 @@ def run(name: str) -> int:
     return moved
 
 
+@app.task(name="kbpo.tick")  # type: ignore[untyped-decorator]
+def tick() -> None:
+    """Ask all queues to look, if anything may be due."""
+    if import_string("kbpo.clock.look.is_due")():
+        for queue in QUEUES:
+            look.apply_async([queue], expires=60, retry=False)
+
+
 @app.task(name="kbpo.look")  # type: ignore[untyped-decorator]
-def look() -> int:
-    """How many rows moved at a tick. Whoever takes long keeps nobody waiting: other workers take
-    the next ticks, and pass over the rows that it holds.
+def look(queue: str) -> int:
+    """How many rows moved in a round of a queue's steps. Whoever takes long keeps nobody waiting:
+    other workers of the queue take the next rounds, and pass over the rows that it holds.
     """
+    if not BUSY[queue].acquire(blocking=False):
+        return 0
+    try:
+        return _look(QUEUES[queue])
+    finally:
+        BUSY[queue].release()
+
+
+def _look(names: Sequence[str]) -> int:
     moved = 0
-    for name in PIPELINE if import_string("kbpo.clock.look.is_due")() else ():
-        if name in APART:
-            continue
+    for name in names:
         try:
             moved += run(name)
         except Exception:  # a bug of one step keeps no other waiting; the clock comes round again
@@ -128,10 +157,15 @@ def look() -> int:
 @app.task(name="kbpo.step")  # type: ignore[untyped-decorator]
 def step(name: str) -> int:
     """How many rows the step moved; while it moves some, the next step is asked to look."""
-    import_string(ANALYSE)()  # whoever asked has just committed
-    moved = run(name)
-    names = [other for other in PIPELINE if other not in APART]
-    if moved and name in names and name != names[-1]:
+    if not BUSY[QUEUE_OF[name]].acquire(blocking=False):
+        return 0
+    try:
+        import_string(ANALYSE)()  # whoever asked has just committed
+        moved = run(name)
+    finally:
+        BUSY[QUEUE_OF[name]].release()
+    names = list(PIPELINE)
+    if moved and name != names[-1]:
         step.apply_async([names[names.index(name) + 1]], expires=60, retry=False)
     return moved
 
@@ -146,10 +180,8 @@ def begin(**_: object) -> None:
 
 @app.on_after_finalize.connect  # type: ignore[untyped-decorator]
 def wind_the_clock(sender: Celery, **_: object) -> None:
-    """A tick comes every `TICK_SECONDS`, for the pipeline and for each step apart from it."""
+    """A tick comes every `TICK_SECONDS`."""
     from django.conf import settings
 
     seconds = float(settings.TICK_SECONDS)
-    sender.add_periodic_task(seconds, look.s(), name="look", expires=seconds)
-    for name in APART:
-        sender.add_periodic_task(seconds, step.s(name), name=name, expires=seconds)
+    sender.add_periodic_task(seconds, tick.s(), name="tick", expires=seconds)

@@ -17,6 +17,7 @@ import yaml
 from django.core.exceptions import ImproperlyConfigured
 
 from kbpo import embedded, environment
+from kbpo.celery import QUEUES
 from kbpo.embedded import postgres
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -250,12 +251,12 @@ def test_images_are_pinned_by_digest() -> None:
 
 def test_compose_describes_the_same_service() -> None:
     services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
-    assert {"postgres", "redis", "web", "worker", "beat"} <= set(services)
+    assert {"postgres", "redis", "web", "beat", *QUEUES} <= set(services)
     for name, service in services.items():
         assert "restart" in service, name
         assert name == "migrate" or "healthcheck" in service, name
         assert {"max-size", "max-file"} <= service["logging"]["options"].keys(), "a log ends"
-    for name in ("web", "worker", "beat"):
+    for name in ("web", "beat", *QUEUES):
         assert services[name]["env_file"] == ".env"
         assert services[name]["depends_on"]["migrate"] == {
             "condition": "service_completed_successfully"

@@ -18,7 +18,7 @@ def asked(settings: Any) -> Iterator[Callable[[], list[str]]]:
     """The steps that workers have been asked for since the last call, oldest first."""
     settings.NUDGES = True
     with app.connection_for_read() as connection:
-        queue = connection.SimpleQueue(app.conf.task_default_queue)
+        queue = connection.SimpleQueue("files")
         queue.clear()
 
         def take() -> list[str]:

@@ -54,11 +54,7 @@ def tick() -> int:
 
 
 def tick_calls() -> int:
-    """Return how many webhooks were called; those that are paused are not.
-
-    This runs in a worker of its own (`kbpo.celery`), so that a slow webhook delays other webhooks
-    and nothing else.
-    """
+    """Return how many webhooks were called; those that are paused are not."""
     tried, end = 0, time.monotonic() + A_ROUND_SECONDS
     while tried < A_ROUND and time.monotonic() < end and (row := _claim_call()):
         began = time.monotonic()

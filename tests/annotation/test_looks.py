@@ -162,4 +162,5 @@ def test_a_step_that_fails_keeps_no_other_from_its_turn(
     books = celery.PIPELINE["books"]
     monkeypatch.setattr(celery, "PIPELINE", {"broken": broken, "books": books})
     note("something", "somewhere", why="a test")
-    assert celery.look() == 1, "the books were checked"
+    monkeypatch.setitem(celery.QUEUES, "scores", ("broken", "books"))
+    assert celery.look("scores") == 1, "the books were checked"

@@ -33,6 +33,7 @@ from travel import Travel, make_travel
 
 from annotation.budget.check_books import check_books
 from kbpo import environment
+from kbpo.celery import QUEUES
 from kbpo.embedded.postgres import Postgres
 from kbpo.embedded.redis import Redis
 from kbpo.embedded.server import Server
@@ -57,7 +58,7 @@ class Separate(Service):
     def _commands(self) -> dict[str, list[str]]:
         commands = super()._commands()
         celery = [sys.executable, "-m", "celery", "-A", "kbpo"]
-        worker = [*celery, "worker", "-c", "2", "-l", "WARNING"]
+        worker = [*celery, "worker", "-Q", ",".join(QUEUES), "-c", "2", "-l", "WARNING"]
         beat = [*celery, "beat", "-l", "WARNING", "-s", str(self.directory / "beat-schedule")]
         return commands | {"worker": worker, "beat": [*beat, "--pidfile="]}
 

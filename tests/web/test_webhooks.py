@@ -29,7 +29,7 @@ from django.urls import reverse
 from annotation.desk import adjudicate
 from annotation.workers import speak
 from annotation.workers.worker import worker_of
-from kbpo import celery, clock
+from kbpo import clock
 from kbpo.accounts import deliver, notices, webhooks
 from kbpo.accounts.models import EVENTS, Delivery, Token, User, Webhook
 from kbpo.accounts.preferences import MOST, choose, ways_of
@@ -462,22 +462,6 @@ def test_the_look_up_of_a_name_is_bounded(monkeypatch: pytest.MonkeyPatch) -> No
         webhooks.call("http://slow.example/", "s", "test", b"{}", 1)
     assert time.monotonic() - began < 5
     answered.set()
-
-
-def test_webhooks_are_called_in_a_queue_of_their_own(
-    hook: Webhook, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    notices.test(hook)
-    steps = {name: celery.PIPELINE[name] for name in ("mail", "call")}
-    monkeypatch.setattr(celery, "PIPELINE", steps)
-    celery.look()
-    assert not Ear.heard, "the workers of the pipeline call nobody"
-    assert celery.step("call") == 1 and len(Ear.heard) == 1
-    queue_of = {
-        name: celery.app.amqp.router.route({}, "kbpo.step", args=(name,))["queue"].name
-        for name in steps
-    }
-    assert queue_of == {"mail": "kbpo", "call": "webhooks"}
 
 
 def test_a_slow_webhook_is_paused_until_its_owner_tests_it(

@@ -1,0 +1,95 @@
+"""No upload, no scoring and no slow webhook keeps people waiting: steps run in four queues."""
+
+from __future__ import annotations
+
+from queue import Empty
+from threading import Thread
+
+import pytest
+import yaml
+from django.conf import settings
+
+from kbpo import celery
+
+
+def queue_of(task: str, *args: str) -> str:
+    return str(celery.app.amqp.router.route({}, task, args=args)["queue"].name)
+
+
+@pytest.mark.parametrize(
+    ("queue", "steps"),
+    [
+        ("people", {"ask", "publish", "collect", "settle", "pay_out", "reap"}),
+        ("files", {"load", "annotate", "ingest", "measure", "plan", "release"}),
+        ("scores", {"draw", "estimate"}),
+        ("notices", {"mail", "call"}),
+    ],
+)
+def test_a_step_is_asked_for_in_its_queue(queue: str, steps: set[str]) -> None:
+    assert {queue_of("kbpo.step", name) for name in steps} == {queue}
+    assert queue_of("kbpo.look", queue) == queue
+
+
+def test_every_step_is_in_one_queue() -> None:
+    assert sorted(celery.QUEUE_OF) == sorted(celery.PIPELINE)
+    assert sum(map(len, celery.QUEUES.values())) == len(celery.PIPELINE)
+
+
+def test_every_queue_has_a_worker_of_its_own_in_compose() -> None:
+    services = yaml.safe_load((settings.BASE_DIR / "docker-compose.yml").read_text())["services"]
+    taken = {
+        name: word.removeprefix("--queues=")
+        for name, service in services.items()
+        for word in str(service.get("command")).split()
+        if word.startswith("--queues=")
+    }
+    assert taken == {name: name for name in celery.QUEUES}
+
+
+def test_a_tick_asks_all_queues_to_look_where_something_may_be_due(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    due = iter([False, True])
+    monkeypatch.setattr(celery, "import_string", lambda path: lambda: next(due))
+    with celery.app.connection_for_read() as connection:
+        queues = {name: connection.SimpleQueue(name) for name in celery.QUEUES}
+        for queue in queues.values():
+            queue.clear()
+        celery.tick()
+        for queue in queues.values():
+            with pytest.raises(Empty):
+                queue.get_nowait()
+        celery.tick()
+        for name, queue in queues.items():
+            message = queue.get_nowait()
+            message.ack()
+            assert message.payload[0] == [name]
+            queue.close()
+
+
+def test_a_file_that_is_being_read_delays_no_label_in_one_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A second file waits for the first one: it takes no thread from other queues."""
+    ran: list[str] = []
+
+    def run(name: str) -> int:
+        ran.append(name)
+        if name == "ingest":
+            others = [
+                Thread(target=celery.step, args=["settle"]),
+                Thread(target=celery.step, args=["plan"]),
+                Thread(target=celery.look, args=["files"]),
+            ]
+            for other in others:
+                other.start()
+                other.join(30)
+                assert not other.is_alive()
+        return 0
+
+    monkeypatch.setattr(celery, "run", run)
+    monkeypatch.setattr(celery, "import_string", lambda path: lambda: 0)
+    celery.step("ingest")
+    assert ran == ["ingest", "settle"]
+    celery.step("plan")
+    assert ran == ["ingest", "settle", "plan"]
