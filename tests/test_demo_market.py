@@ -20,7 +20,7 @@ import pytest
 from django.conf import settings
 
 from rehearsal.demonstrate import MARKET
-from rehearsal.marketplace.store import Store
+from rehearsal.mturk.store import Store
 
 pytestmark = [pytest.mark.journey, pytest.mark.soak]
 SYSTEMS = 1

@@ -13,7 +13,7 @@ from django.test import Client
 from mturk_world import TOO_LATE, Turk
 
 from annotation.hits import publish
-from annotation.models import HIT, Worker
+from annotation.models import Worker
 from annotation.questions import ask
 from annotation.workers import consent
 from annotation.workers.worker import worker_of
@@ -23,7 +23,7 @@ from kbpo.instances.models import Target
 from kbpo.money.models import Price
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from rehearsal.marketplace.server import serving
+from rehearsal.mturk.server import serving
 
 
 @pytest.fixture
@@ -191,16 +191,3 @@ def asked(turk: Turk, track: Track, targets: list[Target]) -> Submission:
 @pytest.fixture
 def admin(db: None) -> User:
     return User.objects.create_user("root", password="long enough 1", is_staff=True)
-
-
-@pytest.fixture
-def two_in_a_hit(
-    turk: Turk, track: Track, targets: list[Target], live_server: Any, settings: Any
-) -> HIT:
-    """A HIT of two questions about one document, up on the endpoint."""
-    settings.SITE_URL = live_server.url
-    Target.objects.filter(pk=targets[1].pk).update(document=targets[0].document)
-    make_submission(track, targets[:2])
-    ask.tick()
-    publish.tick()
-    return HIT.objects.get()

@@ -36,14 +36,12 @@ from annotation.models import (
     Qualification,
     Question,
 )
-from annotation.platforms.base import Refused
 from annotation.platforms.mturk.answers import fields_of
 from annotation.platforms.mturk.platform import MTurk
 from kbpo import clock
 from kbpo.instances.models import Label
 from kbpo.money.models import Ledger
-from rehearsal.market_workers import MarketCrowd
-from rehearsal.marketplace.store import DEPOSIT_CENTS, Store
+from rehearsal.mturk.store import DEPOSIT_CENTS, Store
 
 BOOKS = (
     "hit_type",
@@ -495,41 +493,6 @@ def put_up(turk: Turk) -> int:
 def killed(step: Callable[[], Any]) -> None:
     with pytest.raises(Killed):
         step()
-
-
-def refuse_all(turk: Turk) -> None:
-    """The deposit is too small until the platform has refused every intent for good."""
-    with turk.store.begin() as books:
-        books.run("UPDATE fact SET value = 10 WHERE name = 'deposit'")
-    for _ in range(6):
-        HIT.objects.update(next_try_at="2026-01-01T00:00:00Z")
-        publish.tick()
-    with turk.store.begin() as books:
-        books.run("UPDATE fact SET value = 100000 WHERE name = 'deposit'")
-
-
-def refusing(monkeypatch: pytest.MonkeyPatch, name: str) -> Callable[[], None]:
-    """Lets the platform refuse these calls until what is returned is called."""
-    real = getattr(MTurk, name)
-
-    def refuse(*_: object) -> None:
-        raise Refused("You have too little balance.")
-
-    monkeypatch.setattr(MTurk, name, refuse)
-    return lambda: monkeypatch.setattr(MTurk, name, real)
-
-
-def each_does_one(crowd: MarketCrowd) -> None:
-    """Each worker does one HIT, and the platform lists it: from then on they are who they say."""
-    for worker in crowd.workers:
-        assert worker.answer_next()
-    rounds()
-
-
-def try_five_times() -> None:
-    for _ in range(5):
-        due()
-        round_()
 
 
 __all__ = [

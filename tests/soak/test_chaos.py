@@ -2,7 +2,7 @@
 and Redis by `kill -9`, and then two disks are full. Each journey goes on to its end: nothing is
 lost, nothing is doubled, and the books balance.
 
-What speaks to a marketplace is killed in tests/annotation/test_mturk_kills.py, call by call.
+What speaks to a marketplace is killed in tests/annotation/mturk/test_mturk_kills.py, call by call.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rehearsal.marketplace.store import Books
+from rehearsal.mturk.store import Books
 
 KINDS = {
     "throttle": "says that calls come too fast, and does nothing",

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from decimal import Decimal
-from typing import Any
 
 import pytest
-from annotation_world import GOOD, make_submission
+from annotation_world import make_submission
 from django.test import Client
-from mturk_world import Refusal, Turk, check_books, collect_and_reconcile, due, round_, rounds
+from mturk_world import Turk, check_books, collect_and_reconcile, due, round_, rounds
 
 from annotation.budget import halts
 from annotation.hits import publish
@@ -165,13 +164,6 @@ def test_a_preview_shows_the_question_and_stores_nothing(up: Submission, turk: T
     assert Assignment.objects.count() == Worker.objects.count() == 0
 
 
-@pytest.mark.soak
-def test_a_preview_without_any_parameter_is_a_preview_too(up: Submission, turk: Turk) -> None:
-    path = _path(turk.preview("W1", turk.hits()[0])).partition("?")[0]
-    assert Client().get(path).status_code == 200
-    assert Assignment.objects.count() == 0
-
-
 def test_an_answer_that_misses_something_is_shown_again_with_a_sentence(
     up: Submission, turk: Turk
 ) -> None:
@@ -182,63 +174,6 @@ def test_an_answer_that_misses_something_is_shown_again_with_a_sentence(
     answer = client.post(_path(src), {"proof": proof, "answer": "{}", "a": "0-3"})
     assert answer.status_code == 422
     assert "Step 2 is missing" in answer.content.decode()
-
-
-@pytest.mark.soak
-def test_work_that_was_left_half_done_is_still_there(
-    turk: Turk, track: Track, targets: list[Target]
-) -> None:
-    Target.objects.all().update(document=targets[0].document)
-    make_submission(track, targets[:2])
-    ask.tick()
-    publish.tick()
-    _, src = turk.accept("W1", turk.hits()[0])
-    client = Client()
-    first = client.get(_path(src)).content.decode()
-    proof = first.split('name="proof" value="')[1].split('"')[0]
-    client.post(_path(src), {"proof": proof, "answer": "{}"} | GOOD)
-    again = client.get(_path(src)).content.decode()
-    assert "Question <b>2</b> of 2" in again
-    assert Assignment.objects.get().status == "leased"
-
-
-@pytest.mark.soak
-def test_an_excluded_worker_is_offered_nothing_and_reinstated_again(
-    up: Submission, turk: Turk
-) -> None:
-    turk.do("W1", turk.hits()[0])
-    rounds()
-    worker = Worker.objects.get()
-    exclude.exclude(worker, "Always the first button")
-    rounds()
-    assert turk.offered("W1") == [] and len(turk.offered("W2")) == 6
-    with pytest.raises(Refusal, match="lack a qualification"):
-        turk.accept("W1", turk.hits()[1])
-    exclude.reinstate(worker)
-    rounds()
-    assert len(turk.offered("W1")) == 5
-
-
-@pytest.mark.soak
-def test_only_admitted_workers_may_accept_where_the_tutorial_is_asked_for(
-    turk: Turk, track: Track, targets: list[Target], settings: Any
-) -> None:
-    settings.MTURK_REQUIRE_TUTORIAL = True
-    worker = Worker.objects.create(platform="mturk", handle="ab" * 16)
-    WorkerIdentity.objects.create(worker=worker, external_id="W1")
-    make_submission(track, targets)
-    ask.tick()
-    publish.tick()
-    assert turk.offered("W1") == []
-    admin = User.objects.create_user("admin", is_staff=True)
-    with pytest.raises(ValueError, match="say why"):
-        give.admit("abab", admin, "")
-    give.admit("abab", admin, "Known to us.")
-    rounds()
-    assert len(turk.offered("W1")) == 6 and turk.offered("W2") == []
-    give.admit("abab", admin, "A mistake.", held=False)
-    rounds()
-    assert turk.offered("W1") == []
 
 
 def test_the_kill_switch_takes_everything_down_and_lifting_it_puts_it_up_again(
@@ -256,14 +191,6 @@ def test_the_kill_switch_takes_everything_down_and_lifting_it_puts_it_up_again(
     rounds()
     assert len(turk.offered("W2")) == 6
     assert HIT.objects.filter(renewed_at=None).count() == 6  # a halt is no renewal
-
-
-@pytest.mark.soak
-def test_a_withdrawn_submission_takes_its_hits_down(up: Submission, turk: Turk) -> None:
-    up.move("withdrawn")
-    rounds()
-    assert turk.offered("W1") == []
-    assert HIT.objects.counts() == {"disposed": 6}
 
 
 @pytest.mark.soak
@@ -343,16 +270,6 @@ def test_who_only_drafted_is_compensated(up: Submission, turk: Turk) -> None:
     compensation_reaches(turk, "W1")
 
 
-@pytest.mark.soak
-def test_whom_we_never_met_is_compensated_by_their_own_id(up: Submission, turk: Turk) -> None:
-    admin = User.objects.create_user("admin", is_staff=True)
-    with pytest.raises(ValueError, match="Say what it is for"):
-        give.grant_to("W7", up.track, Decimal("0.20"), " ", admin)
-    assert not Worker.objects.exists(), "a refusal leaves nobody behind"
-    give.grant_to("W7", up.track, Decimal("0.20"), "Our page failed while you worked.", admin)
-    compensation_reaches(turk, "W7")
-
-
 def compensation_reaches(turk: Turk, worker: str) -> None:
     """The one compensation is offered to this worker alone, taken, and paid."""
     rounds()
@@ -373,18 +290,6 @@ def test_whose_id_nobody_knows_is_refused_before_anything_is_set_aside(up: Submi
     with pytest.raises(ValueError, match="own id on the platform"):
         give.grant(worker, up.track, Decimal("0.20"), "Our page failed while you worked.")
     assert not Bonus.objects.exists() and Ledger.objects.count() == rows
-
-
-@pytest.mark.soak
-def test_money_for_a_bonus_must_be_there(up: Submission, turk: Turk) -> None:
-    from kbpo.money.models import Budget
-
-    turk.do("W1", turk.hits()[0])
-    rounds()
-    Budget.objects.create(track=up.track, scope="track", cap=Decimal("100.10"))
-    with pytest.raises(ValueError, match="is left under"):
-        give.grant(Worker.objects.get(), up.track, Decimal("5.00"), "Thanks")
-    assert not Bonus.objects.exists()
 
 
 @pytest.mark.soak

@@ -6,9 +6,9 @@ import json
 import sqlite3
 from typing import Any
 
-from rehearsal.marketplace.hits import page_of, paged
-from rehearsal.marketplace.refuse import RequestError
-from rehearsal.marketplace.store import DELETED, Books, new_id
+from rehearsal.mturk.hits import page_of, paged
+from rehearsal.mturk.refuse import RequestError
+from rehearsal.mturk.store import DELETED, Books, new_id
 
 Request = dict[str, Any]
 Answer = dict[str, Any]

@@ -13,8 +13,8 @@ import threading
 import urllib.request
 from typing import Any
 
-from rehearsal.marketplace.refuse import RequestError
-from rehearsal.marketplace.store import Books
+from rehearsal.mturk.refuse import RequestError
+from rehearsal.mturk.store import Books
 
 log = logging.getLogger(__name__)
 VERSION = "2006-05-05"

@@ -10,8 +10,8 @@ from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from rehearsal.marketplace.app import Endpoint
-from rehearsal.marketplace.store import Store
+from rehearsal.mturk.app import Endpoint
+from rehearsal.mturk.store import Store
 
 
 class Threads(ThreadingMixIn, WSGIServer):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -93,22 +92,6 @@ def test_throttling_and_faults_cost_time_and_nothing_else(
 
 
 @pytest.mark.soak
-def test_a_platform_that_stays_away_for_long_makes_nothing_fail(
-    asked: Submission, turk: Turk
-) -> None:
-    turk.fault("CreateHITWithHITType", "error", times=60)
-    for _ in range(8):
-        due()
-        publish.tick()
-    assert HIT.objects.counts() == {"intent": 6}
-    with turk.store.begin() as books:
-        books.run("DELETE FROM fault")
-    rounds()
-    assert put_up(turk) == 6
-    check_books(turk)
-
-
-@pytest.mark.soak
 @pytest.mark.parametrize("recorded", [True, False])
 def test_after_25_hours_a_forgotten_token_makes_no_second_hit(
     asked: Submission, turk: Turk, recorded: bool
@@ -195,14 +178,6 @@ def test_nothing_is_called_when_real_money_and_the_endpoint_disagree(
     settings.MTURK_ENDPOINT_URL = "https://mturk-requester.us-east-1.amazonaws.com"
     with pytest.raises(PlatformDown, match="REAL_MONEY is not true"):
         client.call("GetAccountBalance")
-
-
-@pytest.mark.soak
-def test_time_does_not_run_backwards_in_these_tests(up: Submission, turk: Turk) -> None:
-    before = HIT.objects.get(external_id=turk.hits()[0]).called_at
-    turk.advance(hours=1)
-    after = HIT.objects.get(external_id=turk.hits()[0]).called_at
-    assert before is not None and after is not None and before - after == timedelta(hours=1)
 
 
 @pytest.mark.soak

@@ -9,7 +9,7 @@ from html import escape
 from urllib.parse import quote, urlencode
 from xml.sax.saxutils import unescape
 
-from rehearsal.marketplace.rewards import dollars
+from rehearsal.mturk.rewards import dollars
 
 NOT_AVAILABLE = "ASSIGNMENT_ID_NOT_AVAILABLE"
 STYLE = """

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode
 from wsgiref.types import StartResponse, WSGIEnvironment
 
-from rehearsal.marketplace import (
+from rehearsal.mturk import (
     assignments,
     faults,
     hits,
@@ -23,8 +23,8 @@ from rehearsal.marketplace import (
     qualifications,
     work,
 )
-from rehearsal.marketplace.refuse import RequestError
-from rehearsal.marketplace.store import Books, Store
+from rehearsal.mturk.refuse import RequestError
+from rehearsal.mturk.store import Books, Store
 
 log = logging.getLogger(__name__)
 

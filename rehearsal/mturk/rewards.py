@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from rehearsal.marketplace.refuse import RequestError
-from rehearsal.marketplace.store import Books
+from rehearsal.mturk.refuse import RequestError
+from rehearsal.mturk.store import Books
 
 MANY = 10
 """From so many assignments on a HIT costs twice the fee."""

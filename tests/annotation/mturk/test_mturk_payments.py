@@ -27,10 +27,9 @@ from mturk_world import (
     settle_down,
 )
 
-from annotation.budget.cents import cents
 from annotation.hits import publish
 from annotation.marketplace import give, pay_out
-from annotation.models import HIT, Assignment, Bonus, Question, Worker
+from annotation.models import HIT, Assignment, Bonus, Question
 from annotation.platforms.mturk import compensate, kinds
 from annotation.platforms.mturk.platform import MTurk
 from annotation.questions import ask
@@ -93,45 +92,6 @@ def test_a_bonus_is_paid_once_whatever_the_platform_answers(
 
 
 @pytest.mark.soak
-def test_the_page_of_money_says_whose_a_bonus_is_and_where_it_stands(
-    answer: Assignment, turk: Turk
-) -> None:
-    bonus, later = give_bonus(answer), compensation(answer)
-    for state in ("owed", "paid"):
-        mine = {
-            (one.purpose, one.worker, one.state): one.amount
-            for one in cents()
-            if one.purpose == bonus.purpose
-        }
-        who = answer.worker.handle
-        assert mine == {
-            (bonus.purpose, who, state): Decimal("0.50"),
-            (bonus.purpose, who, "fee"): Decimal("0.10"),
-        }
-        settle_down(2)
-    waiting = {one.state: one.amount for one in cents() if one.purpose == later.purpose}
-    assert waiting == {"owed": Decimal("0.20"), "fee": Decimal("0.04")}
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("kind", FAULTS)
-def test_nothing_is_repeated_while_the_list_of_bonuses_cannot_be_read(
-    answer: Assignment, turk: Turk, kind: str
-) -> None:
-    bonus = give_bonus(answer)
-    turk.fault("SendBonus", "error_after")
-    turk.fault("ListBonusPayments", kind, times=3)
-    for _ in range(3):
-        due()
-        pay_out.tick()
-    bonus.refresh_from_db()
-    assert bonus.status == "unknown" and turk.calls("SendBonus") == 1
-    settle_down()
-    bonus_is_paid_once(turk, bonus)
-    assert turk.calls("SendBonus") == 1
-
-
-@pytest.mark.soak
 def test_a_list_that_does_not_show_a_bonus_yet_pays_it_no_second_time(
     answer: Assignment, turk: Turk
 ) -> None:
@@ -172,20 +132,6 @@ def test_a_bonus_whose_token_is_forgotten_is_looked_up_first(
     settle_down()
     bonus_is_paid_once(turk, bonus)
     assert turk.calls("SendBonus") == 1
-
-
-@pytest.mark.soak
-def test_two_bonuses_of_one_answer_with_the_same_words_are_two(
-    answer: Assignment, turk: Turk
-) -> None:
-    first, second = give_bonus(answer), give_bonus(answer)
-    turk.fault("SendBonus", "error_after", times=2)
-    settle_down()
-    assert turk.rows("SELECT cents FROM bonus") == [{"cents": 50}, {"cents": 50}]
-    assert set(
-        Bonus.objects.filter(pk__in=[first.pk, second.pk]).values_list("status", flat=True)
-    ) == {"paid"}
-    check_money(turk)
 
 
 # -- A compensation
@@ -326,32 +272,6 @@ def test_a_kill_while_a_compensation_is_approved_pays_it_once(
     took_it(turk, bonus)
 
 
-@pytest.mark.soak
-def test_a_compensation_that_the_platform_approves_by_itself_meanwhile_is_paid(
-    answer: Assignment, turk: Turk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The list still says that it waits; long waiting has used the attempts up, and the money must
-    not come back.
-    """
-    bonus = compensation(answer)
-    settle_down()
-    hit = compensations(turk)[0]
-    turk.do("W1", hit)
-    real = compensate.pages
-
-    def late(operation: str, name: str, **request: Any) -> list[dict[str, Any]]:
-        listed = list(real(operation, name, **request))
-        with turk.store.begin() as books:
-            books.run("UPDATE assignment SET auto_approval = ? WHERE hit = ?", books.now - 1, hit)
-        return listed
-
-    monkeypatch.setattr(compensate, "pages", late)
-    due()
-    pay_out.tick()
-    settle_down()
-    took_it(turk, bonus)
-
-
 # -- Further places
 
 
@@ -414,36 +334,3 @@ def round_together() -> None:
     due()
     collect_and_reconcile()
     round_()
-
-
-@pytest.mark.soak
-def test_a_place_is_asked_for_again_with_the_token_it_had(short: Question, turk: Turk) -> None:
-    """A list that still shows the old number must not buy a second place."""
-    with dying(MTurk, "extend", before=False):
-        killed(lambda: [round_together() for _ in range(5)])
-    hit = HIT.objects.get()
-    MTurk().extend(hit, 1, f"{hit.token}:4")
-    assert turk.calls("CreateAdditionalAssignmentsForHIT", REPEATED) == 1
-    settle_down()
-    one_place_was_bought(turk)
-
-
-@pytest.mark.soak
-def test_the_books_that_are_compared_here_tell_when_money_goes_out_twice(
-    answer: Assignment, turk: Turk
-) -> None:
-    bonus = give_bonus(answer)
-    settle_down()
-    bonus_is_paid_once(turk, bonus)
-    MTurk().pay_bonus(
-        Bonus(
-            worker=Worker.objects.get(),
-            assignment=answer,
-            amount=Decimal("0.50"),
-            why="Again",
-            token="x" * 64,
-            endpoint=bonus.endpoint,
-        )
-    )
-    with pytest.raises(AssertionError):
-        check_money(turk)

@@ -4,12 +4,9 @@ taken twice.
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from django.test import Client
 from mturk_world import (
-    Refusal,
     Turk,
     check_books,
     collect_and_reconcile,
@@ -19,8 +16,6 @@ from mturk_world import (
     rounds,
 )
 
-from annotation.desk.journey import failures
-from annotation.marketplace import import_answer
 from annotation.models import (
     HIT,
     Assignment,
@@ -64,39 +59,6 @@ def test_an_answer_that_nobody_can_read_stands_in_nobodys_way(
 
 
 @pytest.mark.soak
-def test_an_answer_that_breaks_us_leaves_the_others_of_its_hit(
-    up: Submission, turk: Turk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    hit = turk.hits()[0]
-    broken = turk.do("W1", hit)
-    turk.do("W2", hit)
-
-    def breaks(hit: HIT, answer: dict[str, Any], handle: str) -> dict[str, Any]:
-        if answer["external_id"] == broken:
-            raise ArithmeticError("whatever")
-        return raw(hit, answer, handle)
-
-    raw = import_answer._raw
-    monkeypatch.setattr(import_answer, "_raw", breaks)
-    rounds()
-    assert [one.worker.identity.external_id for one in Assignment.objects.exclude(raw=None)] == [
-        "W2"
-    ]
-    row = HIT.objects.get(external_id=hit)
-    assert "(ArithmeticError)" in row.reason
-    for _ in range(3):
-        due()
-        rounds()
-    assert sum("could not be taken in" in one.message for one in caplog.records) == 1, "told once"
-    assert [one.pk for one in failures() if one.kind == "hit"] == [row.pk]
-    monkeypatch.undo()
-    due()
-    rounds()
-    assert Assignment.objects.exclude(raw=None).count() == 2
-    assert not [one for one in failures() if one.kind == "hit"]
-
-
-@pytest.mark.soak
 def test_an_empty_list_is_not_believed(up: Submission, turk: Turk) -> None:
     turk.fault("ListHITs", "lose", times=2)
     due()
@@ -109,41 +71,6 @@ def test_an_empty_list_is_not_believed(up: Submission, turk: Turk) -> None:
     rounds()
     assert Payment.objects.counts() == {"paid": 18}
     check_books(turk)
-
-
-@pytest.mark.soak
-def test_an_assignment_that_was_returned_belongs_to_who_took_it(up: Submission, turk: Turk) -> None:
-    hit = turk.hits()[0]
-    first, src = turk.accept("W1", hit)
-    form = turk.fill_in(src)
-    turk.give_back("W1", first)
-    second, src2 = turk.accept("W2", hit)
-    assert second == first  # the platform gave the same identifier to somebody else
-    turk.send(turk.fill_in(src2))
-    with pytest.raises(Refusal, match="submitted"):
-        turk.send(form)
-    rounds()
-    [answer] = Assignment.objects.exclude(raw=None)
-    assert answer.worker.identity.external_id == "W2"
-    assert Assignment.objects.filter(external_id=first).count() == 2  # W1's draft, given back
-    assert Payment.objects.get().worker_id == answer.worker_id
-    check_books(turk)
-
-
-@pytest.mark.soak
-def test_a_stolen_form_of_a_returned_assignment_is_not_the_new_workers_answer(
-    up: Submission, turk: Turk
-) -> None:
-    hit = turk.hits()[0]
-    first, src = turk.accept("W1", hit)
-    form = turk.fill_in(src)
-    turk.give_back("W1", first)
-    turk.accept("W2", hit)
-    turk.send(form)  # the same assignment id, with W1's proof in it
-    rounds()
-    [answer] = Assignment.objects.exclude(raw=None)
-    assert answer.status == "failed" and answer.worker.identity.external_id == "W2"
-    assert not Response.objects.exists()
 
 
 @pytest.mark.soak

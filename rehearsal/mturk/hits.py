@@ -7,9 +7,9 @@ import json
 import sqlite3
 from typing import Any
 
-from rehearsal.marketplace.refuse import RequestError
-from rehearsal.marketplace.rewards import afford, cents, dollars, fee
-from rehearsal.marketplace.store import DELETED, Books, new_id
+from rehearsal.mturk.refuse import RequestError
+from rehearsal.mturk.rewards import afford, cents, dollars, fee
+from rehearsal.mturk.store import DELETED, Books, new_id
 
 Request = dict[str, Any]
 Answer = dict[str, Any]

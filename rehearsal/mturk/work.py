@@ -6,9 +6,9 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
 
-from rehearsal.marketplace.hits import ROWS, hit_of, status_of
-from rehearsal.marketplace.qualifications import may
-from rehearsal.marketplace.store import Books, new_id
+from rehearsal.mturk.hits import ROWS, hit_of, status_of
+from rehearsal.mturk.qualifications import may
+from rehearsal.mturk.store import Books, new_id
 
 SCHEMA = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2005-10-01/QuestionFormAnswers.xsd"
 OFFERED = 20

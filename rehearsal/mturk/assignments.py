@@ -5,10 +5,10 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from rehearsal.marketplace.hits import hit_of, page_of, paged, remember, told, used
-from rehearsal.marketplace.refuse import RequestError
-from rehearsal.marketplace.rewards import afford, available, cents, dollars, fee, held
-from rehearsal.marketplace.store import Books
+from rehearsal.mturk.hits import hit_of, page_of, paged, remember, told, used
+from rehearsal.mturk.refuse import RequestError
+from rehearsal.mturk.rewards import afford, available, cents, dollars, fee, held
+from rehearsal.mturk.store import Books
 
 Request = dict[str, Any]
 Answer = dict[str, Any]
