@@ -21,6 +21,7 @@ from kbpo.corpus.copy import copy
 from kbpo.inclusion.thresholds import thresholds
 from kbpo.money.spend import balance
 from kbpo.pool.probabilities import support
+from kbpo.sampling import development  # the module: it needs the prices of designs.base
 from kbpo.sampling.designs.base import (
     CLOSE,
     Design,
@@ -32,7 +33,6 @@ from kbpo.sampling.designs.base import (
 )
 from kbpo.sampling.designs.draft import Draft
 from kbpo.sampling.designs.state import BOLD, State, to_be_paid
-from kbpo.sampling.development import still_to_pay
 from kbpo.sampling.guess import VERSION
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Submission
@@ -315,7 +315,8 @@ def _questions_paid_for(submission: Submission) -> int:
     each = Decimal(submission.plan["options"][submission.plan["chosen"]]["each"])
     if not each:
         return 10**9
-    return int(balance(purpose=submission.purpose).open / each) - still_to_pay(submission)
+    promised = development.still_to_pay(submission)
+    return int(balance(purpose=submission.purpose).open / each) - promised
 
 
 def _affordable(submission: Submission, state: State, goal: float) -> tuple[Floats, float, str]:
