@@ -9,7 +9,6 @@ is told.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -34,7 +33,6 @@ FEWEST = 30
 """Ratings of all systems that say which metric goes best with people"""
 MOST = 4
 """Metrics and judges that are told one by one"""
-ENDS = ("value", "low80", "high80", "low95", "high95")
 
 
 def unaided(data: Data, criteria: tuple[str, ...]) -> dict[Key, tuple[Estimate, Design]]:
@@ -78,26 +76,20 @@ def saved(
 
 def by_each(
     alone: dict[Key, tuple[Estimate, Design]], data: Data
-) -> dict[str, list[tuple[str, dict[str, dict[str, Any]]]]]:
+) -> dict[str, list[tuple[str, dict[str, float]]]]:
     """“criterion|distribution” -> those few metrics and judges that go best with people, the best
-    first, each with submission -> its mean with this one alone, as was published (`algorithm_1`),
-    and what that saves.
+    first, each with submission -> the share of judgments that it saves by itself (`algorithm_1`).
     """
-    saved_by: dict[str, list[tuple[str, dict[str, dict[str, Any]]]]] = {}
+    saved_by: dict[str, list[tuple[str, dict[str, float]]]] = {}
     for key, (estimate, _) in alone.items():
         _, criterion, distribution = key
         for metric in best_metrics(data, criterion)[:MOST] if data.noise else ():
-            published = algorithm_1(data, criterion, distribution, metric)
-            shares = _shares(data, key, published, estimate)
-            own = {
-                str(data.systems[row.column]): {end: getattr(row, end) for end in ENDS}
-                | {"n_labels": row.n_labels, "saved": shares.get(str(data.systems[row.column]))}
-                for row in rows(data, published, *key, ALGORITHM_1, own=True)
-                if data.shown[row.column] and not np.isnan(row.value)
-            }
-            if own:
+            shares = _shares(
+                data, key, algorithm_1(data, criterion, distribution, metric), estimate
+            )
+            if shares:
                 saved_by.setdefault("|".join(key[1:]), []).append(
-                    (str(data.pool.scorers[metric]), own)
+                    (str(data.pool.scorers[metric]), shares)
                 )
     return saved_by
 

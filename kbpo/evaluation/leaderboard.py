@@ -98,14 +98,6 @@ def half_width(ends: Figure | Score, track: Track) -> float | None:
 
 
 @dataclass(frozen=True)
-class Aided:
-    """A mean of people's judgments that one metric or judge narrows, and what that saves."""
-
-    figure: Figure
-    saved: float | None
-
-
-@dataclass(frozen=True)
 class Row:
     """One system on the board."""
 
@@ -118,9 +110,6 @@ class Row:
     """Shares that the kind counts"""
     saved: float | None = None
     """The share of judgments that metrics and judges make unnecessary; None where none helps"""
-    by_each: dict[str, Aided] = field(default_factory=dict)
-    """The number of a metric or judge -> its mean with that one alone; those that go best with
-    people, the best first"""
     n_checked: int = 0
     """Judgments that experts checked, where that corrects its weighted mean"""
     bootstrap: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -494,7 +483,6 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str, past: bool)
     mean = kind.column_of(kind.mean).name
     key = f"{criterion}|{distribution}"
     saved = evaluation.settings.get("saved", {}).get(key, {})
-    by_each = evaluation.settings.get("by_each", {}).get(key, [])
     published = evaluation.settings.get(BOOTSTRAP, {}).get(f"{criterion}|{distribution}", {})
     resampled = {
         column.name: published[column.method]
@@ -513,11 +501,6 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str, past: bool)
             figures,
             _counted(evaluation, kind, pk),
             saved.get(str(pk)),
-            {
-                scorer: _aided(numbers[str(pk)], figures.get(mean))
-                for scorer, numbers in by_each
-                if str(pk) in numbers
-            },
             max((figures[name].n_checked for name in corrected if name in figures), default=0),
             {
                 name: (ends[str(pk)][0], ends[str(pk)][1])
@@ -527,15 +510,6 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str, past: bool)
         )
         for pk, figures in figures_of.items()
     ]
-
-
-def _aided(stored: dict[str, Any], beside: Figure | None) -> Aided:
-    """What an evaluation says of a system with one metric; the rest is as beside the default."""
-    value = min(1.0, max(0.0, stored["value"]))
-    low80, high80, low95, high95 = (stored[name] for name in ("low80", "high80", "low95", "high95"))
-    kind, n = beside.kind if beside is not None else "final", stored["n_labels"]
-    figure = Figure(value, low80, high80, low95, high95, n, 0, 0, 0, kind, "")
-    return Aided(figure, stored["saved"])
 
 
 def _counted(evaluation: Evaluation, kind: Kind, submission: int) -> dict[str, float]:

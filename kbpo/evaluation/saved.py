@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kbpo.evaluation.leaderboard import Board, Row
+from kbpo.evaluation.leaderboard import Board
 from kbpo.evaluation.models import Evaluation
 
 
@@ -20,30 +20,26 @@ class Saved:
 
 
 def saved_on(shown: Board, scorer: str = "") -> Saved | None:
-    """What the metric or judge of that number saves on a board, or all together; never more than is
-    not yet judged. None where it is not known.
+    """What the metric or judge of that number saves on a board by Algorithm 1, or all together;
+    never more than is not yet judged. None where it is not known.
     """
-    pairs = [
-        (row.n_labels, share)
-        for row in shown.rows
-        if (share := share_of(row, scorer)) is not None and share < 1
-    ]
-    given = sum(n for n, _ in pairs)
-    if not given or shown.evaluation is None:
+    if shown.evaluation is None:
         return None
     key = f"{shown.criterion}|{shown.distribution}"
+    by_scorer = dict(shown.evaluation.settings.get("by_each", {}).get(key, []))
+    pairs = []
+    for row in shown.rows:
+        share = row.saved
+        if scorer:
+            share = by_scorer.get(scorer, {}).get(str(row.submission.pk))
+        if share is not None and share < 1:
+            pairs.append((row.n_labels, share))
+    given = sum(n for n, _ in pairs)
+    if not given:
+        return None
     unjudged = shown.evaluation.settings.get("unjudged", {}).get(key, 0)
     saved = min(round(sum(n * share / (1 - share) for n, share in pairs)), unjudged)
     return Saved(saved, saved / (given + saved) if given + saved > 0 else 0.0)
-
-
-def share_of(row: Row, scorer: str = "") -> float | None:
-    """The share of a system's judgments that the metric or judge of that number makes unnecessary,
-    or all together.
-    """
-    if not scorer:
-        return row.saved
-    return row.by_each[scorer].saved if scorer in row.by_each else None
 
 
 def late_scorers(evaluation: Evaluation | None) -> list[dict[str, str]]:

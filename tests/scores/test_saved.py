@@ -20,10 +20,10 @@ from kbpo.accounts.models import User
 from kbpo.evaluation import worth
 from kbpo.evaluation.data import read
 from kbpo.evaluation.leaderboard import board
-from kbpo.evaluation.models import Estimate, Evaluation
+from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.run import evaluate, signs_of
+from kbpo.evaluation.saved import saved_on
 from kbpo.evaluation.study import study_of
-from kbpo.evaluation.words import MINUS
 from kbpo.evaluation.worth import _between, _correlation, _ranks
 from kbpo.instances.models import Instance, Label
 from kbpo.sampling.designs.state import State
@@ -35,6 +35,7 @@ from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import set_role
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.registry import kind_of
+from kbpo.web.public.board import _saved_text
 from kbpo.web.public.judges import of_board
 from kbpo.web.public.points import points_of
 from kbpo.web.research.submissions import ENDED
@@ -361,40 +362,18 @@ def test_the_board_draws_both_widths_and_what_the_judge_alone_would_say(
     people = Client().get(f"{address}&helped=0").content.decode()
     written = f"{100 * mean.low80:.1f}–{100 * mean.high80:.1f}"
     assert written in people.replace("; people alone", "") and 'class="iv-alone"' not in people
-    best, number = mean_of(studied, "algorithm_1", "B"), str(Scorer.objects.get(name="judge").pk)
-    assert best.low80 is not None and best.high80 is not None
-    assert best.variance is not None and mean.variance is not None
-    aided = {row.submission.name: row.by_each[number] for row in shown.rows}["B"]
-    assert (aided.figure.value, aided.figure.low80) == (best.value, best.low80)
-    missing = Instance.objects.filter(
-        predictions__submission=studied.runs["B"], target__labels__isnull=True
-    ).count()
-    assert 1 - best.variance / mean.variance > missing / MANY
-    assert aided.saved == pytest.approx(missing / MANY), "no more than is left to judge"
-    n, share = aided.figure.n_labels, aided.saved or 0
-    assert n == best.n_labels and n * share / (1 - share) > 10
-    by_one = Client().get(f"{address}&helped={number}").content.decode()
-    assert f"{100 * best.low80:.1f}–{100 * best.high80:.1f}" in by_one
-    assert "judge alone makes unnecessary: " in by_one and 'class="iv-alone"' in by_one
-    assert by_one == Client().get(f"{address}&helped=best").content.decode()
-    assert "none saved" not in by_one
-    monkeypatch.setattr("kbpo.web.public.board.share_of", lambda row, scorer: -0.068)
-    wider = Client().get(f"{address}&helped={number}").content.decode()
-    assert "none saved" in wider and f"{MINUS}6.8" not in wider
-    monkeypatch.setattr("kbpo.web.public.board.share_of", lambda row, scorer: 0.0004)
-    little = Client().get(f"{address}&helped={number}").content.decode()
-    assert "none saved" in little and "0.0\u00a0% saved" not in little
-    monkeypatch.undo()
-    assert by_one == Client().get(f"{address}&helped=0{number}").content.decode()
+    assert people.count("none saved") == page.count("none saved") == 0
     monkeypatch.setattr("kbpo.web.public.board.of_view", None)  # refused before a board is made
-    for wrong in ("999", "x", "-1", "1" * 10, "²"):
+    for wrong in ("999", "best", "-1"):
         assert Client().get(f"{address}&helped={wrong}").status_code == 404
     monkeypatch.undo()
     Submission.objects.filter(pk=reference.pk).update(role="system")
     assert signs_of(studied.track)["references"] == [], "ranks are made again"
 
 
-def test_each_metric_that_goes_with_people_has_a_board_of_its_own(studied: World) -> None:
+def test_what_each_metric_saves_by_itself_is_told_of_those_that_go_with_people(
+    studied: World,
+) -> None:
     scores = {one.instance_id: one.value for one in Scorer.objects.get(name="judge").scores.all()}
     rng = np.random.default_rng(6)
     for name, noise in (("worse", 0.2), ("worst", 0.6)):
@@ -403,57 +382,29 @@ def test_each_metric_that_goes_with_people_has_a_board_of_its_own(studied: World
     Scorer.objects.update(came_late=False)
     evaluate(studied.track)
     Submission.objects.update(status="scored")
-    address = "/tracks/answers/?criterion=overall"
-    page = Client().get(address).content.decode()
-    switch_ = page[page.index("Helped by") :]
-    places = [
-        switch_.index(f">{name}<")
-        for name in ("People alone", "judge", "worse", "worst", "All metrics and judges")
-    ]
-    assert places == sorted(places), "those that go best with people first"
-    numbers = [str(Scorer.objects.get(name=name).pk) for name in ("judge", "worse", "worst")]
     shown = board(studied.track, distribution="instance", criterion="overall")
-    for row in shown.rows:
-        shares = [row.by_each[number].saved or 0.0 for number in numbers]
-        assert list(row.by_each) == numbers and shares == sorted(shares, reverse=True)
-    by_one = Client().get(f"{address}&helped={numbers[1]}").content.decode()
-    assert f'helped={numbers[2]}" data-key="m" data-key-verb="next metric">worst</a>' in by_one
-    assert "worse alone makes unnecessary" in by_one and "judge goes best" not in by_one
-    beside, own = (
-        Client().get(f"/tracks/answers/?criterion={criterion}&helped={numbers[1]}").context
-        for criterion in ("overall", "fluency")
-    )
-    assert [row["cells"][1]["interval"] for row in beside["rows"]] == [
-        row["cells"][0]["interval"] for row in own["rows"]
-    ], "a figure beside is what the board of its own criterion tells under the same switch"
-    latest = studied.track.evaluations.latest("number")
-    elsewhere = {key: told[:1] for key, told in latest.settings["by_each"].items()}
-    Evaluation.objects.filter(pk=latest.pk).update(
-        settings=latest.settings | {"by_each": elsewhere}
-    )
-    answer = Client().get(f"{address}&helped={numbers[1]}")
-    assert answer.status_code == 200, "of another criterion it is not among the best"
-    said = answer.content.decode()
-    assert "alone makes unnecessary" not in said and "3 metrics and judges make unnecessary" in said
+    numbers = [str(Scorer.objects.get(name=name).pk) for name in ("judge", "worse", "worst")]
+    assert shown.evaluation is not None
+    told = dict(shown.evaluation.settings["by_each"]["overall|instance"])
+    assert list(told) == numbers, "those that go best with people first"
+    saves = [saved_on(shown, number) for number in numbers]
+    judgments = [one.judgments for one in saves if one is not None]
+    assert len(judgments) == 3 and judgments == sorted(judgments, reverse=True)
+    missing = Instance.objects.filter(
+        predictions__submission=studied.runs["B"], target__labels__isnull=True
+    ).count()
+    best, mean = (mean_of(studied, method, "B") for method in ("algorithm_1", "unaided"))
+    assert best.variance is not None and mean.variance is not None
+    expected = min(1 - best.variance / mean.variance, missing / MANY)
+    assert told[numbers[0]][str(studied.runs["B"].pk)] == pytest.approx(expected)
 
 
-def test_the_first_judge_of_a_service_is_not_taken_for_all_of_them(studied: World) -> None:
-    judge = Scorer.objects.get(name="judge")
-    judge.scores.update(scorer_id=1)
-    Scorer.objects.filter(pk=judge.pk).update(id=1)
-    evaluate(studied.track)
-    Submission.objects.update(status="scored")
-    both, one = (
-        Client().get(f"/tracks/answers/?criterion=overall&level=80{helped}")
-        for helped in ("", "&helped=1")
-    )
-    words = [option["text"] for option in both.context["switches"][-1]["options"]]
-    assert words == ["People alone", "judge", "All metrics and judges"]
-    for page, method in ((both, "centred"), (one, "algorithm_1")):
-        told = {row["submission"].name: row["cells"][0]["interval"] for row in page.context["rows"]}
-        for name in "AB":
-            stored = mean_of(studied, method, name)
-            assert (told[name].estimate, told[name].low80) == (stored.value, stored.low80)
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(None, ""), (-0.068, "none saved"), (0.0004, "none saved"), (0.25, "25.0\u00a0% saved")],
+)
+def test_what_saves_next_to_nothing_saves_none(share: float | None, text: str) -> None:
+    assert _saved_text(share) == text
 
 
 def test_a_judge_beside_ratings_that_are_all_alike_does_not_say_that_all_is_judged(

@@ -240,9 +240,6 @@ def test_metrics_of_texts_that_are_shown_in_another_way_are_metrics_of_their_own
     assert taken.stored == 1 and scorer_of(plain, JUDGE) == scorer_of(printed, JUDGE), (
         "who brings scores has seen the text, however it is shown"
     )
-    bleu = scorers_of(printed).get(name="bleu")
-    for track, status in ((plain, 404), (printed, 200)):
-        assert Client().get(f"/tracks/{track.slug}/?helped={bleu.pk}").status_code == status
 
 
 def test_a_judge_is_shown_the_text_and_never_who_wrote_it(world: World) -> None:

@@ -88,6 +88,9 @@ def compare(
     if as_json:
         show_json(compared)
         return
+    if not compared["differences"] and compared.get("why"):
+        click.echo(compared["why"])
+        return
     table(*comparison(compared))
     by_relation = compared.get("by_relation")
     if by_relation and by_relation["differences"]:

@@ -29,12 +29,15 @@ from kbpo.web.expensive import expensive
 from kbpo.web.public.by_relation import by_relation
 from kbpo.web.public.compare import overlap, permalink
 
+WHY_HIDDEN = "Differences are shown once the track is closed."
+
 
 @method_decorator(expensive, name="dispatch")
 class Comparison(APIView):
     """How two systems differ: the differences of what the board prints, each with its interval; by
     relation, for all of them at once (`by_relation`); and what both predict or one alone, with the
-    share of it that is right (`overlap`). As it stands now, or as an evaluation or a day left it.
+    share of it that is right (`overlap`). While the test part is hidden there are none, and `why`
+    says so. As it stands now, or as an evaluation or a day left it.
     """
 
     permission_classes = [AllowAny]
@@ -91,6 +94,7 @@ class Comparison(APIView):
                     )
                 ],
                 "by_relation": _by_relation(evaluation, first, second),
+                "why": WHY_HIDDEN if track.hides_test else "",
                 "overlap": [_part(part) for part in overlap(request, evaluation, first, second)],
             }
         )

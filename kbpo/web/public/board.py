@@ -44,11 +44,10 @@ from kbpo.evaluation.leaderboard import (
     sorts,
 )
 from kbpo.evaluation.models import Evaluation
-from kbpo.evaluation.saved import late_scorers, saved_on, share_of
+from kbpo.evaluation.saved import late_scorers, saved_on
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
 from kbpo.sampling.models import DocumentSample
-from kbpo.scores.read import scorers_of
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Column
 from kbpo.tracks.base import Track as Kind
@@ -78,7 +77,7 @@ EMBEDDED = 10
 """Rows on another site's page"""
 SHORT = 14
 """Rows that are shown before 'Show the others'."""
-PEOPLE, BEST, ALL = "0", "best", "all"
+PEOPLE, ALL = "0", "all"
 SAYS_NOTHING = 0.5
 """Width from which an interval small under a figure is not printed, as a share of the range: of
 two people who rate, say, nobody knows how much people differ."""
@@ -100,8 +99,7 @@ class View:
     sort: str
     all: bool
     helped: str = ALL
-    """What narrows the first column: `PEOPLE` alone, the `BEST` metric or judge or the one of this
-    number, or `ALL` of them"""
+    """What makes the first column: `PEOPLE` alone, or `ALL` metrics and judges with them"""
     unsaid: str = ALL
     """What narrows it where the URL does not say"""
     on: str = ""
@@ -252,7 +250,7 @@ def _opened(request: HttpRequest, shown: Board, view: View) -> View:
     """
     unsaid = PEOPLE if late_scorers(shown.evaluation) else ALL
     helped = view.helped if "helped" in request.GET else unsaid
-    return replace(view, helped=_told_one(shown, helped), unsaid=unsaid)
+    return replace(view, helped=helped, unsaid=unsaid)
 
 
 def of_view(track: Track, view: View) -> Board:
@@ -284,7 +282,7 @@ def read(request: HttpRequest, track: Track) -> View:
     criterion = _choice(request, "criterion", criteria, track.criterion)
     level = _choice(request, "level", list(LEVELS), "80")
     sort = _choice(request, "sort", sorts(track), default_sort(track, criterion))
-    helped = _helper(request.GET.get("helped", ALL), track)
+    helped = _choice(request, "helped", [ALL, PEOPLE], ALL)
     day, number = request.GET.get("on", "")[:20], request.GET.get("evaluation", "")
     if number and not (number.isascii() and number.isdecimal() and len(number) < 10):
         raise Http404(f"“{number[:20]}” is not the number of an evaluation.")
@@ -380,41 +378,11 @@ def _has_expert(kind: Kind, rows: Iterable[Row]) -> bool:
     return any(_value(row, name) is not None for row in rows for name in corrected)
 
 
-def _helper(asked: str, track: Track) -> str:
-    """What a board's first column is to be narrowed by: `PEOPLE`, `BEST`, `ALL`, or the number of a
-    metric or judge. Raises Http404, before any board is made, for one that the track does not have.
-    """
-    if asked in (PEOPLE, BEST, ALL):
-        return asked
-    is_number = asked.isascii() and asked.isdecimal() and len(asked) < 10
-    if is_number and scorers_of(track).filter(pk=asked).exists():
-        return str(int(asked))
-    raise Http404(f"No metric or judge “{asked[:40]}” helps people on this board.")
-
-
-def _told_one(shown: Board, helped: str) -> str:
-    """The same as this board tells it: all where one is not told by itself, since of another
-    criterion, or another day, others go best with people.
-    """
-    each = _each(shown)
-    if helped == BEST:
-        return next(iter(each), ALL)
-    return helped if helped in (PEOPLE, ALL) or helped in each else ALL
-
-
-def _each(shown: Board) -> dict[str, str]:
-    """The metrics and judges that the board tells one by one, the best first: number -> name."""
-    names = _told(shown).get("names", {})
-    return {number: names.get(number, "") for row in shown.rows for number in row.by_each}
-
-
 def _helped(shown: Board, view: View, address: str) -> list[dict[str, Any]]:
-    """The switch between people alone, each metric or judge that goes well with them, and all of
-    these, where they help.
-    """
+    """The switch between people alone, and all metrics and judges with them, where they help."""
     if all(row.saved is None for row in shown.rows) and not late_scorers(shown.evaluation):
         return []
-    words = {PEOPLE: "People alone"} | _each(shown) | {ALL: "All metrics and judges"}
+    words = {PEOPLE: "People alone", ALL: "All metrics and judges"}
     options = [
         {
             "url": view.url(address, helped=value),
@@ -423,7 +391,7 @@ def _helped(shown: Board, view: View, address: str) -> list[dict[str, Any]]:
         }
         for value, text in words.items()
     ]
-    return [{"name": "Helped by", "options": options, "key": "m", "verb": "next metric"}]
+    return [{"name": "Helped by", "options": options, "key": "m", "verb": "metrics and judges"}]
 
 
 def citation(request: HttpRequest, slug: str, number: int) -> HttpResponse:
@@ -459,29 +427,16 @@ def _cite(request: HttpRequest, shown: Board) -> dict[str, str]:
 
 
 def _helped_by(shown: Board, view: View) -> dict[str, Any]:
-    """How many metrics and judges the model could learn from, which goes best with people, which
-    one the view is of, and how many judgments are saved in all.
+    """How many metrics and judges the model could learn from, which goes best with people, and how
+    many judgments are saved in all.
     """
-    scorers = _told(shown)
+    scorers = shown.evaluation.settings.get("scorers", {}) if shown.evaluation else {}
     return {
         "n": len(scorers.get("used", ())),
         "best": scorers.get("best", {}).get(view.criterion, ""),
-        "one": _each(shown).get(view.helped, ""),
-        "saved": saved_on(shown, _one(view)),
+        "saved": saved_on(shown),
         "late": late_scorers(shown.evaluation),
     }
-
-
-def _told(shown: Board) -> dict[str, Any]:
-    scorers: dict[str, Any] = (
-        shown.evaluation.settings.get("scorers", {}) if shown.evaluation else {}
-    )
-    return scorers
-
-
-def _one(view: View) -> str:
-    """The number of the one metric or judge that a view is of; empty where it is of all."""
-    return "" if view.helped in (PEOPLE, ALL) else view.helped
 
 
 def _saved_text(share: float | None) -> str:
@@ -606,7 +561,7 @@ def _row(
         "mine": row.submission.team_id in mine,
         "rank": rank_text(row),
         "judged": row.n_labels,
-        "saved": _saved_text(share_of(row, _one(view))),
+        "saved": _saved_text(row.saved),
         "figures": {column.name: interval(row.figure(column.name)) for column in kind.columns},
         "cells": [_cell(shown, row, head, view) for head in heads],
         "published": published,
@@ -633,10 +588,6 @@ def _cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str,
     for column in _beneath(kind, head["name"]):
         if column.method == UNAIDED:
             alone = drawn_row.figure(column.name)
-            if view.helped in drawn_row.by_each:
-                figure = drawn_row.by_each[view.helped].figure
-            elif is_own and view.helped not in (PEOPLE, ALL):
-                figure = None
         elif is_own:
             drawn = interval(drawn_row.figure(column.name))
             if drawn.estimate is not None:
