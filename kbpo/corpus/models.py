@@ -149,6 +149,9 @@ class CorpusUpload(Upload):
     schema_name = models.CharField(max_length=255, blank=True)
     mentions = models.FileField(upload_to="corpora/%Y/%m/", max_length=300, blank=True)
     mentions_name = models.CharField(max_length=255, blank=True)
+    dev_share = models.FloatField(
+        null=True, help_text="Share that becomes the development part; empty: the default"
+    )
     corpus = models.ForeignKey(Corpus, null=True, on_delete=models.SET_NULL, related_name="+")
 
     class Meta:

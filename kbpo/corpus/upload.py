@@ -14,7 +14,7 @@ from django.db import transaction
 
 from formats.messages import FormatError
 from formats.schema import SHIPPED, Schema, load_schema
-from kbpo.corpus.load import CannotLoad, find_schema, load_corpus
+from kbpo.corpus.load import DEV_SHARE, CannotLoad, find_schema, load_corpus
 from kbpo.corpus.models import Corpus, CorpusUpload, Mention, Upload
 from kbpo.queue import OwnersFault, nudge, work
 
@@ -86,10 +86,18 @@ def _load(row: CorpusUpload) -> Found:
         load_schema(row.schema_file.path) if row.schema_file else find_schema(row.schema)
     )
     mentions = Path(row.mentions.path) if row.mentions else None
-    corpus = load_corpus(row.name, Path(row.file.path), schema, mentions=mentions, notes=row.notes)
+    corpus = load_corpus(
+        row.name,
+        Path(row.file.path),
+        schema,
+        mentions=mentions,
+        dev_share=DEV_SHARE if row.dev_share is None else row.dev_share,
+        notes=row.notes,
+    )
     note_corpus(row, corpus)
     counts = {
         "documents": corpus.n_documents,
+        "of the development part": corpus.n_dev,
         "relations": len(schema.predicates),
         "entity types": len(schema.as_dict()["entity_types"]),
     }

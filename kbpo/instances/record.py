@@ -45,9 +45,9 @@ that is open. The lock makes a closing wait until what is being written now is c
 """
 
 
-def record(labels: Iterable[NewLabel]) -> int:
-    """How many labels were sent to the table; those with a known (target, origin) change
-    nothing.
+def record(labels: Iterable[NewLabel], *, is_public: bool = False) -> int:
+    """Return how many labels were sent to the table; those with a known (target, origin) change
+    nothing. `is_public`: everybody may see them, as judgments that were published elsewhere.
     """
     now, labels = clock.now(), list(labels)
     public = {pk for (pk,) in fetch(PUBLIC, [[label.target_id for label in labels]])}
@@ -63,7 +63,7 @@ def record(labels: Iterable[NewLabel]) -> int:
             origin=label.origin,
             disagreement=label.disagreement,
             created_at=now,
-            public_at=now if label.target_id in public else None,
+            public_at=now if is_public or label.target_id in public else None,
         )
         for label in labels
     ]

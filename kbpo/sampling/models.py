@@ -286,6 +286,9 @@ class AnnotationUpload(Upload):
     closed = models.BooleanField(
         default=False, help_text="What is not marked is false, not only missing"
     )
+    is_public = models.BooleanField(
+        default=False, help_text="It was published elsewhere: everybody may see it"
+    )
 
     class Meta:
         db_table_comment = "Annotations that admins uploaded, and what became of them"

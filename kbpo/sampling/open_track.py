@@ -65,11 +65,12 @@ def create_track(
 ) -> Track:
     """The track, a draft, with its budget, its price and its secret key.
 
-    `fields` are those of Track. Raises ValidationError with the fields that are wrong, and then
-    nothing is made.
+    `fields` are those of Track; with an `owner` it is a study of that team. Raises ValidationError
+    with the fields that are wrong, and then nothing is made.
     """
     slug = slug_of(name, Track.objects.all(), "track")
-    if not fields.get("is_study"):
+    fields["is_study"] = fields.get("owner") is not None
+    if not fields["is_study"]:
         fields.setdefault("runs_in_all", RUNS)
     track = Track(corpus=corpus, name=name.strip(), slug=slug, **fields)
     _check(track)
@@ -198,11 +199,9 @@ def _check(track: Track) -> None:
         wrong["corpus"] = sentence
     if track.is_study and kind.has_development_part():
         wrong["corpus"] = (
-            "In a study every input counts, but this corpus has a development part: load it with"
-            " --dev-share 0, from a file that names no part dev."
+            "In a study every input counts, but this corpus has a development part: load it with a"
+            " share of 0, from a file that names no part dev."
         )
-    if track.is_study != (track.owner is not None):
-        wrong["owner"] = "A study has a team that owns it; no other track has one."
     if not track.slug:
         wrong["name"] = "A track needs a name with letters or digits."
     if not 1 <= track.workers_per_question <= 15:

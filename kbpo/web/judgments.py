@@ -44,11 +44,26 @@ def judgment_file(track: Track, *, public: bool = False) -> StreamingHttpRespons
 
 @transaction.atomic
 def bring(
-    track: Track, source: Source, report: Report, who: User | None, *, partly: bool = False
+    track: Track,
+    source: Source,
+    report: Report,
+    who: User | None,
+    *,
+    partly: bool = False,
+    is_public: bool | None = None,
 ) -> Imported:
-    """What became of a file of judgments that somebody imports. Raises CannotImport."""
+    """Return what became of a file of judgments that somebody imports. They are public where
+    `is_public` says so, by default on a study alone. Raises CannotImport.
+    """
     text_kind(track)
-    done = import_judgments(track, source, report, _given_here(track), partly=partly)
+    done = import_judgments(
+        track,
+        source,
+        report,
+        _given_here(track),
+        partly=partly,
+        is_public=track.is_study if is_public is None else is_public,
+    )
     note(
         "import judgments",
         f"track:{track.slug}",

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 
 from kbpo.corpus.load import CannotLoad
 from kbpo.instances.models import Label
 from kbpo.sampling.documents.draw import CannotDraw, draw_documents, named_documents
 from kbpo.sampling.documents.import_annotations import Imported, import_annotations
 from kbpo.sampling.models import DocumentSample
+from kbpo.tracks.models import Track
 
 pytestmark = pytest.mark.django_db
 
@@ -97,6 +99,24 @@ def test_documents_are_settled_with_their_probability(toy: Any, files: tuple[Pat
     import_annotations(toy.track, *files, named_documents(toy.track, ["d1", "d3"]))
     assert set(DocumentSample.objects.values_list("probability", "design")) == {(0.5, "uniform")}
     assert DocumentSample.objects.filter(settled_at__isnull=False).count() == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "is_study", "is_public"),
+    [
+        ([], False, False),
+        ([], True, True),
+        (["--public"], False, True),
+        (["--private"], True, False),
+    ],
+)
+def test_an_import_is_public_where_it_was_published(
+    toy: Any, files: tuple[Path, Path], options: list[str], is_study: bool, is_public: bool
+) -> None:
+    Track.objects.update(is_study=is_study, owner=toy.teams["Patterns"] if is_study else None)
+    call_command("import_annotations", "toy", *map(str, files), "--all", *options)
+    seen = {label.is_public for label in Label.objects.all()}
+    assert seen == {is_public}
 
 
 def test_a_repeat_changes_nothing(toy: Any, files: tuple[Path, Path]) -> None:

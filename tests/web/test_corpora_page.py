@@ -20,7 +20,7 @@ from django.urls import reverse
 from formats.schema import load_schema
 from kbpo.accounts.models import Audit
 from kbpo.corpus import upload
-from kbpo.corpus.models import Corpus, CorpusUpload, Document
+from kbpo.corpus.models import Corpus, CorpusUpload, Document, Part
 from kbpo.tracks.generation import load as load_inputs
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.models import Track
@@ -80,7 +80,10 @@ def test_a_corpus_is_tried_then_loaded_with_its_own_schema(
     assert not Corpus.objects.filter(name="News").exists(), "a trial keeps nothing"
     assert not Document.objects.filter(key="n1").exists()
     page = admin.get(reverse("desk-corpora")).content.decode()
-    assert "documents: 2, relations: 1, entity types: 1" in page and "Load it" in page
+    assert (
+        "documents: 2, relations: 1, entity types: 1" in page
+        and "Load it" in page
+    )
     assert '"HW-0002"' in page and f"{reverse('help')}#corpus" in page
     said = admin.post(change, {"verb": "load"}, follow=True).content.decode()
     assert "is being loaded; then “Make a track on it”" in said
@@ -177,6 +180,18 @@ def test_inputs_are_tried_and_loaded_from_the_page_that_the_checklist_leads_to(
     )
     (first, *_) = steps_of(track)
     assert first.done and first.url == reverse("desk-corpora")
+
+
+@pytest.mark.parametrize(("share", "n_dev"), [({}, 12), ({"dev_share": "0"}, 0)])
+def test_the_share_of_the_development_part_is_chosen(
+    toy: Toy, as_user: As, share: dict[str, str], n_dev: int
+) -> None:
+    admin = as_user("Admin")
+    inputs = [{"input_id": f"a{at}", "source": f"Text {at}."} for at in range(120)]
+    assert send(admin, packed(inputs), "Articles", what="inputs", **share) == 302
+    load_inputs.tick()
+    corpus = load(admin).corpus
+    assert Input.objects.filter(corpus=corpus, part=Part.DEV).count() == n_dev
 
 
 @pytest.mark.parametrize(

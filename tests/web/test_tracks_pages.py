@@ -189,6 +189,13 @@ def test_a_wrong_invitation_is_refused_in_a_sentence(
     )
 
 
+def test_a_study_is_made_for_its_team(as_user: As, toy: Toy) -> None:
+    team = toy.teams["Patterns"]
+    assert as_user("Admin").post(reverse("desk-track-new"), NEW | {"owner": team.slug})["Location"]
+    track = Track.objects.get(name="Second")
+    assert track.is_study and track.owner == team and track.runs_in_all is None
+
+
 def test_a_track_is_made_opened_frozen_and_closed(as_user: As, toy: Toy) -> None:
     admin = as_user("Admin")
     assert "per:place_of_birth" in admin.get(reverse("desk-track-new")).content.decode()

@@ -60,6 +60,7 @@ class Migration(migrations.Migration):
                 ('schema_name', models.CharField(blank=True, max_length=255)),
                 ('mentions', models.FileField(blank=True, max_length=300, upload_to='corpora/%Y/%m/')),
                 ('mentions_name', models.CharField(blank=True, max_length=255)),
+                ('dev_share', models.FloatField(help_text='Share that becomes the development part; empty: the default', null=True)),
                 ('corpus', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='corpus.corpus')),
             ],
             options={

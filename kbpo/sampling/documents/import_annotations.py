@@ -52,6 +52,7 @@ def import_annotations(
     *,
     closed: bool = False,
     seed: int | None = None,
+    is_public: bool = False,
 ) -> Imported:
     """What was imported for these documents, which are settled then. Whole or not at all; a repeat
     changes nothing.
@@ -59,19 +60,20 @@ def import_annotations(
     What is marked is true. What is not marked is missing, unless the annotation is `closed`: then
     it is false, and the label of the document alone says so. The files may cover more documents.
     What a relation names and the file of mentions lacks is counted, not refused. Raises CannotLoad
-    (kbpo.corpus.load).
+    (kbpo.corpus.load). `is_public`: the annotation was published elsewhere, so everybody may see
+    it; later runs carry a mark.
     """
     corpus = track.corpus
     origin = f"import:{_digest(gold, mentions)}"
     marks = kind_with_recall(track).read_marks(gold, mentions, documents)
     marked: set[int] = set()
     labels = {
-        what: _label(corpus, origin, _noting(marked, values))
+        what: _label(corpus, origin, _noting(marked, values), is_public)
         for what, values in marks.values.items()
     }
     whole = {"scope": "document", "closed": closed}
     of_documents = ((Place("document", pk), whole) for pk in documents)
-    _label(corpus, f"{origin}:{'closed' if closed else 'open'}", of_documents)
+    _label(corpus, f"{origin}:{'closed' if closed else 'open'}", of_documents, is_public)
     return Imported(
         labels,
         documents=len(set(documents)),
@@ -89,13 +91,16 @@ def _noting(marked: set[int], values: Values) -> Values:
         yield place, value
 
 
-def _label(corpus: Corpus, origin: str, values: Values) -> int:
+def _label(corpus: Corpus, origin: str, values: Values, is_public: bool) -> int:
     """Return how many values were recorded as labels, some thousands at a time."""
     total = 0
     while chunk := list(islice(values, CHUNK)):
         targets = targets_at(corpus, [place for place, _ in chunk])
         source = Label.Source.IMPORT
-        record(NewLabel(targets[place], value, source, METHOD, 1, origin) for place, value in chunk)
+        labels = (
+            NewLabel(targets[place], value, source, METHOD, 1, origin) for place, value in chunk
+        )
+        record(labels, is_public=is_public)
         total += len(chunk)
     return total
 

@@ -30,6 +30,7 @@ def _load(row: AnnotationUpload) -> Found:
             _documents(row),
             closed=row.closed,
             seed=row.seed if row.which == AnnotationUpload.Which.SAMPLE else None,
+            is_public=row.is_public,
         )
     except CannotDraw as refusal:
         raise OwnersFault(str(refusal)) from None

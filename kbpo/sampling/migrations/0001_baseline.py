@@ -39,6 +39,7 @@ class Migration(migrations.Migration):
                 ('size', models.PositiveIntegerField(help_text='How many documents are drawn now', null=True)),
                 ('seed', models.BigIntegerField(help_text='Of that draw: a trial draws what is loaded later')),
                 ('closed', models.BooleanField(default=False, help_text='What is not marked is false, not only missing')),
+                ('is_public', models.BooleanField(default=False, help_text='It was published elsewhere: everybody may see it')),
                 ('track', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='annotation_uploads', to='tracks.track')),
             ],
             options={

@@ -112,10 +112,12 @@ def import_judgments(
     here: Iterable[Single] = (),
     *,
     partly: bool = False,
+    is_public: bool = False,
 ) -> Imported:
     """Stores the judgments of a file, each once however often it is imported; not those that people
     gave `here`, should they come back. Raises CannotImport, and nothing is stored: also if a line
-    is wrong, unless the good ones are wanted (`partly`).
+    is wrong, unless the good ones are wanted (`partly`). `is_public`: they were published
+    elsewhere, so everybody may see them; later runs carry a mark.
     """
     kind = text_kind(track)
     Track.objects.select_for_update(of=("self",), no_key=True).get(pk=track.pk)
@@ -149,7 +151,7 @@ def import_judgments(
         key = _Key(target, criterion, people[0], submission)
         new.setdefault(key, _Given(value, judgment.seconds))
     labels = list(_labels(new))
-    record(labels)
+    record(labels, is_public=is_public)
     _plan_again(track, {label.target_id for label in labels})
     return Imported(len(new), len(labels), len(records) - len(new), report.errors)
 

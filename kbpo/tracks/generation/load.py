@@ -28,11 +28,13 @@ def tick() -> int:
 
 
 def _load(row: CorpusUpload) -> Found:
-    corpus = load_inputs(row.name, Path(row.file.path), row.notes)
+    share = DEV_SHARE if row.dev_share is None else row.dev_share
+    corpus = load_inputs(row.name, Path(row.file.path), row.notes, dev_share=share)
     note_corpus(row, corpus)
     inputs = Input.objects.filter(corpus=corpus)
     return {
         "inputs": inputs.count(),
+        "of the development part": inputs.filter(part=Part.DEV).count(),
         "with a reference": inputs.exclude(references=[]).count(),
     }
 

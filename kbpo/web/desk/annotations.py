@@ -43,6 +43,10 @@ class AnnotationForm(forms.Form):
     closed = forms.BooleanField(
         required=False, label="What is not marked is false, not only missing"
     )
+    public = forms.BooleanField(
+        required=False,
+        label="They were published: everybody may see them, and later runs are marked",
+    )
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -56,7 +60,9 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     """The form and the latest uploads. A POST keeps the files; the pipeline tries them."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     form = AnnotationForm(
-        request.POST or None, request.FILES or None, initial={"which": _first_choice(track)}
+        request.POST or None,
+        request.FILES or None,
+        initial={"which": _first_choice(track), "public": track.is_study},
     )
     refusal = "" if recall_of(track) else "Nobody reads documents in full on this kind of track."
     if request.method == "POST" and not refusal and form.is_valid():
@@ -97,6 +103,7 @@ def _keep(track: Track, cleaned: dict[str, Any], request: HttpRequest) -> None:
         size=cleaned["size"],
         seed=secrets.randbits(62),
         closed=cleaned["closed"],
+        is_public=cleaned["public"],
     )
     subject = f"annotation upload:{row.pk}"
     note("upload annotations", subject, who=admin_of(request), after=row.which, track=track.slug)

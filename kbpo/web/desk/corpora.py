@@ -44,6 +44,14 @@ class UploadForm(forms.Form):
         label="Mentions in the documents",
         help_text="If you have them: TSV, may be gzipped. Everybody may download them, too.",
     )
+    dev_share = forms.FloatField(
+        min_value=0,
+        max_value=0.5,
+        required=False,
+        label="Share that becomes the development part",
+        help_text="Empty: 0.2 of documents, 0.1 of inputs. Its judgments are public at once and"
+        " count for no score. A file that names parts is taken at its word; a study needs 0.",
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -51,7 +59,9 @@ class UploadForm(forms.Form):
         self.fields["schema"] = forms.ChoiceField(
             choices=[(name, name) for name in names], required=False, initial=names[-1]
         )
-        self.order_fields(["name", "what", "file", "schema", "schema_file", "mentions"])
+        self.order_fields(
+            ["name", "what", "file", "schema", "schema_file", "mentions", "dev_share"]
+        )
 
     def clean_name(self) -> str:
         name = " ".join(str(self.cleaned_data["name"]).split())
@@ -103,6 +113,7 @@ def _keep(form: UploadForm, request: HttpRequest) -> None:
         what=cleaned["what"],
         file=cleaned["file"],
         file_name=_name_of(cleaned["file"]),
+        dev_share=cleaned["dev_share"],
         schema=cleaned["schema"] or upload.shipped()[-1],
         schema_file=cleaned["schema_file"] or "",
         schema_name=_name_of(cleaned["schema_file"]),

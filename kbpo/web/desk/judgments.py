@@ -33,7 +33,12 @@ def judgments(request: HttpRequest, slug: str) -> HttpResponse:
         try:
             partly = request.POST.get("partly") == "1"
             done = bring(
-                track, cast(BinaryIO, sent), report, cast(User, request.user), partly=partly
+                track,
+                cast(BinaryIO, sent),
+                report,
+                cast(User, request.user),
+                partly=partly,
+                is_public=request.POST.get("public") == "1",
             )
         except CannotImport as no:
             refusal = str(no)

@@ -15,7 +15,7 @@ from django.urls import path
 from annotation.platforms import registry
 from annotation.platforms.mturk import account
 from formats.presentation import SAID, Presentation
-from kbpo.accounts.models import User
+from kbpo.accounts.models import Team, User
 from kbpo.corpus.models import Corpus
 from kbpo.money.models import Budget, Price
 from kbpo.money.spend import balance, committed_under
@@ -137,6 +137,15 @@ class TrackForm(forms.Form):
     presentation = PresentationField()
     workers_per_question = forms.IntegerField(
         min_value=1, max_value=15, label="People per question"
+    )
+    owner = forms.ModelChoiceField(
+        Team.objects.order_by("name"),
+        to_field_name="slug",
+        required=False,
+        empty_label="nobody’s: every team may submit",
+        label="Whose study it is",
+        help_text="A study belongs to one team, which alone uploads and sees all judgments at once."
+        " Its corpus has no development part.",
     )
     platform = forms.ChoiceField(
         choices=places,

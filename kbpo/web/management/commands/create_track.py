@@ -121,7 +121,6 @@ class Command(BaseCommand):
         fields: dict[str, Any] = {name: options[name] for name in names.split()}
         if options["study"]:
             fields["owner"] = Team.objects.filter(slug=options["study"]).first()
-            fields["is_study"] = True
             if fields["owner"] is None:
                 raise CommandError(f"There is no team {options['study']}.")
         try:

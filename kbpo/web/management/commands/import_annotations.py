@@ -48,6 +48,21 @@ class Command(BaseCommand):
         parser.add_argument(
             "--closed", action="store_true", help="What is not marked is false, not only missing"
         )
+        seen = parser.add_mutually_exclusive_group()
+        seen.add_argument(
+            "--public",
+            action="store_true",
+            default=None,
+            help="Everybody may see them, since they were published; later runs are marked"
+            " (default for a study)",
+        )
+        seen.add_argument(
+            "--private",
+            action="store_false",
+            dest="public",
+            default=None,
+            help="Nobody sees them before the track closes (default for a shared track)",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         track = Track.objects.select_related("corpus").filter(slug=options["track"]).first()
@@ -64,6 +79,7 @@ class Command(BaseCommand):
                 _documents(track, options),
                 closed=options["closed"],
                 seed=seed,
+                is_public=track.is_study if options["public"] is None else options["public"],
             )
         except (CannotLoad, CannotDraw) as problem:
             raise CommandError(str(problem)) from problem

@@ -25,6 +25,21 @@ class Command(BaseCommand):
         parser.add_argument(
             "--partly", action="store_true", help="Take the good lines, although others are wrong"
         )
+        seen = parser.add_mutually_exclusive_group()
+        seen.add_argument(
+            "--public",
+            action="store_true",
+            default=None,
+            help="Everybody may see them, since they were published; later runs are marked"
+            " (default for a study)",
+        )
+        seen.add_argument(
+            "--private",
+            action="store_false",
+            dest="public",
+            default=None,
+            help="Nobody sees them before the track closes (default for a shared track)",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         track = Track.objects.select_related("corpus").filter(slug=options["track"]).first()
@@ -32,7 +47,14 @@ class Command(BaseCommand):
             raise CommandError(f"There is no track {options['track']}.")
         report = Report()
         try:
-            done = bring(track, options["file"], report, None, partly=options["partly"])
+            done = bring(
+                track,
+                options["file"],
+                report,
+                None,
+                partly=options["partly"],
+                is_public=options["public"],
+            )
         except OSError as problem:
             raise CommandError(
                 f"{options['file']} cannot be read: {problem.strerror}."
