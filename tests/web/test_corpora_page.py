@@ -80,10 +80,7 @@ def test_a_corpus_is_tried_then_loaded_with_its_own_schema(
     assert not Corpus.objects.filter(name="News").exists(), "a trial keeps nothing"
     assert not Document.objects.filter(key="n1").exists()
     page = admin.get(reverse("desk-corpora")).content.decode()
-    assert (
-        "documents: 2, relations: 1, entity types: 1" in page
-        and "Load it" in page
-    )
+    assert "documents: 2, relations: 1, entity types: 1" in page and "Load it" in page
     assert '"HW-0002"' in page and f"{reverse('help')}#corpus" in page
     said = admin.post(change, {"verb": "load"}, follow=True).content.decode()
     assert "is being loaded; then “Make a track on it”" in said

@@ -4,24 +4,35 @@ own team all of them, of a closed track everybody all of them.
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
 from django.test import Client
-from django.urls import reverse
+from django.urls import get_resolver, reverse
 
 from kbpo.accounts.models import Token
 from kbpo.clock import now
 from kbpo.corpus.models import Part
+from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label, Target
+from kbpo.sampling.models import Sample, Threshold
 from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
 from kbpo.submissions.tally import count
 from tests.conftest import Toy
 from tests.evaluation.world import World
+from tests.web.knocking import knockers
 from tests.web.scored import make_study
+from tests.web.test_every_address import PART, patterns, value_of
 
 pytestmark = pytest.mark.django_db
+VARIES = re.compile(
+    rb'name="(csrfmiddlewaretoken|key|until)" value="[^"]*"|"now":"[^"]*"|[0-9]{2}:[0-9]{2} UTC'
+)
+"""What is another one in every answer"""
 PEOPLE = ("", "Ada", "Tim", "Rosa", "Admin")
 
 
@@ -107,3 +118,56 @@ def test_a_study_shows_all_judgments_to_its_own_team_alone(
         sees = name in ("Rosa", "Admin")
         assert seen(toy, name, row, keys)["api"] == (everything if sees else set()), name
         assert bool(seen(toy, name, row, keys)["documents"]) == sees, name
+
+
+@pytest.mark.soak
+def test_no_address_tells_which_test_targets_are_drawn_or_judged(
+    world: World, toy: Toy, draft: Any
+) -> None:
+    """What every address answers depends on no such target: it is the same once other targets of
+    the test part are drawn and judged in their place.
+    """
+    row = world.system("one", lambda one: True)
+    row.predictions.filter(instance__document=world.documents[0]).update(is_dev=True)
+    test = list(
+        Target.objects.filter(instances__predictions__submission=row, is_dev=False)
+        .distinct()
+        .order_by("u")
+    )
+    half = len(test) // 2
+    drawn, others = test[:half], test[half : 2 * half]
+    asked = {one.pk for one in world.sample(row, 1.0)} - {one.pk for one in test}
+    batch = row.batches.get()
+    Sample.objects.filter(batch=batch, target__in=test[half:]).delete()
+    Threshold.objects.filter(batch=batch, target__in=test[half:]).delete()
+    world.answer([*drawn, *Target.objects.filter(pk__in=asked)])
+    row.move("scored", scored_at=now(), user=toy.users["Rosa"])
+    count(row).save()
+    evaluate(world.track)
+    draft(name="other")
+    who = knockers(toy)
+    admin = who.pop("admin")
+    addresses = []
+    for pattern in sorted(patterns(get_resolver().url_patterns)):
+        with suppress(IndexError):  # of questions and annotators, of whom there are none
+            parts = partial(lambda part, pattern: value_of(part[1], pattern, row), pattern=pattern)
+            addresses.append("/" + PART.sub(parts, pattern))
+    assert len(addresses) > 150
+
+    def answers() -> dict[tuple[str, str], bytes]:
+        return {
+            (role, address): VARIES.sub(b"", knocker.ask("GET", address).body)
+            for role, knocker in who.items()
+            for address in addresses
+        }
+
+    judgments = reverse("api-predictions", args=[row.pk])
+    before, seen = answers(), admin.ask("GET", judgments).body
+    Label.objects.filter(target__in=drawn).delete()
+    for old, new in zip(drawn, others, strict=True):
+        for model in (Sample, Threshold):
+            model.objects.filter(target=old).update(target=new)
+    world.answer(others)
+    after = answers()
+    assert admin.ask("GET", judgments).body != seen, "an admin sees the difference"
+    assert [place for place in before if before[place] != after[place]] == []
