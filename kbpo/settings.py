@@ -90,34 +90,17 @@ DATABASE_URL = environment.text(
 )
 REDIS_URL = environment.text("REDIS_URL", "", "Redis; empty: one of our own is started under var/")
 DATABASES = {"default": environment.database(DATABASE_URL or embedded.database_url())}
-DATABASES["default"]["CONN_MAX_AGE"] = environment.integer(
-    "DATABASE_CONNECTION_AGE", 60, "Seconds that a database connection is kept", minimum=0
-)
+DATABASES["default"]["CONN_MAX_AGE"] = 60
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 # Nobody waits for ever. Somebody looks at a page that waits; a worker comes round again.
 ANSWERS_REQUESTS = bool(os.environ.get("KBPO_ANSWERS_REQUESTS"))  # set by kbpo.wsgi
-LOCK_SECONDS = environment.decimal(
-    "DATABASE_LOCK_SECONDS",
-    "5",
-    "Seconds that a page to which something was sent waits for a lock before it says so; a tenth of"
-    " it where two of its process wait already, or where it is only read; workers wait a minute",
-    minimum="0.1",
-)
-SHORT_LOCK_SECONDS = LOCK_SECONDS / 10
-STATEMENT_SECONDS = environment.decimal(
-    "DATABASE_STATEMENT_SECONDS",
-    "30",
-    "Seconds that a statement of a page may take, and half of what it may hold a transaction idle",
-    minimum="0.1",
-)
-IDLE_SECONDS = environment.decimal(
-    "DATABASE_IDLE_SECONDS",
-    "900",
-    "Seconds that a worker may hold a transaction without asking anything (a paused process does)",
-    minimum="0.1",
-)
+# Seconds for which a page waits for a lock, and for a statement, before it is a 503; workers wait a
+# minute for a lock. A transaction whose process asks nothing for so long is ended.
+LOCK_SECONDS = Decimal(2)
+STATEMENT_SECONDS = Decimal(30)
+IDLE_SECONDS = Decimal(900)
 DATABASES["default"]["OPTIONS"] = environment.patience(
-    lock=SHORT_LOCK_SECONDS if ANSWERS_REQUESTS else Decimal(60),  # kbpo.web.patience adds to it
+    lock=LOCK_SECONDS if ANSWERS_REQUESTS else Decimal(60),
     statement=STATEMENT_SECONDS if ANSWERS_REQUESTS else Decimal(0),
     idle=2 * STATEMENT_SECONDS if ANSWERS_REQUESTS else IDLE_SECONDS,
     options=DATABASES["default"]["OPTIONS"],
@@ -160,7 +143,6 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "kbpo.web.places.PlacesMiddleware",  # above all that may drop an answer that holds a place
-    "kbpo.web.patience.PatienceMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "kbpo.web.bodies.BodyLimitMiddleware",
@@ -250,10 +232,7 @@ CSRF_FAILURE_VIEW = "kbpo.web.judging.views.stale_form"
 SECURE_SSL_REDIRECT = not LOCAL
 SECURE_HSTS_SECONDS = 0 if LOCAL else 31_536_000
 SECURE_HSTS_INCLUDE_SUBDOMAINS = not LOCAL
-SECURE_HSTS_PRELOAD = environment.flag(
-    "HSTS_PRELOAD", False, "Browsers may list the domain as one that speaks TLS alone, for good"
-)
-SILENCED_SYSTEM_CHECKS = ["security.W021"]  # whether to preload is the operator's choice
+SILENCED_SYSTEM_CHECKS = ["security.W021"]  # a domain's owner offers it for preloading, not we
 # Without a proxy in front anybody could write this header.
 SECURE_PROXY_SSL_HEADER = None if LOCAL else ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_REFERRER_POLICY = "same-origin"
@@ -276,11 +255,8 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "beat-schedule")
 TICK_SECONDS = environment.decimal(
     "TICK_SECONDS", Decimal("5"), "Seconds between two rounds of the clock", minimum=Decimal("0.2")
 )
-NUDGES = environment.flag(
-    "NUDGES",
-    True,
-    "A step that moved something asks for the next over Redis; else that waits for the clock",
-)
+# A step that moved something asks for the next over Redis; else that waits for the clock
+NUDGES = True
 DEBOUNCE_SECONDS = environment.decimal(
     "DEBOUNCE_SECONDS",
     Decimal("5"),
@@ -295,12 +271,8 @@ FEWEST_PREDICTIONS = environment.integer(
     minimum=1,
 )
 
-PAGES_KEPT_SECONDS = environment.integer(
-    "PAGES_KEPT_SECONDS",
-    60,
-    "Seconds that a page is kept for its next readers before it is drawn anew; 0: never",
-    minimum=0,
-)
+# Seconds that a page is kept for its next readers before it is drawn anew; 0: never
+PAGES_KEPT_SECONDS = 60
 
 # -- The API
 # ------------------------------------------------------------------------------
@@ -312,15 +284,10 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "kbpo.web.api.errors.handle",
     "DEFAULT_THROTTLE_CLASSES": ["kbpo.web.api.limits.RateLimit"],
 }
-API_RATE = environment.integer(
-    "API_RATE", 600, "Requests to the API that a person may make in a minute", minimum=1
-)
-API_RATE_OF_STRANGERS = environment.integer(
-    "API_RATE_OF_STRANGERS",
-    300,
-    "Requests to the API that an address may make in a minute without a token",
-    minimum=1,
-)
+# Requests to the API that a person may make in a minute
+API_RATE = 600
+# Requests to the API that an address may make in a minute without a token
+API_RATE_OF_STRANGERS = 300
 SPECTACULAR_SETTINGS = {
     "TITLE": "KBP Online",
     "VERSION": VERSION,
@@ -338,35 +305,25 @@ SPECTACULAR_SETTINGS = {
 UPLOAD_LIMIT_MB = environment.integer(
     "UPLOAD_LIMIT_MB", 512, "Largest upload, in megabytes", minimum=1
 )
-UNPACKED_LIMIT_MB = environment.integer(
-    "UNPACKED_LIMIT_MB", 4096, "Largest upload when unpacked, in megabytes", minimum=1
-)
-RELATION_LIMIT = environment.integer(
-    "RELATION_LIMIT", 2_000_000, "Most relations in one upload", minimum=1
-)
+# Largest upload when unpacked, in megabytes
+UNPACKED_LIMIT_MB = 4096
+# Most relations in one upload
+RELATION_LIMIT = 2_000_000
 
-TEAM_DRAFTS = environment.integer(
-    "TEAM_DRAFTS", 30, "Most uploads of a team that wait to be confirmed", minimum=1
-)
-TEAM_DAY_MB = environment.integer(
-    "TEAM_DAY_MB", 4096, "Most that a team uploads in a day, in megabytes", minimum=1
-)
-TEAM_DAY_UPLOADS = environment.integer(
-    "TEAM_DAY_UPLOADS", 200, "Most files that a team uploads in a day", minimum=1
-)
-TEAM_DAY_ITEMS = environment.integer(
-    "TEAM_DAY_ITEMS",
-    20_000_000,
-    "Once what a team uploaded in a day predicts so much, it waits for the next: what is predicted"
-    " is kept, for others may predict it too",
-    minimum=1,
-)
+# Most uploads of a team that wait to be confirmed
+TEAM_DRAFTS = 30
+# Most that a team uploads in a day, in megabytes
+TEAM_DAY_MB = 4096
+# Most files that a team uploads in a day
+TEAM_DAY_UPLOADS = 200
+# Once what a team uploaded in a day predicts so much, it waits for the next: what is predicted is
+# kept, for others may predict it too
+TEAM_DAY_ITEMS = 20_000_000
 
 # -- The pool of our own annotators
 # ------------------------------------------------------------------------------
-LEASE_MINUTES = environment.integer(
-    "LEASE_MINUTES", 10, "Minutes that a question stays with an annotator", minimum=1
-)
+# Minutes that a question stays with an annotator
+LEASE_MINUTES = 10
 WORKER_KEY = environment.text(
     "WORKER_KEY", SECRET_KEY, "Keys the hash of workers' ids; never change it"
 )
@@ -386,9 +343,8 @@ MTURK_ACCESS_KEY_ID = environment.text(
     "MTURK_ACCESS_KEY_ID", "", "Key of the requester; empty: as boto3 finds it"
 )
 MTURK_SECRET_ACCESS_KEY = environment.text("MTURK_SECRET_ACCESS_KEY", "", "The secret to that key")
-MTURK_NAME = environment.text(
-    "MTURK_NAME", "KBP Online", "Names our qualifications on a marketplace"
-)
+# Names our qualifications on a marketplace
+MTURK_NAME = "KBP Online"
 MTURK_WORKER_SITES = environment.items(
     "MTURK_WORKER_SITES",
     ["https://www.mturk.com", "https://worker.mturk.com", "https://workersandbox.mturk.com"],
@@ -418,16 +374,10 @@ MTURK_QUESTIONS_PER_HIT = environment.integer(
     minimum=1,
     maximum=50,
 )
-MTURK_HIT_HOURS = environment.integer(
-    "MTURK_HIT_HOURS", 72, "Hours that a HIT is offered", minimum=1, maximum=8760
-)
-MTURK_AUTO_APPROVAL_DAYS = environment.integer(
-    "MTURK_AUTO_APPROVAL_DAYS",
-    7,
-    "Days after which the marketplace pays by itself",
-    minimum=1,
-    maximum=30,
-)
+# Hours that a HIT is offered
+MTURK_HIT_HOURS = 72
+# Days after which the marketplace pays by itself
+MTURK_AUTO_APPROVAL_DAYS = 7
 MTURK_REQUIRE_TUTORIAL = environment.flag(
     "MTURK_REQUIRE_TUTORIAL", False, "Only who passed the tutorial or was admitted may accept a HIT"
 )

@@ -396,7 +396,6 @@ NAMING_RELATIONS: dict[str, set[str]] = {
     "kbpo.tracks.generation.declared": {"pair"},
     "kbpo.web.desk.reading": {"pair"},
     "kbpo.web.management.commands.annotate_documents": {"pair"},
-    "kbpo.web.public.throttle": {"PAIR"},
     "scoring.score": {"mention"},
 }
 

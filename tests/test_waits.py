@@ -3,144 +3,39 @@
 from __future__ import annotations
 
 import http.client
-import json
 import os
 import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from decimal import Decimal
-from http.cookiejar import CookieJar
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import psycopg2
 import pytest
 from django.conf import settings
-from django.db import IntegrityError, OperationalError, connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import Client, RequestFactory
 from processes import TESTS, Service, wait_for
-from psycopg2.errors import LockNotAvailable
 
-from kbpo import clock, environment, queue
-from kbpo.accounts.models import Team, Token, User
-from kbpo.corpus.models import Corpus
-from kbpo.money.models import Budget, Ledger, Price
+from kbpo import environment, queue
 from kbpo.submissions.models import Submission
-from kbpo.tracks.models import Track
-from kbpo.web.errors import busy
-from kbpo.web.patience import PatienceMiddleware, waits
 from kbpo.web.places import LARGE, PlacesMiddleware
-from kbpo.web.sessions import KEPT
-
-PLAN = {"chosen": "0.050", "options": {"0.050": {"at_most": "1.00", "new": 20, "draws": 20}}}
-
-
-@pytest.fixture
-def planned(service: Service) -> tuple[int, str]:
-    """The number of a submission that waits to be confirmed, and a token of its owner."""
-    with service.speaking():
-        corpus = Corpus.objects.create(name="Waits", slug="waits", schema={}, n_documents=0)
-        track = Track.objects.create(corpus=corpus, name="Waits", slug="waits", status="open")
-        Price.objects.create(track=track, interface="relation", reward=Decimal("0.05"))
-        Budget.objects.create(track=track, scope="track", cap=Decimal("500.00"))
-        team = Team.objects.create(name="Waits", slug="waits")
-        user = User.objects.create(username="waits", is_researcher=True)
-        team.members.add(user)
-        row = Submission.objects.create(
-            track=track,
-            team=team,
-            user=user,
-            name="Waits",
-            status="planned",
-            plan=PLAN,
-            file="uploads/waits",
-            file_name="waits",
-            file_size=1,
-            file_digest="",
-        )
-        return row.pk, Token.issue(user, "waits")[1]
 
 
 @pytest.fixture
 def site(service: Service) -> Iterator[Service]:
-    """Another web server of the service, where two of a process wait 20 s for a lock, others 2."""
-    beside = service.beside(DATABASE_LOCK_SECONDS="20", DATABASE_STATEMENT_SECONDS="60")
+    """Another web server of the service."""
+    beside = service.beside()
     beside.start("web")
     yield beside
     beside.stop()
-
-
-def confirm(site: Service, pk: int, token: str) -> tuple[int, dict[str, Any], str | None]:
-    """The status, the answer and the header that says when to come again."""
-    request = urllib.request.Request(
-        f"{site.url}/api/submissions/{pk}/confirm/",
-        b"{}",
-        {"Authorization": f"Token {token}", "Content-Type": "application/json"},
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=120) as answer:
-            return answer.status, json.load(answer), None
-    except urllib.error.HTTPError as refusal:
-        return refusal.code, json.load(refusal), refusal.headers["Retry-After"]
-
-
-def logged_in(service: Service, site: Service) -> urllib.request.OpenerDirector:
-    """A browser in which an annotator has logged in."""
-    said = {"username": "judge", "password": "plenty of letters"}
-    with service.speaking():
-        User.objects.create_user(**said, is_annotator=True)
-    cookies = CookieJar()
-    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(cookies))
-    browser.open(f"{site.url}/login/", timeout=120).close()
-    (token,) = [cookie.value or "" for cookie in cookies if cookie.name == "csrftoken"]
-    form = urlencode(said | {"csrfmiddlewaretoken": token}).encode()
-    browser.open(f"{site.url}/login/", form, timeout=120).close()
-    return browser
-
-
-WAITING = """
-    SELECT query_start, pid FROM pg_stat_activity
-    WHERE datname = current_database() AND wait_event_type = 'Lock' ORDER BY query_start
-"""
-
-
-@pytest.mark.journey
-def test_pages_are_answered_while_ten_confirmations_wait_behind_a_paused_process(
-    service: Service, site: Service, planned: tuple[int, str]
-) -> None:
-    pk, token = planned
-    browser = logged_in(service, site)
-    with closing(service.connect()) as paused, ThreadPoolExecutor(10) as people:
-        with paused.cursor() as cursor:
-            cursor.execute("SELECT 1 FROM tracks_track WHERE slug = 'waits' FOR UPDATE")
-        answers = [people.submit(confirm, site, pk, token) for _ in range(10)]
-        wait_for(
-            lambda: len(service.fetch(WAITING)) >= 8 or any(one.done() for one in answers),
-            "every thread to wait, or somebody to be told",
-        )
-        first = set(service.fetch(WAITING))
-        for address in ("/", "/tracks/waits/", "/annotate/"):
-            with browser.open(f"{site.url}{address}", timeout=120) as page:
-                assert (page.status, page.url) == (200, f"{site.url}{address}")
-        assert len(first & set(service.fetch(WAITING))) >= 2, "the pages came after the wait"
-        wait_for(lambda: any(one.done() for one in answers), "somebody to be told")
-        paused.rollback()
-        told = [answer.result() for answer in answers]
-    assert {status for status, _, _ in told} == {200, 503}
-    refused = [(body, after) for status, body, after in told if status == 503]
-    assert all(body["error"] == "busy" and "Try again" in body["detail"] for body, _ in refused)
-    assert {after for _, after in refused} == {"10"}
-    with service.speaking():
-        assert Ledger.objects.filter(track__slug="waits").count() == 1
-        assert Submission.objects.get(pk=pk).confirmed_at
 
 
 @pytest.mark.journey
@@ -174,7 +69,9 @@ with transaction.atomic(), connection.cursor() as cursor:
 
 @pytest.mark.journey
 def test_a_worker_that_was_paused_in_a_transaction_lets_go_of_its_locks(service: Service) -> None:
-    worker = service.beside(DATABASE_IDLE_SECONDS="2")
+    short = urlencode({"options": "-c idle_in_transaction_session_timeout=2s"}, quote_via=quote)
+    address = service.environment("worker")["DATABASE_URL"]
+    worker = service.beside(DATABASE_URL=f"{address}{'&' if '?' in address else '?'}{short}")
     process = subprocess.Popen(
         [sys.executable, "-c", HOLDS],
         stdout=subprocess.PIPE,
@@ -268,77 +165,6 @@ def test_a_file_that_waits_for_too_long_is_a_503_as_well(
     assert client.get(address).status_code == 200
 
 
-def limit() -> str:
-    """How long this session waits for a lock."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT current_setting('lock_timeout')")
-        return str(cursor.fetchone()[0])
-
-
-def test_another_patience_ends_with_the_transaction(transactional_db: None) -> None:
-    kept = limit()
-    with waits(Decimal("0.5")):
-        with transaction.atomic():
-            Team.objects.bulk_create([Team(name=name, slug=name) for name in "ab"])
-            with transaction.atomic():
-                assert Team.objects.filter(slug="a").update(name="A") == 1
-            assert [team.name for team in Team.objects.order_by("slug").iterator()] == ["A", "b"]
-            assert not KEPT.first(key="none", now=clock.now())
-            assert limit() == "500ms"
-        assert Team.objects.filter(slug="b").delete()[0] == 1
-    assert limit() == kept != "500ms"
-
-
-def test_what_is_refused_in_a_part_of_a_transaction_leaves_the_rest_whole(db: None) -> None:
-    with waits(Decimal("0.5")), transaction.atomic():
-        Team.objects.create(name="a", slug="a")
-        assert Team.objects.get_or_create(slug="a", defaults={"name": "b"})[1] is False
-        with pytest.raises(IntegrityError), transaction.atomic():
-            Team.objects.create(name="A", slug="a")
-        assert Team.objects.count() == 1
-
-
-def test_two_that_send_wait_long_others_and_readers_soon_give_up_and_sooner_once_one_has(
-    db: None, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings.ANSWERS_REQUESTS = True
-    settings.LOCK_SECONDS, settings.SHORT_LOCK_SECONDS = Decimal(5), Decimal("0.5")
-    now = 100.0
-    monkeypatch.setattr(time, "monotonic", lambda: now)
-    session = limit()
-    found = []
-
-    def page(request: HttpRequest) -> HttpResponse:
-        with transaction.atomic():
-            found.append(limit())
-            transaction.set_rollback(True)  # what was set for this page alone
-        if request.path == "/busy/":
-            late = OperationalError("lock timeout")
-            late.__cause__ = LockNotAvailable()
-            return busy(request, late)
-        return HttpResponse(status=503 if request.path == "/full/" else 200)
-
-    def ask(method: str, path: str = "/") -> str:
-        patience(RequestFactory().generic(method, path))
-        return found[-1]
-
-    patience = PatienceMiddleware(page)
-    assert (ask("POST"), ask("POST"), ask("GET")) == ("5s", "5s", session)
-    with patience.places:
-        assert ask("POST") == "5s"
-        with patience.places:
-            assert ask("POST") == session
-    assert (ask("POST", "/full/"), ask("GET")) == ("5s", session), "nobody waited for a lock there"
-    assert (ask("GET", "/busy/"), ask("GET"), ask("POST")) == (session, "50ms", "5s")
-    now += 4
-    assert ask("GET", "/busy/") == "50ms"
-    now += 1
-    assert ask("GET") == session, "what gave up in a hurry prolonged it"
-    assert (ask("POST", "/busy/"), ask("HEAD")) == ("5s", "50ms")
-    with patience.places, patience.places:
-        assert ask("POST") == "50ms"
-
-
 def test_slow_readers_and_senders_leave_half_of_a_process_s_threads(
     db: None, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -374,19 +200,6 @@ def test_slow_readers_and_senders_leave_half_of_a_process_s_threads(
     assert take(large).status_code == 503 and inside == [0, 1], "a proxy hands it on as it comes"
     small = factory.post("/login/", b"x", content_type="text/plain")
     assert PlacesMiddleware(lambda _: HttpResponse())(small).status_code == 200
-
-
-def test_a_session_of_the_site_waits_a_tenth_of_what_is_set() -> None:
-    asked = "from kbpo import settings; print(settings.DATABASES['default']['OPTIONS']['options'])"
-    told = subprocess.run(
-        [sys.executable, "-c", asked],
-        env=os.environ | {"KBPO_ANSWERS_REQUESTS": "true", "DATABASE_LOCK_SECONDS": "7"},
-        cwd=settings.BASE_DIR,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "-c lock_timeout=700ms" in told.stdout
 
 
 def test_who_is_logged_in_is_not_asked_for_a_page_that_says_so(

@@ -411,3 +411,21 @@ class Audit(models.Model):
 
     def __str__(self) -> str:
         return f"{self.what} {self.about}"
+
+
+class LimitCount(models.Model):
+    """How often something was done by one address or name, until a time (`kbpo.accounts.limits`).
+
+    The table is unlogged (see the baseline migration): after a crash of the database all counts
+    begin anew.
+    """
+
+    key = models.CharField(max_length=80, primary_key=True)
+    n = models.IntegerField()
+    ends_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        db_table_comment = "Counts of limited actions; unlogged, no names"
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.n}"

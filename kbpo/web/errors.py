@@ -14,7 +14,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
-from psycopg2.errors import InvalidCursorName, LockNotAvailable
+from psycopg2.errors import InvalidCursorName
 
 log = logging.getLogger(__name__)
 
@@ -183,8 +183,6 @@ def busy(request: HttpRequest, error: BaseException) -> HttpResponse:
         context = {"title": title, "sentence": advice, "status": 503}
         response = HttpResponse(render_to_string("error.html", context), status=503)
     response["Retry-After"] = str(RETRY_AFTER)
-    cause = error.__cause__
-    response.waited_for_lock = isinstance(cause, LockNotAvailable)  # type: ignore[attr-defined]
     return response
 
 

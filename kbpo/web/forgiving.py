@@ -2,8 +2,6 @@
 
 Redis holds nothing that could be lost. So where it does not answer, nothing was kept; and it is
 asked again only some seconds later, so that a page waits for it once and not with every question.
-Whoever counts (`one_more`) is told at once that it is away, and counts otherwise
-(`kbpo.accounts.limits`).
 """
 
 from __future__ import annotations
@@ -21,12 +19,6 @@ from redis.exceptions import RedisError
 
 log = logging.getLogger(__name__)
 
-ONE_MORE = """
-local n = redis.call('INCR', KEYS[1])
-if redis.call('TTL', KEYS[1]) < 0 then redis.call('EXPIRE', KEYS[1], ARGV[1]) end
-return n
-"""
-"""In one step, so that no counter is ever without its end"""
 LEFT_ALONE = 5.0
 """Seconds for which nobody asks a Redis that did not answer"""
 
@@ -64,20 +56,6 @@ class ForgivingCache(RedisCache):
     def add(self, key: str, value: Any, *args: Any, **kwargs: Any) -> bool:
         """Return whether it was not there, and is now; an error where nobody answers."""
         return bool(self._insist(super().add, key, value, *args, **kwargs))
-
-    def one_more(self, key: str, seconds: int) -> int:
-        """Return how many it is now, of a counter that ends so many seconds after its first; an
-        error where nobody answers.
-        """
-        name = self.make_and_validate_key(key)
-        client = self._cache.get_client(name, write=True)
-        return int(self._insist(client.eval, ONE_MORE, 1, name, seconds))
-
-    def seconds_left(self, key: str) -> float:
-        """Return after how many seconds a key ends; an error where nobody answers."""
-        name = self.make_and_validate_key(key)
-        client = self._cache.get_client(name, write=True)
-        return max(0, int(self._insist(client.pttl, name))) / 1000
 
     def delete(self, key: str, version: int | None = None) -> bool:
         """Return whether it was there; an error where nobody answers."""

@@ -4,18 +4,15 @@ nothing is kept, nothing is lost.
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.core.cache.backends.redis import RedisCache
 from django.test import Client
 from redis.exceptions import ConnectionError as Away
 
-from kbpo.accounts.limits import Limit
 from kbpo.web import forgiving
 from kbpo.web.forgiving import ForgivingCache
 from tests.web.test_desk_pages import judged
@@ -58,43 +55,6 @@ def test_who_did_not_answer_is_asked_again_a_little_later(monkeypatch: pytest.Mo
 def test_a_server_is_spoken_to_through_one_client() -> None:
     client = ForgivingCache(NOBODY, {})._cache
     assert client.get_client("a") is client.get_client("b", write=True)
-
-
-def test_who_counts_waits_for_one_that_never_answers_once(settings: Any) -> None:
-    with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
-        silent.setblocking(False)
-        usual, settings.CACHES = (
-            settings.CACHES,
-            {
-                "default": {
-                    "BACKEND": "kbpo.web.forgiving.ForgivingCache",
-                    "LOCATION": f"redis://127.0.0.1:{silent.getsockname()[1]}/0",
-                    "OPTIONS": {"socket_timeout": 0.05, "socket_connect_timeout": 0.05},
-                }
-            },
-        )
-        limit = Limit("of-the-silent", most=2, seconds=60)
-        assert limit.count("somebody") and _connections(silent) > 0
-        assert [limit.count("somebody") for _ in range(2)] == [True, False]
-        assert limit.is_reached("somebody")
-        limit.forget("somebody")
-        assert not limit.is_reached("somebody")
-        for ask in (cache.has_key, cache.delete, lambda key: cache.one_more(key, 60)):
-            with pytest.raises(Away):
-                ask("a")
-        assert _connections(silent) == 0
-        settings.CACHES = usual
-
-
-def _connections(server: socket.socket) -> int:
-    """How many were made since this was asked last."""
-    n = 0
-    while True:
-        try:
-            server.accept()[0].close()
-        except BlockingIOError:
-            return n
-        n += 1
 
 
 @pytest.mark.soak

@@ -37,7 +37,6 @@ from kbpo.tracks.models import Track
 from kbpo.web.address import address_of, network_of
 from kbpo.web.armed import is_armed
 from kbpo.web.judging.views import for_annotators, interface_title
-from kbpo.web.public import throttle
 
 STATES = {
     "submitted": "being read",
@@ -408,10 +407,7 @@ def join_queue(request: HttpRequest) -> HttpResponse:
         else:
             if application.admitted:
                 messages.success(request, "Welcome. Here is your own page.")
-            answer = redirect("annotate" if application.admitted else "annotate_volunteer")
-            if user is None:
-                throttle.remember(request, answer, application.user)
-            return answer
+            return redirect("annotate" if application.admitted else "annotate_volunteer")
     context = {
         "form": form,
         "application": application,

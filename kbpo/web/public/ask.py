@@ -21,7 +21,7 @@ from kbpo.accounts.mail import goes_out, send
 from kbpo.accounts.models import User
 from kbpo.accounts.sign_up import NewPassword
 from kbpo.web.address import address_of, network_of
-from kbpo.web.public import throttle
+from kbpo.web.public.people import OF_NAME
 
 ASKED = Limit("ask.ask", 20, 3600)
 """Requests for an account or a team that one address may make in an hour"""
@@ -151,7 +151,7 @@ class Reset(PasswordResetConfirmView):
 
     def form_valid(self, form: Any) -> HttpResponse:
         answer = super().form_valid(form)
-        throttle.remember(self.request, answer, form.user)
+        OF_NAME.forget(form.user.username)
         messages.success(
             self.request,
             "Your password is changed, and your API tokens are revoked. Log in with the new one.",

@@ -27,9 +27,9 @@ from kbpo.accounts.models import Team, Token, User
 from kbpo.accounts.password_again import why_not
 from kbpo.accounts.sign_up import NewPassword
 from kbpo.accounts.teams import CannotChange
+from kbpo.web.address import address_of
 from kbpo.web.armed import is_armed
 from kbpo.web.expensive import export
-from kbpo.web.public import throttle
 from kbpo.web.public.own_data import as_json, zip_of
 from kbpo.web.research import teams
 
@@ -37,9 +37,13 @@ TOKENS = 20
 """Tokens that one person may hold at a time."""
 TOKEN_DAYS = (7, 30, 90, 365)
 """Days after which a new token may end"""
+QUARTER = 15 * 60
+OF_ADDRESS = Limit("login.address", 40, QUARTER)
+OF_NAME = Limit("login.name", 20, QUARTER)
+"""Wrong passwords. Strangers may use up a name's; its owner then gets in by a new password."""
 PAUSED = (
-    "Too many wrong passwords were tried. Wait a quarter of an hour, log in with a browser in"
-    " which you have logged in before, or set a new password, which lets you in at once."
+    "Too many wrong passwords were tried. Wait a quarter of an hour, or set a new password, which"
+    " lets you in at once."
 )
 WRONG = "This name and password do not go together. Both tell capital letters from small ones."
 
@@ -56,15 +60,17 @@ class LoginForm(AuthenticationForm):
         name = str(self.cleaned_data.get("username") or "")
         if self.request is None or not name:
             return super().clean()
-        if seconds := throttle.pause(self.request, name):
+        address = address_of(self.request)
+        if seconds := max(OF_ADDRESS.pause(address), OF_NAME.pause(name)):
             self.paused = seconds
             raise forms.ValidationError(PAUSED, code="paused")
         try:
             cleaned = super().clean()
         except forms.ValidationError:
-            throttle.count_failure(self.request, name)
+            OF_ADDRESS.count(address)
+            OF_NAME.count(name)
             raise
-        throttle.forgive(self.request, name)
+        OF_NAME.forget(name)
         return cleaned
 
 
@@ -89,11 +95,6 @@ class Login(LoginView):
         if isinstance(user, User) and not user.is_researcher and volunteer.request_of(user):
             return reverse("annotate_volunteer")
         return super().get_default_redirect_url()
-
-    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
-        response = super().form_valid(form)
-        throttle.remember(self.request, response, form.get_user())
-        return response
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         response = super().form_invalid(form)

@@ -39,7 +39,6 @@ from kbpo.tracks.models import Track
 from kbpo.web.access import check_may_act
 from kbpo.web.armed import is_armed
 from kbpo.web.desk.reason import why_of
-from kbpo.web.public import throttle
 
 DAYS = 14
 USED_UP = (
@@ -97,9 +96,7 @@ def join(request: HttpRequest, code: str) -> HttpResponse:
             return render(request, "people/join.html", {"refusal": USED_UP}, status=410)
         if not has_account:
             login(request, user)
-        answer = _welcome(request, invitation)
-        throttle.remember(request, answer, user)
-        return answer
+        return _welcome(request, invitation)
     status = 422 if request.method == "POST" else 200
     context: dict[str, Any] = {"form": form, "invitation": invitation}
     if invitation.role == "annotator":
