@@ -26,8 +26,11 @@ from kbpo.evaluation.saved import saved_on
 from kbpo.evaluation.study import study_of
 from kbpo.evaluation.worth import _between, _correlation, _ranks
 from kbpo.instances.models import Instance, Label
+from kbpo.instances.record import NewLabel, record
+from kbpo.sampling.designs import design_of, poisson
 from kbpo.sampling.designs.state import State
 from kbpo.sampling.guess import FOLDS, guess_ratings
+from kbpo.sampling.models import SampleBatch, Threshold
 from kbpo.scores.bring import Name, switch, take
 from kbpo.scores.compute import tick
 from kbpo.scores.models import Score, Scorer
@@ -579,3 +582,18 @@ def test_where_references_are_held_against_themselves_no_metric_tells_of_them(
     }
     assert len(systems["rouge_1_f"]) == 1 and len(systems["length"]) == 2
     assert Client().get("/tracks/answers/").status_code == 200
+
+
+def test_what_was_judged_elsewhere_whole_is_drawn_whole(studied: World) -> None:
+    SampleBatch.objects.all().delete()
+    run, others = Submission.objects.order_by("name")
+    Label.objects.update(source="import")
+    left = Instance.objects.filter(predictions__submission=run, target__labels__isnull=True)
+    said = {"ratings": {name: [0.5] for name in CRITERIA}}
+    record(NewLabel(one.target_id, said, "import", "ratings", 1, "") for one in list(left))
+    targets = {row.pk: sorted(State(row).target_id.tolist()) for row in (run, others)}
+    assert not poisson._is_imported(others, targets[others.pk]), "half of it is judged"
+    assert design_of(studied.track).sample(run) == MANY
+    assert set(Threshold.objects.values_list("pi", flat=True)) == {1.0}
+    Label.objects.filter(target=targets[run.pk][0]).update(source="crowd")
+    assert not poisson._is_imported(run, targets[run.pk]), "it was answered because it was drawn"

@@ -19,6 +19,7 @@ import numpy as np
 from estimators.poisson import multipliers_together
 from kbpo.corpus.copy import copy
 from kbpo.inclusion.thresholds import thresholds
+from kbpo.instances.models import Label
 from kbpo.money.spend import balance
 from kbpo.pool.probabilities import support
 from kbpo.sampling import development  # the module: it needs the prices of designs.base
@@ -36,6 +37,7 @@ from kbpo.sampling.designs.state import BOLD, State, to_be_paid
 from kbpo.sampling.guess import VERSION
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Submission
+from kbpo.tracks.registry import kind_of
 from scoring.arrays import Floats, Ids
 
 FIRST = 4.0
@@ -50,6 +52,8 @@ CERTAIN = 1e-6
 PRICED_AIM = 0.8
 """What 'at most' allows for: a plan misses in a quarter to a third of arrivals, and then asks
 for more."""
+CENSUS = "imported"
+"""Why all is drawn of a submission that was judged elsewhere"""
 SPREAD = 2.0
 """Standard deviations of the number of questions that 'at most' allows for in a draft: what lies
 below its threshold is chance."""
@@ -92,6 +96,10 @@ class Poisson(Design):
         plans = [Plan.of(submission) for submission in submissions]
         if len(plans) == 1:
             return plans[0].store()
+        if census := [plan for plan in plans if plan.why == CENSUS]:
+            rest = [plan.submission for plan in plans if plan.why != CENSUS]
+            drawn = sum(plan.store() for plan in census)
+            return drawn + (self.sample_together(rest) if rest else 0)
         fill_together(plans)
         alone = [plan.submission for plan in plans if not (plan.can_pay and plan.adds)]
         if not alone:
@@ -197,6 +205,10 @@ class Plan:
     def of(cls, submission: Submission) -> Plan:
         """The stage by itself, as far as the money reaches."""
         state = State(submission)
+        if _is_imported(submission, state.target_id.tolist()):
+            goal = _goal(submission, state)
+            everything = np.ones_like(state.chance)
+            return cls(submission, state, goal, state.multiplier(goal), everything, set(), CENSUS)
         pi, goal, why = _affordable(submission, state, _goal(submission, state))
         if why == "target" and _stands_still(submission, state, pi) and _is_short(submission):
             pi, goal, why = _lowered(submission, state, goal)
@@ -317,6 +329,17 @@ def _questions_paid_for(submission: Submission) -> int:
         return 10**9
     promised = development.still_to_pay(submission)
     return int(balance(purpose=submission.purpose).open / each) - promised
+
+
+def _is_imported(submission: Submission, targets: list[int]) -> bool:
+    """Whether all that a submission wrote was judged elsewhere: then all of it is drawn, so that
+    all of it counts. What was answered here must not raise a chance: it was answered because it
+    was drawn.
+    """
+    kind = kind_of(submission.track)
+    if not kind.rates or kind.unanswered({submission.pk: targets})[submission.pk]:
+        return False
+    return not Label.objects.filter(target__in=targets).exclude(source="import").exists()
 
 
 def _affordable(submission: Submission, state: State, goal: float) -> tuple[Floats, float, str]:
