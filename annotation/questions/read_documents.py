@@ -210,20 +210,18 @@ def _close(order: DocumentOrder) -> int:
     budget; before that it pays for what its readers were divided about.
     """
     one_publisher(order.purpose)
+    if _is_asked(order):  # before the lock too: that is a write, and each would cause a look
+        return 0
     order = (
         DocumentOrder.objects.select_for_update(of=("self",))
         .select_related("track")
         .get(pk=order.pk)
     )
-    waiting = OrderedDocument.objects.filter(order=order, sample__settled_at=None).select_related(
-        "sample"
-    )
-    if order.closed_at is not None or any(not _has_ended(row.sample) for row in waiting):
+    if order.closed_at is not None or _is_asked(order):
         return 0
     if given_up := _give_up_beside(order):
         return given_up
-    unsettled = Question.objects.filter(status__in=UNSETTLED, **order.purpose.at("payer"))
-    if committed(order.purpose) or unsettled.exists() or _ask_divided(order):
+    if committed(order.purpose) or _unsettled(order).exists() or _ask_divided(order):
         return 0
     why = "Its documents are read; what was not needed is given back"
     release(order.track, order.purpose, key=f"release:{order.purpose}", why=why)
@@ -231,18 +229,39 @@ def _close(order: DocumentOrder) -> int:
     return 1
 
 
-def _give_up_beside(order: DocumentOrder) -> int:
-    """How many questions of one person more were given up, since nobody has them in hand and nobody
-    else is there: they are settled with the answers that they have.
+def _is_asked(order: DocumentOrder) -> bool:
+    """Whether a document is still to be read, or people are asked about what readers were divided
+    about.
     """
+    waiting = OrderedDocument.objects.filter(order=order, sample__settled_at=None).select_related(
+        "sample"
+    )
+    if any(not _has_ended(row.sample) for row in waiting):
+        return True
+    return _unsettled(order).exists() and not _asked_nobody(order)
+
+
+def _unsettled(order: DocumentOrder) -> QuerySet[Question]:
+    return Question.objects.filter(status__in=UNSETTLED, **order.purpose.at("payer"))
+
+
+def _asked_nobody(order: DocumentOrder) -> list[int]:
+    """The questions of one person more that nobody has in hand, where nobody else is there."""
     asked = Question.objects.filter(status__in=ANSWERABLE, **order.purpose.at("payer"))
     free = asked.exclude(interface__in=reading()).exclude(
         hits__assignments__status__in=["leased", "submitted"]
     )
-    locked = free.select_for_update(of=("self",), skip_locked=True).select_related(
-        "track", "target"
-    )
-    alone = [question for question in locked.order_by("pk") if not somebody_else(question)]
+    found = free.select_related("track", "target")
+    return [question.pk for question in found if not somebody_else(question)]
+
+
+def _give_up_beside(order: DocumentOrder) -> int:
+    """How many questions of one person more were given up, since nobody has them in hand and nobody
+    else is there: they are settled with the answers that they have.
+    """
+    free = Question.objects.filter(pk__in=_asked_nobody(order), status__in=ANSWERABLE)
+    locked = free.select_for_update(of=("self",), skip_locked=True).order_by("pk")
+    alone = list(locked)
     for question in alone:
         question.move("unanswered", NOBODY_BESIDE)
     if alone:

@@ -11,12 +11,14 @@ from celery.fixups.django import DjangoWorkerFixup
 from django.core.cache import cache
 from django.db import connection
 from django.utils.module_loading import import_string
+from documents_world import order
 
 from kbpo import celery, clock
 from kbpo.accounts.audit import note
 from kbpo.clock import look, served
 from kbpo.clock.models import Heartbeat
 from kbpo.submissions.models import Submission
+from tests.conftest import Toy
 
 pytestmark = pytest.mark.django_db(transaction=True)
 START = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -146,6 +148,11 @@ def test_steps_that_find_nothing_write_nothing(
             import_string(path)()
     for name, path in steps.items():
         assert any(leaves_all_as_it_is(path) for _ in range(OFTEN)), name
+
+
+def test_documents_that_wait_for_readers_cause_no_looks(toy: Toy) -> None:
+    order(toy.track, 1)
+    assert any(leaves_all_as_it_is(celery.PIPELINE["read"]) for _ in range(OFTEN))
 
 
 def leaves_all_as_it_is(path: str) -> bool:
