@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Sequence
 from threading import Lock
 from typing import Any
 
 from celery import Celery, signals
+from django.conf import settings
 from django.db import close_old_connections
 from django.utils.module_loading import import_string
 
@@ -100,6 +102,8 @@ QUEUE_OF = {name: queue for queue, names in QUEUES.items() for name in names}
 BUSY = {queue: Lock() for queue in QUEUES}
 """In a process that has a thread for each queue (`kbpo.single_worker`), none takes a second one"""
 
+PEOPLE_SECONDS = 1.0
+
 app = Celery("kbpo")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 
@@ -133,12 +137,19 @@ def tick() -> None:
 @app.task(name="kbpo.look")  # type: ignore[untyped-decorator]
 def look(queue: str) -> int:
     """How many rows moved in a round of a queue's steps. Whoever takes long keeps nobody waiting:
-    other workers of the queue take the next rounds, and pass over the rows that it holds.
+    other workers of the queue take the next rounds, and pass over the rows that it holds. What
+    people do is looked at again each second until the next tick, while it goes on.
     """
     if not BUSY[queue].acquire(blocking=False):
         return 0
+    end = time.monotonic() + float(settings.TICK_SECONDS) - PEOPLE_SECONDS
     try:
-        return _look(QUEUES[queue])
+        total = moved = _look(QUEUES[queue])
+        while queue == "people" and moved and time.monotonic() < end:
+            time.sleep(PEOPLE_SECONDS)
+            moved = _look(QUEUES[queue])
+            total += moved
+        return total
     finally:
         BUSY[queue].release()
 
@@ -181,7 +192,5 @@ def begin(**_: object) -> None:
 @app.on_after_finalize.connect  # type: ignore[untyped-decorator]
 def wind_the_clock(sender: Celery, **_: object) -> None:
     """A tick comes every `TICK_SECONDS`."""
-    from django.conf import settings
-
     seconds = float(settings.TICK_SECONDS)
     sender.add_periodic_task(seconds, tick.s(), name="tick", expires=seconds)

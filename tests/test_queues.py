@@ -93,3 +93,29 @@ def test_a_file_that_is_being_read_delays_no_label_in_one_process(
     assert ran == ["ingest", "settle"]
     celery.step("plan")
     assert ran == ["ingest", "settle", "plan"]
+
+
+def test_what_people_do_is_looked_at_each_second_until_the_next_tick(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    answers = {"people": [2, 1, 0, 5], "scores": [1, 1]}
+    looks: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    def look(names: tuple[str, ...]) -> int:
+        looks.append(now)
+        return answers[celery.QUEUE_OF[names[0]]].pop(0)
+
+    monkeypatch.setattr(celery.time, "monotonic", lambda: now)
+    monkeypatch.setattr(celery.time, "sleep", sleep)
+    monkeypatch.setattr(celery, "_look", look)
+    assert celery.look("people") == 3 and looks == [0, 1, 2]
+    assert celery.look("scores") == 1
+    answers["people"] = [1] * 10
+    looks.clear()
+    celery.look("people")
+    assert looks == [2, 3, 4, 5, 6], "the next tick comes after five seconds"
