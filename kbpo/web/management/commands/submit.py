@@ -81,7 +81,7 @@ class Command(BaseCommand):
             try:
                 self._wait(submission)
             except KeyboardInterrupt:
-                self.stderr.write("Stopped watching. The service goes on.")
+                self.stderr.write("Stopped watching. The service goes on.", str)
 
     def _wait(self, submission: Submission) -> None:
         """Show how far a submission is until it is planned, refused or given up, and then why."""
@@ -92,11 +92,12 @@ class Command(BaseCommand):
                 line += f", {100 * submission.progress:.0f} % read"
             if line != shown:
                 shown = line
-                self.stderr.write(line)
+                self.stderr.write(line, str)  # no error: not in red
             elif not warned and time.monotonic() - began > PATIENCE and not submission.progress:
                 warned = True
                 self.stderr.write(
-                    "No process reads it yet. Where no worker runs: manage.py tick --until-idle"
+                    "No process reads it yet. Where no worker runs: manage.py tick --until-idle",
+                    str,
                 )
             time.sleep(1)
             submission.refresh_from_db()
