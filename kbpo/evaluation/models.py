@@ -286,7 +286,7 @@ class Inquiry(Moving):
     }
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="inquiries")
-    what = models.CharField(max_length=24, help_text="pooling, checks, adding_up")
+    what = models.CharField(max_length=24, help_text="checks")
     asked_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     terms = models.JSONField(default=dict, help_text="What exactly was asked")
     answer = models.JSONField(null=True, help_text="What was worked out, as pages show it")

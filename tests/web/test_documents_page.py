@@ -187,9 +187,7 @@ def test_classes_of_frequency_are_those_of_persons_and_organisations_everywhere(
     )
 
 
-def test_private_and_withdrawn_runs_count_in_what_is_rare_and_the_help_says_so(
-    world: World, client: Client
-) -> None:
+def test_private_and_withdrawn_runs_count_in_what_is_rare(world: World) -> None:
     world.system("few", lambda one: one.predicate.name == LIVES)
     before = sorted(predicted_names(world.track))
     row = world.system("all", lambda one: True)
@@ -197,8 +195,6 @@ def test_private_and_withdrawn_runs_count_in_what_is_rare_and_the_help_says_so(
     assert len(shown) > len(before)
     Submission.objects.filter(pk=row.pk).update(is_private=True, status="withdrawn")
     assert sorted(predicted_names(world.track)) == shown
-    told = " ".join(client.get(reverse("help")).content.decode().split())
-    assert "whose sample was drawn, private and withdrawn ones too" in told
 
 
 def test_the_names_of_many_runs_are_read_at_once(

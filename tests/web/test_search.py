@@ -134,8 +134,8 @@ def test_what_is_filled_into_a_help_page_is_found_as_it_is_shown(
 def test_an_excerpt_has_no_stray_gap_and_no_name_of_a_function() -> None:
     for one in sections():
         assert not re.search(r"[(“] | [)”,.;:]|\(\w+\.[a-z]\w+\)", one.text), one.heading
-    (recall,) = [one for one in sections() if (one.page, one.anchor) == ("methods", "recall")]
-    assert "those that the system predicts too." in recall.text
+    (recall,) = [one for one in sections() if (one.page, one.anchor) == ("methods", "unequal")]
+    assert "The recall on the board." in recall.text
 
 
 def test_of_a_section_is_told_what_its_page_says_and_where_it_goes_on() -> None:

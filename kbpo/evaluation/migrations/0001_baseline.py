@@ -88,7 +88,7 @@ class Migration(migrations.Migration):
                 ('attempts', models.PositiveSmallIntegerField(default=0)),
                 ('next_try_at', models.DateTimeField(default=kbpo.clock.now)),
                 ('reason', models.TextField(blank=True, default='', help_text='Why it waits or was given up, for its owner')),
-                ('what', models.CharField(help_text='pooling, checks, adding_up', max_length=24)),
+                ('what', models.CharField(help_text='checks', max_length=24)),
                 ('terms', models.JSONField(default=dict, help_text='What exactly was asked')),
                 ('answer', models.JSONField(help_text='What was worked out, as pages show it', null=True)),
                 ('made_at', models.DateTimeField(help_text='When the answer was', null=True)),

@@ -66,14 +66,6 @@ def bars(named: Sequence[tuple[str, Interval]]) -> str:
     return f'<div class="bars">{"".join(drawn)}{draw_axis(WHOLE)}</div>'
 
 
-def box(x: float, y: float, right: float | None) -> str:
-    """A prediction: an empty box, or one with its verdict."""
-    kind = {None: "", 1.0: " right", 0.0: " wrong"}[right]
-    sign = "" if right is None else text(x, y + 13, "✓" if right else "✗", f"sign{kind}", "middle")
-    box = f'<rect class="box{kind}" x="-8" width="16" height="16" rx="3"/>'
-    return f'<svg x="{x:g}%" y="{y}" width="1" height="1">{box}</svg>{sign}'
-
-
 def tile(x: float, y: float, count: int | None) -> str:
     """A document: an empty box, or one that was read, with a number."""
     sign = "" if count is None else text(x, y + 12, str(count), "sign", "middle")
@@ -134,17 +126,6 @@ def bracket(width: float, y: float, words: str) -> str:
     return (
         f'<line class="measure" x1="0%" x2="{width:g}%" y1="{y}"'
         f' y2="{y}"/>{ends}{text(0, y + 20, words)}'
-    )
-
-
-def row(axis: Axis, y: float, low: float, value: float, high: float, hit: bool) -> str:
-    """One interval among many: a line with its estimate; dashed and crossed if it misses."""
-    kind = "hit" if hit else "miss"
-    left, tick, right = (axis.position(float(end)) for end in (low, value, high))
-    sign = "" if hit else f'<text class="sign wrong" x="{right:g}%" dx="6" y="{y + 4}">✗</text>'
-    return (
-        f'<line class="{kind}" x1="{left:g}%" x2="{right:g}%" y1="{y}" y2="{y}"/>'
-        f'<line class="{kind} tick" x1="{tick:g}%" x2="{tick:g}%" y1="{y - 4}" y2="{y + 4}"/>{sign}'
     )
 
 

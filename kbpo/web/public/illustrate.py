@@ -9,7 +9,6 @@ from functools import cache
 import numpy as np
 
 from estimators.horvitz_thompson import centred, hajek
-from estimators.joint import joint_precision, simple_precision
 from estimators.pool import pool_recall
 from estimators.recall import recall
 from kbpo.web.components import sketch
@@ -22,70 +21,6 @@ WHOSE = {
     "others": "only others did",
     "nobody": "no system did; people did, reading the document",
 }
-
-
-@cache
-def draw_simple() -> Figure:
-    """Forty predictions, twelve of them drawn and judged: the share that is right, with its
-    interval.
-    """
-    drawn = (1, 4, 6, 10, 13, 17, 22, 24, 29, 31, 35, 38)
-    right = np.array([1, 1, 0, 1, 1, 0, 1, 1, 1, 0, 1, 0], dtype=np.float64)
-    estimate = simple_precision(right, np.zeros(12, dtype=np.int64), 1, ddof=1)
-    verdicts = dict(zip(drawn, right.tolist(), strict=True))
-    boxes = [
-        sketch.box(2.5 + 5 * (index % 20), 4 + 22 * (index // 20), verdicts.get(index))
-        for index in range(40)
-    ]
-    sentence = f"{int(right.sum())} of the 12 predictions that were drawn are right"
-    return Figure(
-        sketch.join(
-            sketch.svg("".join(boxes), 46, sentence),
-            sketch.bars([("Estimate", sketch.interval_of(estimate))]),
-        ),
-        f"Forty predictions; twelve were drawn and judged. {sentence}: the estimate is"
-        f" {sketch.percent(sketch.first(estimate.value))}, and the bar says how far another draw of"
-        " twelve might have moved it.",
-    )
-
-
-@cache
-def draw_joint() -> Figure:
-    """Two systems that share predictions: what the other's judgments add to the first one's
-    score.
-    """
-    rng = np.random.default_rng(3)
-    right = rng.random(50) < 0.6
-    predicted = np.array([np.arange(50) < 40, np.arange(50) >= 10])
-    p = predicted / predicted.sum(axis=1, keepdims=True)
-    draws = [rng.choice(50, 20, p=p[system]) for system in (0, 1)]
-    row, system = np.concatenate(draws), np.repeat([0, 1], 20)
-    label = right[row].astype(np.float64)
-    alone = simple_precision(label, system, 2, ddof=1)
-    both = joint_precision(p[:, row].T, system, label, p @ p.T, ddof=1)
-    shared = int(predicted[0][draws[1]].sum())
-    dots = [
-        sketch.dot(4 + 1.9 * index, 14 + 30 * which, "ab"[which], index in draws[which])
-        for which in (0, 1)
-        for index in np.flatnonzero(predicted[which]).tolist()
-    ]
-    names = sketch.text(0, 18, "A") + sketch.text(0, 48, "B")
-    ground = (
-        f'<rect class="lit" x="{4 + 1.9 * 10 - 0.95:g}%" width="{1.9 * 30:g}%" y="0" height="60"'
-        ' rx="4"/>'
-    )
-    bars = [
-        ("A, own draws", sketch.interval_of(alone, 0)),
-        ("A, with B’s", sketch.interval_of(both, 0)),
-    ]
-    sentence = "With the judgments that were made for B, the interval of A is narrower"
-    return Figure(
-        sketch.join(sketch.svg(ground + names + "".join(dots), 62, sentence), sketch.bars(bars)),
-        "Each dot is a prediction, each filled one was drawn: 20 for A, 20 for B (some twice). The"
-        f" shaded ones are predicted by both, so {shared} of B’s draws say something about A as"
-        f" well, at no cost. A’s 80 % interval is {sketch.width(alone, 0)} points wide alone and"
-        f" {sketch.width(both, 0)} with B’s draws.",
-    )
 
 
 @cache

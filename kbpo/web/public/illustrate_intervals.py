@@ -2,68 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from statistics import NormalDist
 
 import numpy as np
-from django.utils.safestring import mark_safe
 from numpy.typing import NDArray
 
-from estimators.horvitz_thompson import anticipated_variance, centred
 from estimators.intervals import interim_factor, wilson
 from kbpo.web.components import sketch
-from kbpo.web.components.drawing import Axis, draw_axis
 from kbpo.web.components.figures import NBSP
 from kbpo.web.components.sketch import Figure
 from scoring.arrays import Floats
-
-
-@cache
-def draw_coverage() -> Figure:
-    """Twenty samples of the same system, each with its 80 % interval, and the truth."""
-    rng = np.random.default_rng(7)
-    truth, n = 0.62, 60
-    values = rng.binomial(n, truth, 20) / n
-    low, high = wilson(values, np.full(20, float(n)), 0.8)
-    low, high = np.asarray(low), np.asarray(high)
-    axis = Axis(0.38, 0.84, (0.4, 0.5, 0.6, 0.7, 0.8))
-    hit = (low <= truth) & (truth <= high)
-    ends = zip(low.tolist(), values.tolist(), high.tolist(), hit.tolist(), strict=True)
-    intervals = [sketch.row(axis, 6 + 11 * index, *each) for index, each in enumerate(ends)]
-    line = (
-        f'<line class="truth" x1="{axis.position(truth):g}%" x2="{axis.position(truth):g}%" y1="0"'
-        ' y2="222"/>'
-    )
-    sentence = f"{int(hit.sum())} of 20 intervals contain the truth"
-    return Figure(
-        mark_safe(sketch.svg(line + "".join(intervals), 224, sentence) + draw_axis(axis)),
-        f"Twenty evaluations of one system whose true precision is {sketch.percent(truth)}, with"
-        f" {n} judgments each. {sentence}; in the long run it is four of five. Those that miss are"
-        " dashed, with a ✗.",
-    )
-
-
-@cache
-def draw_agreeing() -> Figure:
-    """Sixteen judgments that all agree: no spread to be seen, and what a model expects of it."""
-    p, pi, right, expected = np.full(16, 1 / 64), np.full(16, 0.25), np.ones(16), np.full(64, 0.875)
-    seen = centred(p, pi, right, expected[:16], 0.875)
-    floor = anticipated_variance(
-        np.full(64, 1 / 64), np.full(64, 0.25), expected, right, expected[:16]
-    )
-    kept = replace(seen, anticipated=floor)
-    named = [
-        ("Variance that was seen", sketch.interval_of(seen)),
-        ("The larger of the two", sketch.interval_of(kept)),
-    ]
-    low, _ = kept.confidence_interval(0.8, method="wilson")
-    return Figure(
-        sketch.join(sketch.bars(named)),
-        f"Of 64 predictions 16 were judged, all right. What was seen says 100{NBSP}% without any"
-        " doubt; a model that expects 7 of 8 to be right knows how easily that happens, and the"
-        f" interval begins at {sketch.percent(float(low))}.",
-    )
 
 
 @cache

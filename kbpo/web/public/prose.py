@@ -25,15 +25,9 @@ from kbpo.web.public.client import install_command
 from kbpo.web.public.people import TOKEN_DAYS
 
 FIGURES: dict[str, Callable[[], Figure]] = {
-    "simple": illustrate.draw_simple,
-    "joint": illustrate.draw_joint,
     "centred": illustrate.draw_centred,
-    "recall": illustrate.draw_recall,
     "totals": illustrate.draw_totals,
     "thresholds": illustrate_asking.draw_thresholds,
-    "order": illustrate_asking.draw_order,
-    "coverage": illustrate_intervals.draw_coverage,
-    "agreeing": illustrate_intervals.draw_agreeing,
     "watched": illustrate_intervals.draw_watched,
 }
 """The figures of the methods page, by the name that its template has for each."""
