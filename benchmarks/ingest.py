@@ -6,7 +6,9 @@ usage: python -m benchmarks.ingest [RELATIONS ...] [--uploads 2]     (default: 1
 Each size runs in a process of its own and in a database of its own, on the server that the settings
 name (our own one if none), on a generated TAC KBP file over a generated corpus. Each upload is
 read, stored and planned, then confirmed and drawn, so that the next, another team's upload of the
-same relations, finds its targets and instances there and is planned beside it.
+same relations, finds its targets and instances there and is planned beside it. The floor is a bare
+COPY of the rows of the first upload into empty tables with the same indexes: no loading through
+these tables is faster. To it comes what reading and checking the file takes in Python.
 """
 
 from __future__ import annotations
@@ -109,6 +111,23 @@ def ingest(path: Path, team: str) -> tuple[Phases, Any]:
     return phases, submission
 
 
+def bare_copy() -> float:
+    """The seconds of a bare COPY of the stored rows into tables like theirs."""
+    from django.db import connection
+
+    took = 0.0
+    for table in ("instances_target", "instances_instance", "submissions_prediction"):
+        with tempfile.TemporaryFile() as file, connection.cursor() as cursor:
+            cursor.copy_expert(f"COPY (SELECT * FROM {table} ORDER BY id) TO STDOUT", file)
+            file.seek(0)
+            cursor.execute(f"CREATE TABLE bare (LIKE {table} INCLUDING ALL)")
+            start = time.perf_counter()
+            cursor.copy_expert("COPY bare FROM STDIN", file)
+            took += time.perf_counter() - start
+            cursor.execute("DROP TABLE bare")
+    return took
+
+
 def measure(relations: int, uploads: int) -> None:
     """Nothing; prints the phases of some uploads of the same relations by other teams."""
     import django
@@ -175,6 +194,8 @@ def measure(relations: int, uploads: int) -> None:
                     f" {submission.counts['relations']:,} stored",
                     flush=True,
                 )
+                if number == 1:
+                    print(f"    floor: {bare_copy():.1f} s for a bare COPY of its rows")
                 confirmed(submission)
                 for name, seconds in sorted(phases.items(), key=lambda one: -one[1]):
                     if seconds >= 0.05 and number in (1, 2, uploads):

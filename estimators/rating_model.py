@@ -29,7 +29,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.linalg import cho_solve, cholesky, solve_triangular
-from scipy.stats import rankdata
 
 from estimators import checks
 from estimators.checks import FloatArray, IntArray
@@ -275,9 +274,12 @@ def _ranks(raw: FloatArray, system: IntArray) -> FloatArray:
     """Return the place of each value among its system's, equal ones sharing theirs;
     NaN if missing.
     """
-    ranks = np.empty_like(raw)
+    ranks = np.full_like(raw, np.nan)
     for rows in np.split(np.argsort(system, kind="stable"), np.cumsum(np.bincount(system))[:-1]):
-        ranks[rows] = rankdata(raw[rows], axis=0, nan_policy="omit")
+        for column in range(raw.shape[1]):
+            given = rows[~np.isnan(raw[rows, column])]
+            _, place, n = np.unique(raw[given, column], return_inverse=True, return_counts=True)
+            ranks[given, column] = (np.cumsum(n) - (n - 1) / 2)[place]
     return ranks
 
 

@@ -551,9 +551,9 @@ class Demo:
                 "--config",
                 "python:kbpo.serving",
                 "--workers",
-                "2",
+                "1",  # each takes a hundred megabytes
                 "--threads",
-                "4",
+                "8",
                 "--access-logfile",
                 "/dev/null",
             ],
@@ -625,7 +625,8 @@ class Demo:
         log = self.directory / "log"
         log.mkdir(parents=True, exist_ok=True)
         environment = os.environ | {
-            "TICK_SECONDS": "1",
+            "MALLOC_ARENA_MAX": "2",  # each thread of the worker would keep what it once needed
+            "TICK_SECONDS": "2",  # each takes six thousandths of a second where nothing happens
             "DEBOUNCE_SECONDS": "3",  # as often as a page that is watched looks again
             "FEWEST_PREDICTIONS": "10",  # the corpus of the demo is small
             "SITE_URL": self.url,

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import pearsonr
 
 from estimators.bootstrap import bootstrap
 from estimators.components import (
@@ -317,7 +316,7 @@ def _between(means: Estimate, columns: Sequence[int], alone: Floats) -> dict[str
     people = np.asarray(means.value)[list(columns)]
     if people.size < 3 or not np.ptp(people) or not np.ptp(alone):
         return figures
-    figures["between"] = r = _number(float(pearsonr(people, alone)[0]))
+    figures["between"] = r = _number(float(np.corrcoef(people, alone)[0, 1]))
     error = np.sqrt(np.maximum(np.asarray(means.variance)[list(columns)], 0.0))
     if r is None or not np.isfinite(error).all():
         return figures

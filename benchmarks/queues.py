@@ -1,0 +1,168 @@
+"""How long a label waits while large files are read and a large board is scored.
+
+usage: python -m benchmarks.queues [--predictions 300000] [--relations 1000000] [--keep FOLDER]
+
+Workers, with their clock, are started as docker-compose.yml says, on a database of their own. Two
+teams upload as many relations each, and a board of five systems is scored again and again, without
+the arrays that are kept of it, while forty people answer questions of another track, 3 s each.
+Printed is the time from a question's last answer to its label until both files are planned. With a
+folder to keep, the next run begins with what was prepared in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from contextlib import nullcontext
+from datetime import timedelta
+from pathlib import Path
+
+import yaml
+
+from benchmarks import rescore_large, service  # isort: skip (sets Django up)
+import processes
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection, transaction
+from django.utils import timezone
+
+from kbpo import queue
+
+PREPARED = "kbpo_queues"
+WAITED = """
+    SELECT extract(epoch FROM coalesce(l.created_at, now()) - sent.at)::float FROM (
+        SELECT hq.question_id, max(a.submitted_at) AS at
+        FROM annotation_hit h JOIN annotation_hit_questions hq ON hq.hit_id = h.id
+        JOIN annotation_assignment a ON a.hit_id = h.id AND a.submitted_at IS NOT NULL
+        GROUP BY h.id, hq.question_id HAVING count(*) = h.max_assignments
+    ) AS sent LEFT JOIN instances_label l ON l.question = sent.question_id
+    WHERE sent.at BETWEEN %s AND %s
+"""
+
+
+class Composed(service.Site):
+    """The service with the workers of docker-compose.yml."""
+
+    def _commands(self) -> dict[str, list[str]]:
+        composed = yaml.safe_load((service.ROOT / "docker-compose.yml").read_text())["services"]
+        commands = {"web": super()._commands()["web"]}
+        for name, one in composed.items():
+            if str(one.get("command", "")).startswith("celery "):
+                commands[name] = [sys.executable, "-m", *shlex.split(one["command"])]
+        commands["beat"] += ["-s", str(self.directory / "beat-schedule"), "--pidfile="]
+        return commands
+
+
+def prepare(folder: Path, predictions: int, relations: int) -> None:
+    """Nothing; there are a board, a track that files can be uploaded to, and open questions."""
+    from annotation.models import Halt
+    from kbpo.corpus.load import find_schema, load_corpus
+    from rehearsal.newspaper.large import large
+
+    call_command("migrate", verbosity=0)
+    board = rescore_large.prepare(folder / "board", predictions, 5, 0)
+    Halt.objects.create(track=board, scope="all", why="People answer other questions here.")
+    large(folder / "files", relations)
+    schema = find_schema("tac_kbp")
+    corpus = load_corpus("Files", folder / "files" / "corpus.jsonl", schema)
+    half_width = {"budget": 10**6, "half_width": "0.05", "criterion": "relation"}
+    call_command("create_track", "Files", corpus=corpus.slug, open=True, **half_width)
+    service.open_questions(20_000)
+
+
+def run(site: Composed, folder: Path, relations: int) -> None:
+    """Nothing; prints what labels waited for."""
+    from kbpo.accounts.models import Team, User
+    from kbpo.evaluation.models import Rescoring
+    from kbpo.submissions.models import Submission
+    from kbpo.submissions.receive import receive
+    from kbpo.tracks.models import Track
+
+    site.start(*site._commands())
+    crowd = service.people([f"slow {number}" for number in range(40)])
+    over = threading.Event()
+
+    def answer(number: int) -> None:
+        for _ in service.answering(site, crowd[number], think=3.0):
+            if over.is_set():
+                return
+
+    people = [threading.Thread(target=answer, args=(number,)) for number in range(len(crowd))]
+    for one in people:
+        one.start()
+    time.sleep(20)
+    began, scored = timezone.now(), 0
+    track, path = Track.objects.get(slug="files"), folder / "files" / f"large_{relations}.kb.tsv"
+    for name in ("first", "second"):
+        user = User.objects.create_user(name)
+        team = Team.objects.create(name=name, slug=name)
+        with path.open("rb") as file:
+            receive(track, team, user, file, name=name, file_name=path.name)
+    board = Rescoring.objects.filter(track__slug="large")
+    while Submission.objects.filter(track=track).exclude(status="planned").exists():
+        assert timezone.now() - began < timedelta(hours=1)
+        with transaction.atomic():  # while it is scored, its row is locked
+            for row in board.exclude(state={}).select_for_update(skip_locked=True):
+                scored += 1
+                shutil.rmtree(site.directory / "arrays", ignore_errors=True)
+                row.move("watching", state={})
+        time.sleep(2)
+    ended = timezone.now()
+    over.set()
+    for one in people:
+        one.join()
+    time.sleep(30)  # the last labels
+    waited = sorted(seconds for (seconds,) in site.fetch(WAITED, began, ended))
+    service.told(
+        "from answer to label, beside files and scores",
+        f"{service.p95(waited)}, {len(waited)} labels in {(ended - began).total_seconds():.0f} s,"
+        f" of two files; {scored - 1} scorings",
+        "p95 ≤ 5 s",
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--predictions", type=int, default=300_000)
+    parser.add_argument("--relations", type=int, default=1_000_000)
+    parser.add_argument("--keep", type=Path)
+    options = parser.parse_args()
+    queue.nudge = lambda step: None  # of this process; those of the service come through
+    queue._send = lambda step: None
+    with tempfile.TemporaryDirectory() as made:
+        folder = (options.keep or Path(made)).resolve()
+        settings.MEDIA_ROOT, settings.ARRAYS_ROOT = folder / "media", folder / "arrays"
+        port, where = processes.free_port(), connection.settings_dict
+        of_service = {
+            "TICK_SECONDS": "5",
+            "DEBOUNCE_SECONDS": "5",
+            "MEDIA_ROOT": str(folder / "media"),
+        }
+        of_service |= {"SECRET_KEY": settings.SECRET_KEY}
+        site = Composed(Path(made), nullcontext, port, where, settings=of_service)
+        with connection._nodb_cursor() as cursor:
+            cursor.execute("SELECT 1 FROM pg_database WHERE datname = %s", [PREPARED])
+            if not (options.keep and cursor.fetchone()):
+                cursor.execute(f"DROP DATABASE IF EXISTS {PREPARED} WITH (FORCE)")
+                cursor.execute(f"CREATE DATABASE {PREPARED}")
+                with processes.speaking_to(PREPARED):
+                    prepare(folder, options.predictions, options.relations)
+            cursor.execute(f"DROP DATABASE IF EXISTS {processes.DATABASE} WITH (FORCE)")
+            cursor.execute(f"CREATE DATABASE {processes.DATABASE} TEMPLATE {PREPARED}")
+        try:
+            with site.speaking():
+                settings.ALLOWED_HOSTS = ["*"]
+                run(site, folder, options.relations)
+        finally:
+            site.stop()
+
+
+if __name__ == "__main__":
+    main()
