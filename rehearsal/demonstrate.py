@@ -175,6 +175,8 @@ class Demo:
     def prepare(self) -> None:
         """Corpora, tracks and people, in a database that was migrated."""
         study = self.study
+        every = [*study.systems, *(system for texts in study.texts for system in texts.systems)]
+        people(every, study.annotators, raters=len(self._rated_by()))
         for texts in study.texts:  # the site opens with the newest track's board: the relations'
             self._prepare_texts(texts)
         if not Corpus.objects.filter(name=NAME).exists():
@@ -205,13 +207,11 @@ class Demo:
             else:
                 self._import()
             describe(self.track, "News of a harbour town: who works, lives and owns what.")
-        every = [*study.systems, *(system for texts in study.texts for system in texts.systems)]
-        people(every, study.annotators, raters=len(self._rated_by()))
 
     def _prepare_texts(self, texts: TextStudy) -> None:
         """The inputs and the track of a study of texts."""
         if not Corpus.objects.filter(name=texts.name).exists():
-            call_command("load_inputs", texts.name, texts.inputs, stdout=io.StringIO())
+            call_command("load_inputs", texts.name, texts.inputs, dev_share=0, stdout=io.StringIO())
         if not Track.objects.filter(name=texts.name).exists():
             self.say(f"Opening a track of {class_of(texts.kind).words.items}: {texts.name}")
             call_command(
@@ -222,6 +222,7 @@ class Demo:
                 half_width=texts.half_width,
                 budget=BUDGET,
                 presented=class_of(texts.kind).presents,
+                study=slugify(texts.owner) or None,
                 open=True,
                 stdout=io.StringIO(),
             )
@@ -355,8 +356,10 @@ class Demo:
                     self._confirm_texts(text, uploaded)
                 self.submit_all(simulated)
                 self.finish_reading()
-                for uploaded in runs:
+                for text, uploaded in zip(self.study.texts, runs, strict=True):
                     self._finish(uploaded)
+                    if not text.owner:  # one track shows what opens at the end
+                        call_command("track", slugify(text.name), "close", stdout=io.StringIO())
         if self.study.for_people:
             self.say("The simulated annotators have left; what follows is for people")
             self._submit_to_people(systems[len(simulated) :])

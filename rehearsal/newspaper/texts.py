@@ -11,6 +11,8 @@ from rehearsal.opinions import Rated, Shown
 
 SUMMARIES, ANSWERS = "Harbour Wire summaries", "Harbour Wire answers"
 TRUTH = "texts.json"
+OWNERS = {ANSWERS: "Harbor"}
+"""Teams whose own study a track is: all its runs are theirs"""
 
 
 @dataclass(frozen=True)
@@ -25,21 +27,31 @@ class TextStudy:
     scores: Path
     """What a judge says of all that the systems wrote"""
     half_width: Decimal
+    owner: str
+    """The team whose own study it is; empty for a shared track"""
 
 
 def read_studies(directory: Path) -> list[TextStudy]:
     """Return the studies whose files are in a directory."""
-    return [
-        TextStudy(
-            study["name"],
-            study["kind"],
-            directory / study["inputs"],
-            [one | {"file": str(directory / one["file"])} for one in study["systems"]],
-            directory / study["scores"],
-            Decimal(study["half_width"]),
+    studies = []
+    for study in json.loads((directory / "studies.json").read_text("utf-8")):
+        owner = OWNERS.get(study["name"], "")
+        systems = [
+            one | {"file": str(directory / one["file"]), "team": owner or one["team"]}
+            for one in study["systems"]
+        ]
+        studies.append(
+            TextStudy(
+                study["name"],
+                study["kind"],
+                directory / study["inputs"],
+                systems,
+                directory / study["scores"],
+                Decimal(study["half_width"]),
+                owner,
+            )
         )
-        for study in json.loads((directory / "studies.json").read_text("utf-8"))
-    ]
+    return studies
 
 
 class Written:

@@ -52,6 +52,7 @@ def test_boards_tell_nothing_of_withdrawn_and_waiting_runs(toy: Toy, address: st
         "documents",
         "of_documents",
         "misses",
+        "late_scorers",
         "targets",
         "labels",
         "expert",

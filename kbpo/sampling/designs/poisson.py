@@ -52,6 +52,7 @@ CERTAIN = 1e-6
 PRICED_AIM = 0.8
 """What 'at most' allows for: a plan misses in a quarter to a third of arrivals, and then asks
 for more."""
+ROUNDING = 1e-9
 CENSUS = "imported"
 """Why all is drawn of a submission that was judged elsewhere"""
 SPREAD = 2.0
@@ -253,7 +254,8 @@ class Plan:
             },
         )
         # Also what only open batches raised so far: theirs may never settle, and this one will.
-        higher = self.pi > state.settled
+        # Those that are equal but for rounding, which depends on the order of sums, are not higher.
+        higher = self.pi > state.settled * (1 + ROUNDING)
         copy(
             "sampling_threshold",
             ("batch_id", "target_id", "pi"),

@@ -117,8 +117,8 @@ class TrackForm(forms.Form):
         initial="poisson",
         label="How the sample is drawn",
         help_text=(
-            "The first asks least for the same interval; the second draws exactly as published. The"
-            " board has simple and joint scores beside its own either way."
+            "The first asks least for the same interval; the second draws exactly as published, and"
+            " has simple and joint scores on its board."
         ),
     )
     ends_when_ranked = forms.BooleanField(
