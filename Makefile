@@ -6,7 +6,7 @@
 #               another seed, which is printed; ARGS="--seed …" runs the same again
 # make again    only the tests that failed the last time, one after the other
 # make demo     the whole journey on demo data, then the site (ARGS="--reset" afresh, ARGS="--no-serve" without the site)
-# make stop     stop the PostgreSQL and Redis that the demo and the tests started, and what a killed demo left behind
+# make stop     stop the PostgreSQL that the demo and the tests started, and what a killed demo left behind
 # make clean    stop them and delete what was made here: var/ (the demo's data too), caches, .venv
 
 PYTHON ?= python3

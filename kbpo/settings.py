@@ -10,6 +10,9 @@ import re
 import secrets
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
 
 from kbpo import embedded, environment
 
@@ -88,7 +91,13 @@ PASSWORD_RESET_TIMEOUT = 24 * 3600
 DATABASE_URL = environment.text(
     "DATABASE_URL", "", "PostgreSQL; empty: one of our own is started under var/"
 )
-REDIS_URL = environment.text("REDIS_URL", "", "Redis; empty: one of our own is started under var/")
+REDIS_URL = environment.text(
+    "REDIS_URL", "", "Redis; empty: a single machine with one process for all queues needs none"
+)
+if not LOCAL and not REDIS_URL:
+    raise ImproperlyConfigured(
+        "REDIS_URL must be set on a server (KBPO_LOCAL=false): its processes share queues over it."
+    )
 DATABASES = {"default": environment.database(DATABASE_URL or embedded.database_url())}
 DATABASES["default"]["CONN_MAX_AGE"] = 60
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
@@ -107,7 +116,6 @@ DATABASES["default"]["OPTIONS"] = environment.patience(
 )
 # Statements that are asked again and again are planned once a session (kbpo/prepared.py).
 DATABASES["default"]["OPTIONS"]["options"] += " -c plan_cache_mode=force_generic_plan"
-REDIS = REDIS_URL or embedded.redis_url()
 
 # -- Django
 # ------------------------------------------------------------------------------
@@ -215,11 +223,17 @@ FILE_UPLOAD_PERMISSIONS = 0o600
 # What was read of predictions, as arrays: a copy, made anew where it is lost (kbpo/corpus/kept.py).
 ARRAYS_ROOT: Path | None = VAR / "arrays"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
-CACHES = {
+CACHES: dict[str, dict[str, Any]] = {
     "default": {
         "BACKEND": "kbpo.web.forgiving.ForgivingCache",
-        "LOCATION": REDIS,
+        "LOCATION": REDIS_URL,
         "OPTIONS": {"socket_timeout": 1, "socket_connect_timeout": 1},  # a paused one is away, too
+    }
+    if REDIS_URL
+    else {
+        "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
+        "LOCATION": str(VAR / "cache"),
+        "OPTIONS": {"MAX_ENTRIES": 1000},
     }
 }
 
@@ -240,7 +254,8 @@ X_FRAME_OPTIONS = "DENY"
 
 # -- Celery: the clock; the database is the queue
 # -------------------------------------------------------------------
-CELERY_BROKER_URL = environment.broker(REDIS)
+# Without Redis all threads of the one worker (kbpo/single_worker.py) share a queue in memory.
+CELERY_BROKER_URL = environment.broker(REDIS_URL) if REDIS_URL else "memory://"
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
@@ -249,14 +264,16 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 FOREVER = 10**9
 CELERY_DB_REUSE_MAX = FOREVER
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 2}
+CELERY_BROKER_TRANSPORT_OPTIONS = (
+    {"socket_timeout": 5, "socket_connect_timeout": 2} if REDIS_URL else {"polling_interval": 0.1}
+)
 CELERY_TASK_DEFAULT_QUEUE = "people"
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "beat-schedule")
 TICK_SECONDS = environment.decimal(
     "TICK_SECONDS", Decimal("5"), "Seconds between two rounds of the clock", minimum=Decimal("0.2")
 )
-# A step that moved something asks for the next over Redis; else that waits for the clock
-NUDGES = True
+# Who wrote something asks for the next step over Redis; else that waits for the clock.
+NUDGES = bool(REDIS_URL)
 DEBOUNCE_SECONDS = environment.decimal(
     "DEBOUNCE_SECONDS",
     Decimal("5"),

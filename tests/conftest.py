@@ -27,6 +27,7 @@ pytest_plugins = [
     "kept",
     "migrated",
     "processes",
+    "redis_server",
     "starting",
     "tiers",
 ]

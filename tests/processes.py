@@ -1,5 +1,5 @@
-"""The service as it runs for real: gunicorn and a Celery worker with its clock, on a database and a
-Redis of their own.
+"""The service as it runs on a single machine: gunicorn and a worker with its clock, on a database
+of their own.
 
 Processes can be killed (`kill -9`, with all their children) and started again. This process's
 Django speaks to their database inside `speaking()`, and to the ordinary test database outside.
@@ -18,17 +18,15 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 import psycopg2
 import pytest
-import redis
 from django.conf import settings
 from django.db import connections
 from migrated import copy_to, speaking_to
 
 DATABASE = f"kbpo_processes{os.environ.get('PYTEST_XDIST_WORKER', '')}"
-REDIS_NUMBER = 9
 TESTS = Path(__file__).resolve().parent
 PATIENCE = float(os.environ.get("PATIENCE", "300"))
 """Seconds that anything may take; a machine that is busy with other things needs more"""
@@ -158,7 +156,7 @@ class Service:
             "DATABASE_URL": (
                 f"postgres://{quote(database['USER'], safe='')}{password}@/{DATABASE}?{where}"
             ),
-            "REDIS_URL": numbered(settings.REDIS, REDIS_NUMBER),
+            "REDIS_URL": "",
             "KBPO_VAR": str(self.directory),
             "SITE_URL": self.url,
             "TICK_SECONDS": "1",
@@ -185,8 +183,6 @@ def service(django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory) ->
     made = Service(directory, django_db_blocker.unblock, port, database)
     with django_db_blocker.unblock():
         copy_to(DATABASE)
-    with redis.Redis.from_url(numbered(settings.REDIS, REDIS_NUMBER)) as client:
-        client.flushdb()
     try:
         made.start("web", "worker")
         STARTED.append(made)
@@ -221,14 +217,6 @@ def free_port() -> int:
             probe.bind(("127.0.0.1", port))
             return port
     raise LookupError("No port is free.")
-
-
-def numbered(url: str, number: int) -> str:
-    """The address of another database of the same Redis."""
-    parts = urlsplit(url)
-    if parts.scheme == "unix":
-        return f"{url.partition('?')[0]}?db={number}"
-    return parts._replace(path=f"/{number}").geturl()
 
 
 def wait_for(

@@ -1,6 +1,4 @@
-"""The servers of our own: real ones, killed for real, in directories that only their owner may
-enter.
-"""
+"""The server of our own: a real one, killed for real, in a directory that only we may enter."""
 
 import os
 import stat
@@ -14,7 +12,6 @@ from pathlib import Path
 import psutil
 import psycopg2
 import pytest
-import redis
 from processes import wait_for
 
 from kbpo import embedded, environment
@@ -62,9 +59,9 @@ def ask(question: str) -> object:
 
 
 def processes(var: Path) -> list[psutil.Process]:
-    """Every process of both servers."""
-    postgres, keys = embedded.Postgres(var), embedded.Redis(var)
-    return postgres.processes(postgres.data) + keys.processes(keys.home)
+    """Every process of the server."""
+    postgres = embedded.Postgres(var)
+    return postgres.processes(postgres.data)
 
 
 def kill(some: list[psutil.Process]) -> None:
@@ -88,35 +85,14 @@ def start_elsewhere() -> subprocess.Popen[bytes]:
     )
 
 
-def test_both_servers_answer_at_their_addresses(running: dict[str, str]) -> None:
+def test_the_server_answers_at_its_address(running: dict[str, str]) -> None:
     assert ask("SELECT current_database()") == "kbpo"
     assert ask("SHOW server_encoding") == "UTF8"
-    assert redis.Redis.from_url(running["redis_url"]).ping()
-    assert embedded.status() == {"postgres": True, "redis": True}
-
-
-def test_celery_reaches_redis_at_the_broker_url(running: dict[str, str]) -> None:
-    from kombu import Connection
-
-    with Connection(running["broker_url"]) as connection:
-        connection.ensure_connection(max_retries=1, timeout=60)
-        queue = connection.SimpleQueue("test-embedded")
-        queue.put({"sent": True})
-        assert queue.get(timeout=60).payload == {"sent": True}
-        queue.close()
+    assert embedded.status() == {"postgres": True}
 
 
 def test_money_is_safe_by_default(running: dict[str, str]) -> None:
     assert ask("SHOW synchronous_commit") == "on"
-    assert redis.Redis.from_url(running["redis_url"]).config_get("appendonly") == {
-        "appendonly": "yes"
-    }
-    assert (
-        redis.Redis.from_url(running["redis_url"]).config_get("maxmemory-policy")[
-            "maxmemory-policy"
-        ]
-        == "noeviction"
-    )
 
 
 def test_nothing_listens_on_the_network(running: dict[str, str], var: Path) -> None:
@@ -130,13 +106,11 @@ def test_nothing_listens_on_the_network(running: dict[str, str], var: Path) -> N
 
 
 def test_only_the_owner_may_enter_and_read(running: dict[str, str], var: Path) -> None:
-    postgres, keys = embedded.Postgres(var), embedded.Redis(var)
+    postgres = embedded.Postgres(var)
     for private in (
         postgres.home,
         postgres.data,
         postgres.sockets,
-        keys.home,
-        keys.sockets,
         postgres.home / "password",
     ):
         assert stat.S_IMODE(private.stat().st_mode) & 0o077 == 0, private
@@ -155,7 +129,7 @@ def test_a_wrong_password_does_not_get_in(running: dict[str, str], var: Path) ->
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_another_user_reaches_neither_socket(running: dict[str, str], var: Path) -> None:
-    for place in (embedded.Postgres(var).sockets / ".s.PGSQL.5432", embedded.Redis(var).socket):
+    for place in (embedded.Postgres(var).sockets / ".s.PGSQL.5432",):
         probe = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
         python = (
             Path("/usr/bin/python3")
@@ -254,16 +228,6 @@ def test_a_missing_database_is_made_without_a_restart(running: dict[str, str], v
     assert postmaster(var) == first
 
 
-def test_redis_comes_back_with_its_data_after_a_kill(running: dict[str, str], var: Path) -> None:
-    redis.Redis.from_url(running["redis_url"]).set("kept", "yes")
-    wait_for(
-        lambda: _is_kept(redis.Redis.from_url(running["redis_url"])),
-        "the append-only file to have it",
-    )
-    kill(embedded.Redis(var).processes(embedded.Redis(var).home))
-    assert redis.Redis.from_url(embedded.redis_url()).get("kept") == b"yes"
-
-
 def test_everything_comes_back_after_everything_is_killed(
     running: dict[str, str], var: Path
 ) -> None:
@@ -294,7 +258,7 @@ def test_processes_that_ask_at_once_get_one_server(running: dict[str, str], var:
     assert [starter.wait(180) for starter in starters] == [0, 0, 0]
     running_now = processes(var)
     first = [one for one in running_now if _is_first(one, running_now)]
-    assert len(first) == 2, "one PostgreSQL, one Redis"
+    assert len(first) == 1
     assert ask("SELECT 1") == 1
 
 
@@ -319,15 +283,12 @@ def test_the_pid_of_somebody_else_in_the_pid_file_stops_nothing(
 
 def test_a_lost_socket_is_made_again(running: dict[str, str], var: Path) -> None:
     (embedded.Postgres(var).sockets / ".s.PGSQL.5432").unlink()
-    embedded.Redis(var).socket.unlink()
     embedded.ensure()
     assert ask("SELECT 1") == 1
-    assert embedded.Redis(var).answers()
-    assert len(embedded.Redis(var).processes(embedded.Redis(var).home)) == 1
 
 
 def test_a_directory_that_others_may_enter_is_refused(running: dict[str, str], var: Path) -> None:
-    for home in (embedded.Postgres(var).home, embedded.Redis(var).home):
+    for home in (embedded.Postgres(var).home,):
         home.chmod(0o755)
         try:
             with pytest.raises(embedded.EmbeddedError, match="open to other users"):
@@ -363,15 +324,15 @@ def test_a_starter_killed_while_it_makes_the_cluster_is_followed_by_a_whole_one(
         assert not embedded.Postgres(var).data.exists()
         embedded.ensure()
         assert ask("SELECT 1") == 1
-        assert embedded.status() == {"postgres": True, "redis": True}
+        assert embedded.status() == {"postgres": True}
         assert (
-            len(str(embedded.Redis(var).sockets))
+            len(str(embedded.Postgres(var).sockets))
             < SOCKET_LIMIT
-            < len(str(embedded.Redis(var).home))
+            < len(str(embedded.Postgres(var).home))
         )
     finally:
         embedded.wipe()
-    assert not embedded.Redis(var).sockets.exists()
+    assert not embedded.Postgres(var).sockets.exists()
     assert not embedded.Postgres(var).home.exists()
 
 
@@ -382,11 +343,11 @@ def test_a_socket_directory_of_somebody_else_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KBPO_VAR", str(tmp_path / ("long" * 25)))
-    squatted = embedded.Redis(tmp_path / ("long" * 25)).sockets
+    squatted = embedded.Postgres(tmp_path / ("long" * 25)).sockets
     squatted.mkdir(mode=0o700)
     try:
         os.chown(squatted, 1, 1)
-        for verb in (embedded.redis_url, embedded.stop, embedded.wipe):
+        for verb in (embedded.database_url, embedded.stop, embedded.wipe):
             with pytest.raises(embedded.EmbeddedError, match="belongs to user id 1"):
                 verb()
         assert squatted.exists()
@@ -398,7 +359,7 @@ def test_the_command_says_what_runs(
     running: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["status"]) == 0
-    assert capsys.readouterr().out == "postgres: running\nredis: running\n"
+    assert capsys.readouterr().out == "postgres: running\n"
     assert main(["dance"]) == 2
 
 
@@ -436,12 +397,6 @@ def _is_first(process: psutil.Process, of: list[psutil.Process]) -> bool:
         return process.parent() not in of
     except psutil.NoSuchProcess:
         return False
-
-
-def _is_kept(client: redis.Redis) -> bool:
-    """Whether everything that was told to Redis is in its file."""
-    told = client.info("persistence")
-    return told["aof_buffer_length"] == 0 and told["aof_pending_bio_fsync"] == 0
 
 
 def _as(account: embedded.Account) -> dict[str, object]:

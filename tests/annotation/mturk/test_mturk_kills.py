@@ -83,7 +83,6 @@ class Speaker:
         self.log = directory / "speaker.log"
         self.environment = os.environ | {
             "DJANGO_SETTINGS_MODULE": "kbpo.settings",
-            "REDIS_URL": live_settings.REDIS,
             "KBPO_VAR": str(directory),
             "DATABASE_URL": (
                 f"postgres://{quote(where['USER'], safe='')}{password}@/{where['NAME']}?{options}"

@@ -81,7 +81,7 @@ class Command(BaseCommand):
             self.stderr.write(self.style.ERROR(str(failure)))
             raise SystemExit(1) from failure
         finally:
-            if not settings.DATABASE_URL or not settings.REDIS_URL:
+            if not settings.DATABASE_URL:
                 embedded.stop()
 
     def _run(self, options: dict[str, Any]) -> None:

