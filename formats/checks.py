@@ -47,7 +47,7 @@ class ClaimChecks:
         self._relation_lines = 0
 
     def unknown_document(self, name: str, number: int, line: str, culprit: Columns | None) -> None:
-        """Nothing; says that the corpus does not have the document."""
+        """Report that the corpus does not have the document."""
         self._unknown_documents += 1
         text = (
             f"The document {quoted(name)} is not in the corpus. What this line says about"
@@ -72,7 +72,7 @@ class ClaimChecks:
         return False
 
     def unread_predicate(self, name: str, number: int, line: str, culprit: Columns | None) -> None:
-        """Nothing; says why a predicate has no canonical reading."""
+        """Report why a predicate has no canonical reading."""
         if name in self.schema.ignored or name == NO_RELATION:
             self.not_evaluated(name, number, line, culprit)
             return
@@ -94,8 +94,8 @@ class ClaimChecks:
     def wrong_types(
         self, predicate: str, subject_type: str, object_type: str, number: int, source: str
     ) -> None:
-        """Nothing; says that the predicate cannot hold between these types. Dropping the claim
-        would be a favour.
+        """Report that the predicate cannot hold between these types. Dropping the claim would be a
+        favour.
         """
         pairs = ", ".join(f"{s} and {o}" for s, o in self.schema.predicates[predicate].types[:4])
         text = (
@@ -189,7 +189,7 @@ class ClaimChecks:
         self.report.add("consistency.predicates", claim.line, text, source)
 
     def finish(self) -> None:
-        """Nothing; the messages about the file as a whole."""
+        """Report what concerns the file as a whole."""
         self.report.relation_lines = self._relation_lines
         if self.report.fatal:
             return

@@ -68,9 +68,7 @@ def read_claims(
 
 
 def _refuse(lines: Iterator[tuple[int, str]], door: Door | None, report: Report) -> None:
-    """Nothing; says why the file cannot be read: what is wrong with its text first, its format
-    otherwise.
-    """
+    """Report why the file cannot be read: a fault of its text first, of its format otherwise."""
     first = next(lines, None)
     if report.fatal:
         return
@@ -121,4 +119,4 @@ def _reopenable(source: Source) -> tuple[Callable[[], Source], Callable[[], None
 
 
 def _nothing() -> None:
-    """Nothing; a stream of the caller's is closed by the caller."""
+    """Do nothing: the caller closes a stream of its own."""

@@ -73,15 +73,15 @@ class CorpusLookup(Protocol):
     """The documents of a corpus, from memory, or from a database with a cache before it."""
 
     def prefetch(self, documents: Collection[str]) -> None:
-        """Nothing; announces the ids that the next calls of `get` will ask for, at most a few
-        hundred at a time.
+        """Announce the ids that the next calls of `get` will ask for, at most a few hundred at a
+        time.
         """
 
     def get(self, document: str) -> DocumentView | None:
         """The document with this id, or None if the corpus does not have it."""
 
     def prefetch_titles(self, titles: Collection[str]) -> None:
-        """Nothing; announces the titles that the next calls of `titled` will ask for."""
+        """Announce the titles that the next calls of `titled` will ask for."""
 
     def titled(self, title: str) -> DocumentView | None:
         """The only document with this title, or else the one with this id; None if there is none,
@@ -103,14 +103,14 @@ class MemoryCorpus:
         return len(self._documents)
 
     def prefetch(self, documents: Collection[str]) -> None:
-        """Nothing; all documents are here already."""
+        """Do nothing: all documents are in memory."""
 
     def get(self, document: str) -> DocumentView | None:
         """The document with this id, or None."""
         return self._documents.get(document)
 
     def prefetch_titles(self, titles: Collection[str]) -> None:
-        """Nothing; all documents are here already."""
+        """Do nothing: all documents are in memory."""
 
     def titled(self, title: str) -> DocumentView | None:
         """The document with this title or id, or None."""

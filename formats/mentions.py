@@ -81,7 +81,7 @@ class MentionStore:
         return None if first == span else first
 
     def remove(self, row: int) -> None:
-        """Nothing; the mention of this row is no mention any more."""
+        """Remove the mention of this row."""
         self._spans[row] = 0
 
     def of(self, entity: int, document: int) -> Mentions | None:

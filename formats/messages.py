@@ -63,9 +63,7 @@ class Report:
     def add(
         self, code: str, line: int, text: str, source: str = "", culprit: Columns | None = None
     ) -> None:
-        """Nothing; counts one message and keeps it while there is room. `source` is the whole
-        line.
-        """
+        """Count one message, and keep it while there is room. `source` is the whole line."""
         self.by_code[code] += 1
         self.fatal = self.fatal or code in FATAL
         self.file_errors += line == 0 and CODES[code].severity == "error"

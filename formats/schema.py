@@ -341,7 +341,7 @@ def _words_in(text: str, parts: Mapping[str, Mapping[str, Any]]) -> dict[tuple[s
 
 
 def _refuse_unknown(mapping: Any, names: Iterable[str], whose: str) -> None:
-    """Nothing. Raises FormatError unless it is a mapping whose keys are among these names."""
+    """Raise FormatError unless this is a mapping whose keys are among these names."""
     if not isinstance(mapping, Mapping):
         raise FormatError(f"{whose} a name with a colon and words beneath it.")
     for name in mapping:
@@ -559,9 +559,7 @@ def _predicate(data: Mapping[str, Any]) -> Predicate:
 
 
 def _check(schema: Schema) -> None:
-    """Nothing; raises FormatError if a predicate names a type or a predicate that the schema does
-    not have.
-    """
+    """Raise FormatError if a predicate names a type or a predicate that the schema does not have."""
     if not schema.entity_types or not schema.predicates:
         raise FormatError("The schema has no entity types or no predicates.")
     for predicate in schema.predicates.values():

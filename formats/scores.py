@@ -195,7 +195,7 @@ def _check_coverage(
     wanted: Sequence[str],
     report: Report,
 ) -> None:
-    """Nothing; says which outputs of the systems that are wanted a metric has not scored."""
+    """Report which outputs of the wanted systems a metric has not scored."""
     is_first = not any(before.get(name) for name in wanted)
     if len(systems) == 1 and len(wanted) > 1 and is_first:
         text = (

@@ -39,7 +39,7 @@ class Entities:
         self._shared = array("I")
 
     def collect(self, lines: Iterable[tuple[int, str]]) -> None:
-        """Nothing; reads all lines about entities and passes over the relations."""
+        """Read all lines about entities, and skip the relations."""
         readers = dict.fromkeys(MENTIONS, self._read_mention) | {
             "type": self._read_type,
             "link": self._read_link,
@@ -133,7 +133,7 @@ class Entities:
         return None
 
     def _check_waiting(self) -> None:
-        """Nothing; takes in a batch of mention lines, whose documents are fetched together."""
+        """Read a batch of mention lines, whose documents are fetched together."""
         self._checks.corpus.prefetch({mention[4] for mention in self._waiting})
         for mention in self._waiting:
             self._check_mention(*mention)
@@ -183,7 +183,7 @@ class Entities:
                 self._report.add("consistency.canonicals", number, sentence, line, column(line, 3))
 
     def _check_shared(self) -> None:
-        """Nothing; looks at mentions of two entities, now that all types and links are known."""
+        """Check mentions that two entities share, once all types and links are known."""
         names: dict[int, str] = {}
         if self._shared:
             wanted = set(self._shared[1::4]) | set(self._shared[2::4])

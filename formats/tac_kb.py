@@ -354,9 +354,7 @@ class _Relations:
         subject: Mentions,
         object_: Mentions | None,
     ) -> None:
-        """Nothing; says of each entity, once a document, that the file names no canonical
-        mention.
-        """
+        """Report, once per entity and document, that the file names no canonical mention."""
         arguments = (
             (relation.subject, relation.subject_id, subject),
             (relation.object, relation.object_id, object_),

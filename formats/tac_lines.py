@@ -135,7 +135,7 @@ class LineReader:
         self._provenances: dict[str, Provenance | None] = {}
 
     def wrong_columns(self, number: int, line: str, expected: str, found: int) -> None:
-        """Nothing; says that the line has the wrong number of columns."""
+        """Report that the line has the wrong number of columns."""
         columns = "column" if found == 1 else "columns"
         hint = (
             " (columns are separated by tabs, not by blanks)"

@@ -53,7 +53,7 @@ class Prepared:
             return int(cursor.rowcount)
 
     def _prepare(self, opened: Any) -> None:
-        """Nothing; the session knows the statement, also after its transaction is undone."""
+        """Prepare the statement in the session, where it survives a rollback."""
         known = _KNOWN.setdefault(opened, set())
         if self.name not in known:
             # Past Django: a page's number of statements is the same whatever its session knows.

@@ -36,8 +36,8 @@ logger_class = MaskingLogger
 
 
 def post_request(_worker: Any, request: Any, environ: dict[str, Any], _answer: Any) -> None:
-    """Nothing; nothing more is read of what a browser sends. Else the one thread of the process
-    that accepts connections would wait for up to two seconds until the browser closes its own end.
+    """Stop reading from the browser. Otherwise the only thread that accepts connections would wait
+    up to two seconds for the browser to close its end.
     """
     connection: socket.socket = environ["gunicorn.socket"]
     with suppress(TimeoutError):

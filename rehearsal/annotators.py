@@ -205,7 +205,7 @@ class Crowd:
             del self.work_done.errors[:-MOST_ERRORS]
 
     def _end_of(self, worker: Worker, refused: LoginRefused) -> None:
-        """Nothing; notes and tells that a worker was not let in."""
+        """Report that a worker could not log in, and stop it."""
         with self._lock:
             self.tell(str(refused))
             self.work_done.errors.append(str(refused))
@@ -282,7 +282,7 @@ class Worker:
         return self._learn(self.browser.get(f"/annotate/tutorial/{self.wanted}/"))
 
     def _give_back(self, page: Page) -> None:
-        """Nothing; others may answer what a page asks."""
+        """Return the questions of a page, so that others may answer them."""
         form = page.form("answer")
         self.browser.send(Form("", f"{page.path}return/", {}), form.values())
 

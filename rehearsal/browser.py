@@ -145,7 +145,7 @@ class Browser:
         return self._fetch("POST", form.action, urlencode(values, doseq=True))
 
     def send(self, form: Form, values: dict[str, list[str]]) -> None:
-        """Nothing; a form is sent, and where it leads is not looked at."""
+        """Submit a form without reading the page that it leads to."""
         self._request("POST", form.action, urlencode(values, doseq=True))
 
     def close(self) -> None:

@@ -289,8 +289,8 @@ class Demo:
             yield
 
     def check(self) -> None:
-        """Nothing, while all that was started runs; errors of the simulated people are said. Raises
-        DemoFailed with the end of the log of what does not.
+        """Print errors of the simulated people. Raises DemoFailed with the end of the log of a
+        process that has stopped.
         """
         self._hear()
         for name, process in self._up.items():
@@ -303,7 +303,7 @@ class Demo:
                 )
 
     def _hear(self) -> None:
-        """Nothing; says what simulated people wrote since the last time."""
+        """Print what simulated people reported since the last time."""
         for name in self._heard.keys() & set(SIMULATED):
             log = self.directory / "log" / f"{name}.log"
             with log.open("rb") as file:
@@ -334,7 +334,7 @@ class Demo:
                     process.kill()
 
     def watch(self) -> None:
-        """Nothing, for ever. Raises DemoFailed as soon as a process that was started ends."""
+        """Wait for ever. Raises DemoFailed as soon as a process that was started ends."""
         while True:
             self.check()
             time.sleep(LOOKS)
@@ -656,7 +656,7 @@ class Demo:
         return process
 
     def wait_for_web(self) -> None:
-        """Nothing, once the site answers. Raises DemoFailed if it does not."""
+        """Wait until the site answers. Raises DemoFailed if it does not."""
         deadline = time.monotonic() + 300  # a busy machine takes its time
         while self.web.poll() is None and time.monotonic() < deadline:
             if not _free(self.port):
@@ -678,8 +678,8 @@ def _end_of(log: Path) -> str:
 
 
 def judged_by_programs(track: Track) -> None:
-    """Nothing; signals warn and exclude nobody on a track any more: its annotators err at random,
-    so that some differ from most of the others by chance, and need no time to read.
+    """Let signals of a track warn about and exclude nobody: its annotators err at random, so some
+    differ from most others by chance, and they need no time to read.
     """
     why = "Programs judge here: they err at random, and need no time to read"
     set_exclude_for(track, [], None, why, timed=False)
@@ -707,7 +707,7 @@ def people(systems: list[dict[str, str]], simulated: int = ANNOTATORS, *, raters
 
 
 def give_role(submission: int, role: str) -> None:
-    """Nothing; the submission has this role, once nobody reads or plans it, who holds its row."""
+    """Set the role of a submission once no step of the pipeline holds its row."""
     for pause in (*PAUSES, None):
         try:
             set_role(Submission.objects.get(pk=submission), role)

@@ -41,8 +41,8 @@ def pay_late(assignment: Assignment, extra: Decimal) -> bool:
 
 
 def give_up_late(payment: Payment) -> None:
-    """Nothing; where this was for late work, its track has the money again that its worker gives
-    up. The caller has taken the spending back.
+    """Return the money of late work that its worker gives up to the track. The caller has already
+    taken the spending back.
     """
     spent = Ledger.objects.filter(key=payment.token, purpose_kind="late").first()
     if spent is not None:

@@ -386,8 +386,8 @@ def _close(
 
 
 def _tell_disputant(row: ExpertCheck) -> None:
-    """Nothing; whoever doubted a judgment is told what became of it, unless they have left the team
-    that may see it.
+    """Tell whoever disputed a judgment what became of it, unless they have left the team that may
+    see it.
     """
     disputant, submission = row.raised_by, row.submission
     if row.kind != "dispute" or disputant is None or submission is None:
@@ -534,7 +534,7 @@ def answered_with(row: ExpertCheck) -> QuerySet[ExpertCheck]:
 
 
 def remark(row: ExpertCheck, who: User, text: str) -> None:
-    """Nothing; what an expert writes after seeing the votes, for whoever may see the judgment."""
+    """Store what an expert writes after seeing the votes, for everybody who may see the judgment."""
     remark_text = text.replace("\x00", "").strip()[:MOST_NOTE]
     ExpertCheck.objects.filter(pk=row.pk, status="answered").update(remark=remark_text)
     answered_with(row).update(remark=remark_text)

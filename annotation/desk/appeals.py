@@ -89,7 +89,7 @@ def _note_answer(appeal_pk: int, who: User, answer: str, *, reinstate: bool) -> 
 
 
 def _pay_after_all(row: Appeal, who: User, why: str) -> None:
-    """Nothing; what was refused until the appeal is paid after all. Raises CannotSay."""
+    """Pay what was refused before the appeal. Raises CannotSay."""
     try:
         for pk in (
             refusals(row.worker)

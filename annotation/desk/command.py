@@ -67,9 +67,7 @@ class CannotDismiss(Exception):
 
 @transaction.atomic
 def dismiss(kind: str, pk: int, who: User, why: str) -> None:
-    """Nothing; a row that was given up is not listed any more, until it fails again. Raises
-    CannotDismiss.
-    """
+    """Remove a failed row from the list until it fails again. Raises CannotDismiss."""
     row = (
         MODELS[kind]._default_manager.select_for_update(of=("self",)).filter(pk=pk).first()
         if kind in MODELS
@@ -82,7 +80,7 @@ def dismiss(kind: str, pk: int, who: User, why: str) -> None:
 
 
 def check_dismissal(kind: str, status: str, why: str) -> None:
-    """Nothing; raises CannotDismiss for a row that was not given up, or without a reason."""
+    """Raise CannotDismiss for a row that has not failed, or without a reason."""
     if status not in GIVEN_UP:
         raise CannotDismiss(f"This {kind} is {status}, not given up: there is nothing to dismiss.")
     if not why.strip():
@@ -148,8 +146,8 @@ def why_again(why: str, reason: str) -> str:
 
 
 def _take_up_again(hit: HIT) -> None:
-    """Nothing; the questions of a HIT that was refused go out in it. Raises CannotRetry if it is
-    not needed any more: its questions would be out twice.
+    """Publish the questions of a refused HIT in it again. Raises CannotRetry if it is not needed
+    any more: its questions would be published twice.
     """
     asked = hit.questions.exclude(payer_kind="gold")
     if any(question.status != "waiting" for question in asked):
@@ -176,8 +174,8 @@ def _take_up_again(hit: HIT) -> None:
 
 
 def _owe_again(bonus: Bonus) -> None:
-    """Nothing; the money of a bonus that was not paid is spent again. Raises CannotRetry if a cap
-    leaves too little, or while the HIT of a compensation is still there.
+    """Spend the money of an unpaid bonus again. Raises CannotRetry if a cap leaves too little, or
+    while the HIT of a compensation still exists.
     """
     if bonus.assignment_id is None and bonus.cleared_at is None:
         raise CannotRetry("Its HIT is not deleted yet. Try again once it is, in some minutes.")
@@ -213,9 +211,7 @@ def reinstate_worker(handle: str, who: User, why: str = "", *, is_answer: bool =
 
 
 def keep_worker(handle: str, who: User, why: str) -> None:
-    """Nothing; a worker stays though signals passed their limits. Raises ValueError, also without a
-    reason.
-    """
+    """Keep a worker although signals passed their limits. Raises ValueError, also without a reason."""
     exclude.keep(Worker.objects.get(handle=handle), who, why)
 
 
@@ -228,18 +224,20 @@ def answer_of(pk: int) -> Assignment:
 
 
 def check_rejection(pk: int, evidence: str) -> None:
-    """Nothing; raises CannotReject if an answer cannot be rejected with this evidence."""
+    """Raise CannotReject if an answer cannot be rejected with this evidence."""
     reject.check(answer_of(pk), evidence)
 
 
 def reject_answer(pk: int, who: User, evidence: str) -> None:
-    """Nothing; an answer is not paid, for a reason that its worker reads. Raises CannotReject."""
+    """Reject an answer, which is then not paid, for a reason that its worker reads. Raises
+    CannotReject.
+    """
     reject.reject(answer_of(pk), who, evidence)
 
 
 def undo_rejection(pk: int, who: User, why: str, *, is_answer: bool = False) -> None:
-    """Nothing; a rejected answer counts and is paid after all. The answer to an appeal tells the
-    worker itself. Raises CannotReject.
+    """Undo a rejection: the answer counts and is paid. The answer to an appeal tells the worker
+    itself. Raises CannotReject.
     """
     reject.undo(answer_of(pk), who, why, is_answer=is_answer)
 

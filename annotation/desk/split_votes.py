@@ -110,9 +110,9 @@ def _draw(track: Track, limit: int) -> int:
 
 @transaction.atomic
 def set_limit(track: Track, limit: int, who: User, why: str, of: str = SPLIT) -> None:
-    """Nothing; so many split votes, or of each kind so many random ones, wait for experts at
-    once by the clock; none: only those that somebody queues. Raises CannotAsk, also without a
-    reason, and where the clock queues nothing.
+    """Set how many split votes, or how many random ones of each kind, may wait for experts at once.
+    None: only those that somebody queues. Raises CannotAsk, also without a reason, and where the
+    clock queues nothing.
     """
     if not 0 <= limit <= MOST:
         raise CannotAsk(f"Let the clock keep between 0 and {MOST} judgments waiting.")

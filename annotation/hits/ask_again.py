@@ -114,8 +114,8 @@ def _promised(question: Question, left: int, n_answers: int, *, least: int = 0) 
 
 
 def _offer(offered: Mapping[Question, int], answers_of: Mapping[int, int]) -> None:
-    """Nothing; locked questions are published again with so many places, each in a HIT of its own.
-    Free places of their old ones stay shut.
+    """Publish locked questions again with so many places, each in a HIT of its own. Free places of
+    their old HITs stay closed.
     """
     old = HIT.objects.filter(
         questions__in=list(offered), status="closed", platform__in=local_names()
@@ -146,8 +146,8 @@ def _offer(offered: Mapping[Question, int], answers_of: Mapping[int, int]) -> No
 
 
 def want_one_less(questions: Collection[Question], hit: HIT) -> None:
-    """Nothing; those of these locked questions that were asked again want an answer less, since one
-    in an old HIT was rejected: its place stays shut, so that as many as before could never be
+    """Lower by one the answers wanted of those locked questions that were asked again and lost an
+    answer of an old HIT to a rejection. Its place stays closed, so the old number could never be
     reached.
     """
     if HIT.objects.filter(pk=hit.pk, status__in=["intent", "open"]).exists():

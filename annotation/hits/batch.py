@@ -265,9 +265,8 @@ def extend_batch(payer: Purpose, who: User, why: str, *, wanted: int | None = No
 
 
 def one_more(questions: Sequence[Question]) -> None:
-    """Nothing; each of these locked questions wants one more answer. A published one gets a sibling
-    HIT for it, which goes out like any other: no place is added to a HIT that a platform may
-    already have closed.
+    """Ask for one more answer to each of these locked questions. A published one gets a sibling
+    HIT, which is published like any other: a platform may already have closed the first.
     """
     for question in questions:
         question.answers_wanted += 1

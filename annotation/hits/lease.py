@@ -220,8 +220,8 @@ def lease(worker: Worker) -> Assignment | None:
 
 
 def choose(worker: Worker, interface: str) -> None:
-    """Nothing; from now on the worker is asked questions of this kind (empty: of any). One of
-    another kind that they have in hand goes back, with its draft, as if they had stopped.
+    """Store the kind of question that the worker wants from now on (empty: any). A question of
+    another kind that they hold is returned with its draft, as if they had stopped.
     """
     worker.wants = interface
     Worker.objects.filter(pk=worker.pk).update(wants=interface)

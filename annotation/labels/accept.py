@@ -183,7 +183,7 @@ def _meeting(worker: int, target: int, question: Question) -> Meeting:
 
 
 def _make_answered(questions: Collection[Question]) -> None:
-    """Nothing; those of these locked questions that have what they want are answered."""
+    """Mark those of these locked questions as answered that have as many answers as they want."""
     if questions:
         places, done = _places(questions), answers_that_count(questions)
         full = [
@@ -195,9 +195,7 @@ def _make_answered(questions: Collection[Question]) -> None:
 
 
 def _use_late_answers(questions: Iterable[Question]) -> None:
-    """Nothing; questions that were given up while somebody had them in hand are settled again
-    (`settle.give_up`).
-    """
+    """Settle questions again that were given up while somebody held them (`settle.give_up`)."""
     late = Question.objects.filter(pk__in=[question.pk for question in questions])
     late.filter(responses__counts=True).update(next_try_at=clock.now())
 

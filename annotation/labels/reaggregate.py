@@ -194,7 +194,7 @@ def _without_lost_names(questions: Iterable[Question], made: Aggregates) -> Aggr
 
 
 def _store_facts(questions: Iterable[Question], labels: Sequence[NewLabel]) -> None:
-    """Nothing; what is marked now in documents that were read whole are instances."""
+    """Store what is marked now in documents that were read in full as instances."""
     written, of_relations = {label.question for label in labels}, reading(RELATION)
     for question in sorted(questions, key=lambda question: question.pk):
         if question.interface in of_relations and question.pk in written:
@@ -213,8 +213,8 @@ def _by_model(settled: Sequence[Question], modelled: Collection[int]) -> int:
 
 
 def compare_anew(settled: Sequence[Question]) -> None:
-    """Nothing; the answers to these questions are held anew against the others that count, each by
-    all that it was an answer to.
+    """Compare the answers to these questions with the others that count again, each by everything
+    that it answered.
     """
     answers = Response.objects.filter(question__in=settled, counts=True).values("assignment")
     asked = Question.objects.filter(hits__assignments__in=answers, status="settled")
@@ -224,9 +224,7 @@ def compare_anew(settled: Sequence[Question]) -> None:
 
 
 def _note(questions: Sequence[Question], result: Again, why: str, who: User | None) -> None:
-    """Nothing; the log of each track says that its labels were re-aggregated, and what came of it
-    in all.
-    """
+    """Write into the log of each track that its labels were re-aggregated, with the totals."""
     if result != Again():
         for track in sorted({question.track.slug for question in questions}):
             note("add up again", f"track:{track}", who=who, why=why, after=str(result), track=track)

@@ -29,7 +29,7 @@ class CannotReject(ValueError):
 
 
 def check(assignment: Assignment, evidence: str) -> None:
-    """Nothing; raises CannotReject if the answer cannot be rejected, or not like this."""
+    """Raise CannotReject if the answer cannot be rejected, or not in this way."""
     if len(evidence.strip()) < LEAST_EVIDENCE:
         raise CannotReject(
             f"Say what is wrong, in {LEAST_EVIDENCE} characters or more: the worker reads it."
@@ -144,7 +144,7 @@ def _undo(assignment: Assignment, who: User, why: str, *, is_answer: bool) -> Re
 
 
 def _count_again(row: Assignment, responses: QuerySet[Response], reason: str, who: User) -> None:
-    """Nothing; what an answer says counts, or not for a reason, also in labels that are settled."""
+    """Include an answer, or exclude it for a reason, also in labels that are settled."""
     asked = lock(set(row.responses.values_list("question", flat=True)))
     changed = set(responses.values_list("question", flat=True))
     responses.update(counts=not reason, excluded_reason=reason)
@@ -156,9 +156,7 @@ def _count_again(row: Assignment, responses: QuerySet[Response], reason: str, wh
 
 
 def _tell(assignment: Assignment, words: str, *, approve: bool) -> None:
-    """Nothing; another platform was told. Both calls may be repeated: what is so already counts as
-    done.
-    """
+    """Tell another platform. Both calls may be repeated: what is so already counts as done."""
     platform = platform_of(assignment.hit.platform)
     if platform.local:
         return

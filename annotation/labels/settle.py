@@ -135,9 +135,9 @@ def _settled_before(questions: Iterable[Question]) -> list[Question]:
 
 
 def _ask_anew(questions: Sequence[Question]) -> None:
-    """Nothing; questions none of whose answers count wait for as many as they were to have at
-    first, however many more had been asked for since; one that has been answered as often as it may
-    be is given up, and one that joins readers also where nobody else is there.
+    """Ask questions without any counted answer again, as often as at first. A question that reached
+    the most answers allowed is given up, and so is one that joins readers where nobody else is
+    available.
     """
     places, given = first_places(questions), answers_to(questions)
     anew = []
@@ -166,9 +166,7 @@ def _ask_anew(questions: Sequence[Question]) -> None:
 
 
 def _close(questions: Iterable[Question], status: str) -> None:
-    """Nothing; the HITs of these locked questions are locked after them, in the order of their
-    numbers.
-    """
+    """Close the HITs of `questions`. Locks rows in primary-key order to avoid deadlocks."""
     hits = HIT.objects.filter(questions__in=list(questions)).exclude(status__in=PUT_AWAY)
     locked = (
         HIT.objects.select_for_update(of=("self",)).filter(pk__in=hits.values("pk")).order_by("pk")

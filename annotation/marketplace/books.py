@@ -96,12 +96,12 @@ def claim(platform: str) -> bool:
 
 
 def hold_longer(platform: str) -> None:
-    """Nothing; who looks at a platform goes on, and nobody else does."""
+    """Extend the lock of the process that reconciles a platform."""
     PlatformBooks.objects.filter(pk=books_of(platform).pk).update(held_until=clock.now() + HELD)
 
 
 def let_go(platform: str) -> None:
-    """Nothing; the next one may look."""
+    """Release the lock on reconciling a platform."""
     PlatformBooks.objects.filter(pk=books_of(platform).pk).update(held_until=None)
 
 

@@ -94,7 +94,7 @@ def grant(
 
 
 def _check_payable(worker: Worker) -> None:
-    """Nothing; raises ValueError for a worker whose platform could not be told whom to pay."""
+    """Raise ValueError for a worker whom the platform cannot pay."""
     if (
         worker.platform in other_names()
         and not WorkerIdentity.objects.filter(worker=worker).exists()

@@ -343,9 +343,7 @@ def set_rate(track: Track, rate: float, who: User, why: str) -> Policy:
 
 
 def set_aside(track: Track, amount: Decimal, who: User, why: str, *, key: str) -> None:
-    """Nothing; so much more of the track's budget is set aside for gold. Raises OverBudget or
-    CannotMake.
-    """
+    """Reserve more of the track's budget for gold questions. Raises OverBudget or CannotMake."""
     _check_reason(why, "Nothing was set aside: say what for")
     reserve(
         track,
@@ -359,7 +357,7 @@ def set_aside(track: Track, amount: Decimal, who: User, why: str, *, key: str) -
 
 
 def _check_reason(why: str, request: str) -> None:
-    """Nothing; raises CannotMake, with what is asked for, if nobody said why."""
+    """Raise CannotMake, with what is asked for, if nobody gave a reason."""
     if not why.strip():
         raise CannotMake(f"{request}. It stands in the log.")
 

@@ -116,7 +116,7 @@ def teach_these(
 
 
 def _one_at_a_time(interface: str) -> None:
-    """Nothing; whoever else changes this tutorial waits until the transaction ends."""
+    """Lock this tutorial until the transaction ends."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_advisory_xact_lock(hashtext('annotation.quality.taught'), hashtext(%s))",
@@ -185,7 +185,7 @@ def _of_gold(interface: str, pk: int, why: str, taught: Asked | None, who: User)
 
 
 def _end_promises(row: OwnTutorial) -> None:
-    """Nothing; what was promised for attempts that count no more goes back to its track."""
+    """Return the money reserved for attempts that no longer count to the track."""
     runs = TutorialRun.objects.select_for_update(of=("self",)).filter(
         interface=row.interface, version__lt=row.since, promised__gt=0
     )

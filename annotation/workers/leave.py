@@ -153,8 +153,8 @@ def _waive(payments: list[Payment]) -> Decimal:
 
 
 def _erase_words_about(worker: Worker) -> None:
-    """Nothing; what people wrote of a worker and of single answers, where these were excluded or
-    not paid, is erased. That they were stays.
+    """Erase what people wrote about a worker and their answers when these were excluded or not
+    paid. The decisions stay.
     """
     mine = Assignment.objects.filter(worker=worker)
     refused = mine.filter(rejections__isnull=False)
@@ -199,9 +199,9 @@ def _erase(worker: Worker) -> None:
 
 
 def _end_promises(worker: Worker) -> None:
-    """Nothing; what was promised for tutorials goes back to its tracks before the attempts go that
-    say so. What an annotator here earned is a payment by now, and a marketplace's worker whom
-    nobody knows any more cannot be paid.
+    """Return the money reserved for tutorials to its tracks before the attempts are deleted. What
+    an annotator of our pool earned is a payment by now, and an unknown worker of a marketplace
+    cannot be paid.
     """
     runs = TutorialRun.objects.filter(worker=worker, promised__gt=0, promise__isnull=False)
     if worker.platform in local_names():

@@ -556,8 +556,8 @@ def _pay(run: TutorialRun) -> None:
 
 
 def note_listed(worker: Worker, assignment: str) -> None:
-    """Nothing; if a tutorial was passed with this assignment in hand, which its platform has listed
-    as this worker's, the platform is to be told.
+    """Note that the platform is to be told, if a tutorial was passed with this assignment, which it
+    lists as this worker's.
     """
     if TutorialRun.objects.filter(worker=worker, assignment=assignment, passed=True).exists():
         _qualify(worker)

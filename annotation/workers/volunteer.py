@@ -49,9 +49,7 @@ def request_of(user: User) -> Application | None:
 
 
 def check(address: str, network: str) -> None:
-    """Nothing, if somebody at this address, of this network, may sign up now. Raises
-    CannotVolunteer.
-    """
+    """Raise CannotVolunteer unless somebody at this address, of this network, may sign up now."""
     mode = takes_volunteers()
     if mode == Intake.Volunteers.CLOSED:
         raise CannotVolunteer(CLOSED)

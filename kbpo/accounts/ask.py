@@ -63,8 +63,8 @@ def ask(
 
 
 def link(invitation: Invitation, user: User) -> None:
-    """Nothing; who used the link of an accepted request is who asked, then and before under the
-    same address, to which the link was sent.
+    """Link a new account to the accepted request whose link it used, and to earlier requests of the
+    address that the link was sent to.
     """
     asked = AccountRequest.objects.filter(invitation=invitation).first()
     if asked is not None:
@@ -105,7 +105,7 @@ def accept(request: AccountRequest, who: User, *, joins: bool = False) -> Invita
 
 @transaction.atomic
 def decline(request: AccountRequest, who: User, why: str) -> None:
-    """Nothing; the request is declined, and whoever asked is told why."""
+    """Decline the request, and tell the person who asked why."""
     request = AccountRequest.objects.select_for_update(of=("self",)).get(pk=request.pk)
     if request.decided_at is not None:
         return
@@ -124,7 +124,7 @@ def _what_now(request: AccountRequest) -> str:
 
 
 def _write(request: AccountRequest, subject: str, text: str) -> None:
-    """Nothing; whoever asked is answered, and the answer forgotten with what they asked."""
+    """Mail an answer to the person who asked. It is deleted together with the request."""
     text = f"Hello {request.name},\n\n{text}\n"
     send(request.email, subject, text, user=request.user, request=request)
 

@@ -30,8 +30,8 @@ def rows_of(relation: ManyToOneRel, row: Model) -> QuerySet[Any]:
 
 
 def delete_belongings(row: Model, *, but: Container[str] = ()) -> None:
-    """Nothing; what would be deleted with the row is, `but` what stays in these columns. The row is
-    not, and neither is what only names it.
+    """Delete what would be deleted with the row, except rows in the columns `but`. The row itself
+    stays, and so does what only refers to it.
     """
     for relation in relations(type(row)):
         if relation.on_delete is CASCADE and label(relation) not in but:

@@ -25,8 +25,8 @@ STAYS = {
 
 @transaction.atomic
 def close(user: User) -> None:
-    """Nothing; the account is closed: no name, address or password is left of it, nor what was
-    their own, and its teams are left. What was submitted stays with them. Raises CannotChange.
+    """Close the account: delete its name, address, password and belongings, and leave its teams,
+    which keep its submissions. Raises CannotChange.
     """
     user = User.objects.select_for_update().get(pk=user.pk)
     if user.is_staff:
@@ -49,9 +49,7 @@ def close(user: User) -> None:
 
 
 def forget(user: User) -> None:
-    """Nothing; the log names them no more, nor has what was written there of them in words, and
-    what they asked for from outside is gone.
-    """
+    """Remove the person's name and words from the log, and delete what they asked for from outside."""
     name, instead = user.get_username(), f"{CLOSED}{user.pk}"
     of_teams = Audit.objects.filter(about__startswith="team:")
     of_teams.filter(before=name).update(before=instead, why=audit.ERASED)

@@ -36,9 +36,9 @@ def send(
     user: User | None = None,
     request: AccountRequest | None = None,
 ) -> None:
-    """Nothing; the mail goes out soon after the transaction at hand is committed. Without an
-    address nothing is sent. `user` is who is told, and `request` what is answered: with either of
-    them the mail is forgotten, sent or not.
+    """Queue a mail, which is sent soon after the transaction commits. Without an address nothing is
+    sent. `user` is the recipient, `request` the request that is answered; with either of them the
+    mail is deleted, sent or not.
     """
     if address:
         row = letter(address, subject, text, event="mail", user=user)
@@ -54,8 +54,8 @@ def letter(address: str, subject: str, text: str, *, event: str, user: User | No
 
 
 def post(row: Delivery) -> None:
-    """Nothing; a mail is handed to the mail server. Whoever gets it twice, after a process that
-    died in between, gets one number twice. Raises CannotSend.
+    """Hand a mail to the mail server. If a process dies in between, a recipient may get it twice,
+    with one number. Raises CannotSend.
     """
     host = urlsplit(settings.SITE_URL).hostname or "localhost"
     headers = {

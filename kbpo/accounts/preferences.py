@@ -46,7 +46,7 @@ def ways_of(user: User) -> list[Ways]:
 
 
 def choose(user: User, *, by_mail: Collection[str], by_call: Collection[str]) -> None:
-    """Nothing; of these events, and no others, the user is told by mail and by webhooks."""
+    """Store of which events the user is told by mail and by webhooks."""
     for event in EVENTS:
         Preference.objects.update_or_create(
             user=user,

@@ -34,7 +34,7 @@ class SignUpForm(BaseUserCreationForm):  # type: ignore[type-arg]
     def validate_password_for_user(
         self, user: User, password_field_name: str = "password1"
     ) -> None:
-        """Nothing; what is wrong with a password stands under the first field of the two."""
+        """Show what is wrong with a password at the first of the two fields."""
         super().validate_password_for_user(user, password_field_name)  # type: ignore[misc]
 
 
@@ -46,7 +46,7 @@ class NewPassword(forms.Form):
     def validate_password_for_user(
         self, user: User, password_field_name: str = "new_password1"
     ) -> None:
-        """Nothing; whichever field Django names, the new password stands in the first."""
+        """Show what is wrong with a password at the first field, whichever field Django names."""
         super().validate_password_for_user(user, "new_password1")  # type: ignore[misc]
 
 

@@ -48,9 +48,7 @@ def roles_of(team: Team) -> dict[User, str]:
 
 @transaction.atomic
 def join(team: Team, user: User, *, may_only_look: bool = False) -> None:
-    """Nothing; the user is a member, and the owner of a team that has none yet. Who is a member
-    already may do no less than before.
-    """
+    """Add the user to the team, as its owner if it has none. A member keeps their role."""
     team = _lock(team)
     mine = Membership.objects.filter(team=team, user=user)
     if not mine.exists():
@@ -63,8 +61,8 @@ def join(team: Team, user: User, *, may_only_look: bool = False) -> None:
 
 @transaction.atomic
 def set_role(team: Team, user: User, role: str, who: User, why: str = "") -> None:
-    """Nothing; a member is an owner, no owner any more, or may only look: then the team's open
-    invitations end, for one of them would make more of them again. Raises CannotChange.
+    """Set the role of a member: owner, member or observer. If they lose ownership, the open
+    invitations of the team end, since one of them could restore it. Raises CannotChange.
     """
     if role not in ROLES:
         raise CannotChange("Say whether they own the team, are a member, or may look.")
@@ -105,7 +103,7 @@ def remove(team: Team, user: User, who: User, why: str = "") -> int:
 
 
 def check_leaves_an_owner(team: Team, user: User) -> None:
-    """Nothing, if without this member the team has an owner, or no members. Raises CannotChange."""
+    """Raise CannotChange if the team would have members but no owner without this member."""
     if team.members.exclude(pk=user.pk).exists():
         _check_other_owner(team, user)
 

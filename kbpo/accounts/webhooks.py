@@ -73,8 +73,8 @@ def check_url(url: str) -> SplitResult:
 
 
 def check_new(url: str) -> None:
-    """Nothing. Raises CannotCall for an address that will not be called; what a name leads to is
-    looked up when it is called, for that may change.
+    """Raise CannotCall for an address that will not be called. A host name is resolved at each
+    call, since its address may change.
     """
     host = str(check_url(url).hostname)
     ours = host == "localhost" or host.endswith(".localhost")

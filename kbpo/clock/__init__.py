@@ -52,7 +52,7 @@ def _later(
 
 
 def ask_again() -> None:
-    """Nothing; the next call of `now` asks the database."""
+    """Make the next call of `now` ask the database."""
     global _answered
     _answered = None
 

@@ -162,7 +162,7 @@ def _mapped(place: Path) -> Arrays | None:
 
 
 def _forget(place: Path) -> None:
-    """Nothing; the folder is gone at once: nobody ever finds half of it."""
+    """Delete a folder by renaming it first, so nobody reads half of it."""
     gone = _part_of(place)
     with suppress(OSError):
         place.rename(gone)
@@ -170,7 +170,7 @@ def _forget(place: Path) -> None:
 
 
 def _write(place: Path, arrays: Arrays, newest: int) -> None:
-    """Nothing; the folder holds the arrays, or is not there."""
+    """Write the arrays to the folder, or leave no folder."""
     part = _part_of(place)
     part.mkdir(parents=True, mode=0o700)
     try:
@@ -184,7 +184,7 @@ def _write(place: Path, arrays: Arrays, newest: int) -> None:
 
 
 def _settle(part: Path, place: Path, newest: int) -> None:
-    """Nothing; what is whole is at its place, and so many stay beside it."""
+    """Move a complete folder to its place, and keep so many older ones beside it."""
     part.rename(place)
     folders = sorted(
         place.parent.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True

@@ -140,7 +140,7 @@ def load_mentions(corpus: Corpus, path: Path, schema: Schema, notes: list[str]) 
 
 
 def refuse_errors(report: Report, path: Path) -> None:
-    """Nothing; raises CannotLoad with the first errors of a file, if it has any."""
+    """Raise CannotLoad with the first errors of a file, if it has any."""
     if not report.errors:
         return
     raise CannotLoad("\n".join([*_first(report, path, "error"), NOTHING]))

@@ -37,7 +37,7 @@ class DatabaseCorpus:
         self._has_mentions = Mention.objects.filter(document__corpus=corpus).exists()
 
     def prefetch(self, documents: Collection[str]) -> None:
-        """Nothing; fetches those that are not here yet in one query."""
+        """Fetch the documents that are not in memory in one query."""
         wanted = [key for key in documents if key not in self._views and key not in self._missing]
         if not wanted:
             return
@@ -63,7 +63,7 @@ class DatabaseCorpus:
         return view
 
     def prefetch_titles(self, titles: Collection[str]) -> None:
-        """Nothing; fetches the documents with these titles, or else ids."""
+        """Fetch the documents with these titles, or with these ids."""
         wanted = [title for title in titles if title not in self._titled]
         if wanted:
             found = Document.objects.filter(corpus=self._corpus, title__in=wanted)

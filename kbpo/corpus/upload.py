@@ -107,7 +107,7 @@ def _load(row: CorpusUpload) -> Found:
 
 
 def note_corpus(row: CorpusUpload, corpus: Corpus) -> None:
-    """Nothing; a corpus that was loaded for good stands in the row of its upload."""
+    """Store the loaded corpus in the row of its upload."""
     if row.status == "wanted":
         row.corpus = corpus
         row.save(update_fields=["corpus"])
@@ -146,7 +146,7 @@ def _free(model: type[Row], pk: int, statuses: Collection[str]) -> Row | None:
 
 
 def forget(row: Upload) -> None:
-    """Nothing; the files of an upload are deleted, which nobody needs any more."""
+    """Delete the files of an upload that nobody needs any more."""
     for field, _ in row.FILES:
         file = getattr(row, field)
         if file:

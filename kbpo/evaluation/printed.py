@@ -35,7 +35,7 @@ RANKS = ("systems", "best", "worst", "groups", "level")
 
 
 def replace_since(track: Track, moment: datetime) -> None:
-    """Nothing; evaluations since a moment that ended no stage keep what the board printed alone."""
+    """Reduce the evaluations since a moment that ended no stage to what the board printed."""
     for evaluation in track.evaluations.whole().filter(stage_end=False, made_at__gte=moment):
         reduce(evaluation)
         evaluation.save(update_fields=["printed", "comparisons"])
@@ -43,7 +43,7 @@ def replace_since(track: Track, moment: datetime) -> None:
 
 
 def reduce(evaluation: Evaluation) -> None:
-    """Nothing; a whole evaluation, which is not saved, says no more than what the board printed."""
+    """Reduce a complete evaluation to what the board printed, without saving it."""
     kind = kind_of(evaluation.track)
     columns = {(column.quantity, column.method) for column in kind.columns}
     estimates = evaluation.estimates.filter(slice="", submission__in=evaluation.standing)

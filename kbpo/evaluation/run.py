@@ -359,7 +359,7 @@ class _Reckoned:
 
 
 def _end_stages(track: Track, reckoned: _Reckoned, done: list[Submission]) -> None:
-    """Nothing; the submissions whose stage has ended move to the board, or on to their next one."""
+    """Move submissions whose stage has ended to the board or to their next stage."""
     data, estimates = reckoned.data, reckoned.estimates
     realised = _realised(track, data, estimates, reckoned.scores)
     _keep(track, realised, done)
@@ -396,7 +396,7 @@ def _told(track: Track, reckoned: _Reckoned, standing: set[int]) -> dict[str, An
 
 
 def _store(evaluation: Evaluation, reckoned: _Reckoned, errors: Errors) -> None:
-    """Nothing; stores the numbers of the board and of its slices, which `errors` learns from."""
+    """Store the numbers of the board and of its slices. `errors` learns from the slices."""
     track, data = evaluation.track, reckoned.data
     final = set(Submission.objects.filter(track=track).scored().values_list("pk", flat=True))
     whole = (
@@ -470,7 +470,7 @@ def _store_guaranteed(evaluation: Evaluation, reckoned: _Reckoned) -> None:
 
 
 def _tell(evaluation: Evaluation, ended: list[Submission]) -> None:
-    """Nothing; the teams of runs that came to the board read what they are ranked by there."""
+    """Tell the teams of runs that reached the board which number they are ranked by."""
     headline_of = headlines(evaluation, [submission.pk for submission in ended]) if ended else {}
     for submission in ended:
         if submission.pk not in headline_of:
@@ -599,8 +599,8 @@ def _realised(
 
 
 def _keep(track: Track, realised: dict[int, Realised], done: list[Submission]) -> None:
-    """Nothing; the last settled batch of each system remembers what its judgments come to now, and
-    where its stage has just ended, what that came to.
+    """Store in the last settled batch of each system what its judgments come to now, and at the end
+    of a stage what that stage came to.
     """
     ended = {submission.pk for submission in done}
     batches = SampleBatch.objects.of_test().filter(
@@ -701,9 +701,7 @@ def _misses(data: Data) -> dict[str, Any] | None:
 def _store_interim(
     track: Track, data: Data, estimates: dict[Key, tuple[Found, Design]], done: list[Submission]
 ) -> None:
-    """Nothing; stores what may be watched of the guaranteed numbers of submissions that are being
-    judged.
-    """
+    """Store interim intervals of the guaranteed numbers of submissions that are being judged."""
     key = (data.mean, track.criterion, track.distribution)
     if key not in estimates:
         return

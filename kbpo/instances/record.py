@@ -86,9 +86,7 @@ RENAME = f"""
 
 
 def rename_person(handle: str, instead: str, target_ids: Iterable[int]) -> None:
-    """Nothing; whoever rated these targets is known by another keyed hash from now on. What they
-    said stays.
-    """
+    """Replace the keyed hash of the person who rated these targets. Their ratings stay."""
     old, new = f'"{handle}"', f'"{instead}"'
     with connection.cursor() as cursor:
         cursor.execute(RENAME, [old, new, list(target_ids), old])

@@ -285,8 +285,8 @@ def unclosed(kind: str) -> list[int]:
 
 
 def close(purpose: Purpose) -> None:
-    """Nothing; a purpose has ended with nothing open. A new reservation, or money that turns out
-    not to be owed, opens it again.
+    """Close a purpose that ended with nothing open. A new reservation, or money that is no longer
+    owed, opens it again.
     """
     movements = Ledger.objects.filter(kind="reserve", closed_at=None, **purpose.at("purpose"))
     movements.update(closed_at=clock.now())

@@ -71,7 +71,7 @@ def _make(row: Release) -> None:
 
 
 def pack(directory: Path, path: Path) -> None:
-    """Nothing; the zip file holds the directory's files."""
+    """Write the directory's files to a ZIP file."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(directory.iterdir()):
             entry = zipfile.ZipInfo(file.name, LONG_AGO)

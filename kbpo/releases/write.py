@@ -144,7 +144,7 @@ def _write(track: Track, place: Path) -> Row:
 
 
 def check(track: Track) -> None:
-    """Nothing. Raises CannotRelease while something of the track is not public."""
+    """Raise CannotRelease while something of the track is not public."""
     if track.status != Track.Status.CLOSED:
         raise CannotRelease(
             f"The track {track.name} is {track.status}. Close it first: until then its judgments"

@@ -60,8 +60,8 @@ def make_distributions(submission: Submission) -> None:
 
 
 def distribute_anew(submissions: Sequence[int]) -> None:
-    """Nothing; the normalisers and the counts of submissions that predict more than before are
-    those of all that they predict now. What was drawn of them stays, with its chances.
+    """Recompute the normalisers and counts of submissions that predict more than before. Earlier
+    draws keep their probabilities.
     """
     to_distribute = Submission.objects.filter(pk__in=submissions).select_related("track__corpus")
     for submission in to_distribute.order_by("pk"):

@@ -14,9 +14,9 @@ from kbpo.tracks.registry import kind_of
 
 
 def keep_answered(track: Track) -> None:
-    """Nothing; each open batch of a run that has gone is kept as far as it was answered in the
-    order of asking, once: what others have answered later says nothing of it. One of a run that was
-    given up, and is tried again, counts whole once more.
+    """Freeze each open batch of a withdrawn run at what was answered in the order of asking, once:
+    later answers to others' questions do not count for it. The batch of a failed run that is tried
+    again counts in full once more.
     """
     _keep(SampleBatch.objects.filter(submission__track=track))
 
@@ -24,8 +24,8 @@ def keep_answered(track: Track) -> None:
 @receiver(comes_or_goes)
 @transaction.atomic
 def keep_answered_of(run: Submission, **_: object) -> None:
-    """Nothing; the same of one run, as it goes or comes back: what is answered from then on says
-    nothing of it. If this fails the run goes all the same: `keep_answered` catches up.
+    """Do the same for one run when it is withdrawn or restored. If this fails the run is withdrawn
+    all the same: `keep_answered` catches up.
     """
     _keep(SampleBatch.objects.filter(submission=run))
 

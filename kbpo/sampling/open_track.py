@@ -168,7 +168,7 @@ def _move(track: Track, status: str, who: User | None, why: str, **fields: Any) 
 
 
 def _check(track: Track) -> None:
-    """Nothing; raises ValidationError with a sentence for each field that is wrong."""
+    """Raise ValidationError with a sentence for each field that is wrong."""
     kind_names = kinds()
     if track.kind not in kind_names:
         raise ValidationError(

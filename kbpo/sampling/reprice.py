@@ -19,7 +19,7 @@ from kbpo.submissions.models import Submission
 
 @transaction.atomic
 def reprice(price: Price, who: User) -> None:
-    """Nothing; the price of a kind of question holds from now on, and stands in the log."""
+    """Set the price of a kind of question from now on, and log it."""
     track, before = price.track, Price.objects.filter(pk=price.pk).first()
     price.save()
     note(

@@ -301,8 +301,8 @@ def _scored(track: Track, named: Name) -> set[int]:
 
 
 def _whole(track: Track, scorer: Name, scored: set[int], report: Report) -> None:
-    """Nothing; says what a scorer leaves out of what the runs predict that take part; as long as
-    none does, of the run of which it leaves out the least.
+    """Report which predictions of the confirmed runs a scorer leaves out; while it covers no run
+    completely, report the run of which it leaves out the least.
     """
     runs = [_predicted(pk) for pk in _taking_part(track)]
     if not runs:

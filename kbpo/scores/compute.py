@@ -106,9 +106,8 @@ def _scorer(kind: Kind, metric: Metric) -> Scorer:
 
 
 def _retire(every: QuerySet[Scorer], scorers: Mapping[str, Scorer]) -> None:
-    """Nothing; of every scorer of a track the model learns no longer from versions that others,
-    complete now, stand in for: these are used instead, also where they had been retired themselves,
-    as when an upgrade is taken back.
+    """Stop using versions of scorers that newer, complete versions replace. The newer ones are used
+    even if they had been retired, as after an upgrade that was undone.
     """
     computed = every.filter(source=Scorer.Source.COMPUTED, is_used=True)
     old = computed.filter(name__in=scorers).exclude(pk__in=[row.pk for row in scorers.values()])

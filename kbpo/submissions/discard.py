@@ -40,8 +40,8 @@ def discard(submission: Submission) -> bool:
 
 
 def forget_reading(submission: Submission) -> None:
-    """Nothing; what an earlier reading of the file left is deleted. Only for submissions that
-    nobody has confirmed.
+    """Delete what an earlier reading of the file left. Only for submissions that nobody has
+    confirmed.
     """
     submission.distributions.all().delete()
     Prediction.objects.filter(submission=submission).delete()

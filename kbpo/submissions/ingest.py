@@ -69,8 +69,8 @@ def _read(submission: Submission) -> None:
 
 
 def _check_day(submission: Submission) -> None:
-    """Nothing, if what its team's other files of the day predict leaves room for it. Raises
-    Unusable: they may all have come before the first was read.
+    """Raise Unusable if the predictions of the team's other files of the day leave no room for this
+    one. They may all have arrived before the first was read.
     """
     yesterday = clock.now() - timedelta(days=1)
     if submission.received_at <= yesterday:
@@ -96,7 +96,7 @@ def _messages(report: Any) -> dict[str, Any]:
 
 
 def _note(submission: Submission, report: Any) -> None:
-    """Nothing; the kept messages are stored as problems."""
+    """Store the kept messages as problems."""
     problems = (
         (
             submission.pk,

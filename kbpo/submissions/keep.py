@@ -63,7 +63,7 @@ def digest_of(file: Readable) -> str:
 
 
 def forget(kept: Kept) -> None:
-    """Nothing; the file is gone."""
+    """Delete the file."""
     (Path(settings.MEDIA_ROOT) / kept.name).unlink(missing_ok=True)
 
 

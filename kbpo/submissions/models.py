@@ -365,14 +365,14 @@ class Submission(Moving):
         return who is not None and self.team.members.filter(pk=who.pk).exists()
 
     def tell_team(self, said: str = "", **more: Any) -> None:
-        """Nothing; the members of the team are told that the run has come to this end: what else is
-        said of it, and of the call, by what names.
+        """Tell the members of the team that the run has reached this end. `said` is added to the
+        message, `more` to the call of webhooks.
         """
         event, became = TOLD[self.status]
         self._tell(event, became, said, self.reason, **more)
 
     def tell_of_release(self) -> None:
-        """Nothing; the team of a private run is told that a release will hold it."""
+        """Tell the team of a private run that a release will contain it."""
         self._tell("release", "is private, and its track is closed", RELEASED)
 
     def _tell(self, event: str, became: str, *said: str, **more: Any) -> None:

@@ -125,10 +125,9 @@ def receive(
 
 
 def _check_quota(team: Team, size: int) -> None:
-    """Nothing, if the team may upload this many bytes more today. Raises CannotReceive.
-
-    Asked before a file is stored, and under the team's lock once it is: uploads at one moment must
-    not all find the same room.
+    """Raise CannotReceive unless the team may upload this many bytes more today. Called before a
+    file is stored, and again under the team's lock: concurrent uploads must not all use the same
+    quota.
     """
     submissions = Submission.objects.filter(team=team)
     if submissions.filter(status__in=DRAFTS).count() >= settings.TEAM_DRAFTS:
@@ -209,8 +208,8 @@ def _create(
 
 
 def _check_is_free(team: Team, track: Track, name: str) -> None:
-    """Nothing if no run of the team on the track has a name. Raises CannotReceive, which names a
-    draft that has it: withdrawn, that frees the name.
+    """Raise CannotReceive if a run of the team on the track has the name. The message names a draft
+    that has it: withdrawing that frees the name.
     """
     holder = Submission.objects.filter(team=team, track=track).named(name).first()
     if holder is None:

@@ -118,7 +118,7 @@ def _in_words(private: bool, anonymous: bool) -> str:
 
 
 def check_link(url: str) -> None:
-    """Nothing, if it is the address of a page, or empty. Raises CannotChange."""
+    """Raise CannotChange unless this is the address of a page, or empty."""
     if not url:
         return
     try:

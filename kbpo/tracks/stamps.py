@@ -20,7 +20,9 @@ DAY = 86_400
 
 
 def changed(track: int = EVERY) -> None:
-    """Nothing; as soon as this is committed, what is told of a track (of every one) is another."""
+    """Mark everything shown of a track (or of every track) as changed once this transaction
+    commits.
+    """
     transaction.on_commit(lambda: cache.set(_name(track), _new(), DAY))
 
 

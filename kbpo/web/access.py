@@ -46,7 +46,7 @@ def admin_of(request: HttpRequest) -> User:
 
 
 def check_may_act(user: User, team: Team) -> None:
-    """Nothing. Raises PermissionDenied where somebody only may look at what a team does."""
+    """Raise PermissionDenied for somebody who may only look at what a team does."""
     if not teams.may_act(team, user):
         raise PermissionDenied(teams.ONLY_LOOKS)
 

@@ -34,7 +34,7 @@ def operation(name: str) -> OperationModel:
 
 
 def check(name: str, request: Any) -> None:
-    """Nothing; raises Invalid for a request that boto3 could not have sent."""
+    """Raise Invalid for a request that boto3 could not have sent."""
     if not isinstance(request, dict):
         raise Invalid("The request is no JSON object.")
     shape = operation(name).input_shape

@@ -66,7 +66,7 @@ def available(books: Books) -> int:
 
 
 def afford(books: Books, amount: int) -> None:
-    """Nothing; raises RequestError if so much is not there."""
+    """Raise RequestError if the balance is too low."""
     if amount > (left := available(books)):
         raise RequestError(
             "InsufficientFunds", f"The account has ${dollars(left)}; ${dollars(amount)} is needed."

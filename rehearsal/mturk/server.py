@@ -21,14 +21,14 @@ class Threads(ThreadingMixIn, WSGIServer):
     request_queue_size = 128
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Nothing: a client that went away is no error of ours."""
+        """Ignore a client that disconnected."""
 
 
 class Quiet(WSGIRequestHandler):
     """A handler that writes no line for each request, and does not ask who is at the other end."""
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing."""
+        """Log nothing."""
 
     def address_string(self) -> str:
         return str(self.client_address[0])

@@ -73,7 +73,7 @@ def _relation(document: str, subject: Span, predicate: str, object_: Span) -> Re
 
 
 def main(directory: str) -> None:
-    """Nothing, once no more is asked."""
+    """Score what is asked until no more is."""
     judge = SimulatedJudge(Path(directory))
     for line in sys.stdin:
         asked = json.loads(line)

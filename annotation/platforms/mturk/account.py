@@ -60,8 +60,8 @@ def account() -> Account | None:
 
 
 def here(endpoint: str, what: str) -> None:
-    """Nothing; raises PlatformDown, with a sentence, for what was made at another endpoint than the
-    one that is set: so work in a sandbox is never paid with real money, and two places' books are
+    """Raise PlatformDown, with a sentence, for what was made at another endpoint than the one that
+    is set. So work in a sandbox is never paid with real money, and the books of two endpoints are
     never mixed.
     """
     now = usable().endpoint

@@ -26,22 +26,22 @@ class Pool(Platform):
         return f"{self.name}:{hit.token}"
 
     def extend(self, hit: HIT, assignments: int, key: str) -> None:
-        """Nothing: the row's `max_assignments` is the truth."""
+        """Do nothing: the row's `max_assignments` is the truth."""
 
     def expire(self, hit: HIT) -> None:
-        """Nothing: the row's status is the truth."""
+        """Do nothing: the row's status is the truth."""
 
     def collect(self, hit: HIT) -> Iterable[dict[str, Any]]:
         return ()
 
     def approve(self, assignment: Assignment) -> None:
-        """Nothing: the Payment row says what is owed."""
+        """Do nothing: the Payment row says what is owed."""
 
     def reject(self, assignment: Assignment, feedback: str) -> None:
-        """Nothing: the row says so, and its worker reads it in the history."""
+        """Do nothing: the row says so, and its worker reads it in the history."""
 
     def pay_bonus(self, bonus: Bonus) -> None:
-        """Nothing: an administrator pays from the list."""
+        """Do nothing: an administrator pays from the list."""
 
     def message(self, worker: Worker, subject: str, text: str) -> None:
         raise Refused("Annotators of the pool read their messages on their own page.")

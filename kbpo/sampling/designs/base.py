@@ -55,8 +55,8 @@ class Realised:
         )
 
     def keep(self, batch: SampleBatch, *, ended: bool = True) -> None:
-        """Nothing; the batch remembers it as what is known now, and if its stage `ended` by it, as
-        what the stage came to.
+        """Store this in the batch as what is known now and, if its stage `ended` by it, as what the
+        stage came to.
         """
         now = [
             figure if math.isfinite(figure) else None

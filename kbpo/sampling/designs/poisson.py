@@ -268,11 +268,11 @@ class Plan:
 
 
 def fill_together(plans: Sequence[Plan]) -> None:
-    """Nothing; the plans have the thresholds that meet the goals of all of them with the fewest
-    expected new questions (`multipliers_together`).
+    """Set the thresholds of the plans so that all goals are met with the fewest expected new
+    questions (`multipliers_together`).
 
-    Each new question is paid for by one of the submissions that need it, drawn with a chance in
-    proportion to how far each of them raised its threshold: λ² s².
+    One of the submissions that need a new question pays for it, drawn with probability proportional
+    to λ² s², by how much each of them raised its threshold.
     """
     target_ids = np.unique(np.concatenate([plan.state.target_id for plan in plans]))
     places = [np.searchsorted(target_ids, plan.state.target_id) for plan in plans]

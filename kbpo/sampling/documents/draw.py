@@ -187,7 +187,7 @@ def uniform_draw(batch: DocumentBatch) -> list[int]:
 
 
 def _refuse(track: Track, size: int, design: str, drawn: int) -> None:
-    """Nothing; raises CannotDraw if such an order cannot be."""
+    """Raise CannotDraw if such an order cannot be drawn."""
     total = track.corpus.n_test
     if design not in DocumentBatch.Design.values:
         raise CannotDraw(
@@ -264,7 +264,7 @@ def _lock(track: Track) -> None:
 
 
 def _tell_uniform(track: Track) -> None:
-    """Nothing; every uniform document has the probability n/D."""
+    """Store the probability n/D of every uniformly drawn document."""
     mine = DocumentSample.objects.filter(track=track, design=UNIFORM)
     mine.update(probability=mine.count() / track.corpus.n_test if mine.exists() else 1.0)
 

@@ -61,7 +61,7 @@ def _documents(row: AnnotationUpload) -> list[int]:
 
 
 def _read_all(row: AnnotationUpload) -> None:
-    """Nothing; the files are read, so that wrong lines are named first. Raises CannotLoad."""
+    """Read the files, so that wrong lines are reported first. Raises CannotLoad."""
     marks = kind_with_recall(row.track).read_marks(Path(row.file.path), Path(row.mentions.path), ())
     for values in marks.values.values():
         deque(values, maxlen=0)

@@ -97,9 +97,9 @@ def with_readers(said: Sequence[Said]) -> list[Said]:
 
 
 def _name(weaker: Value, stronger: Value) -> None:
-    """Nothing; what a weaker source says of a mention and what a stronger one does are left so that
-    they may be joined. Who saw no other name, or found none of them right, contradicts nobody who
-    knows one that they did not see.
+    """Keep what a weaker and a stronger source say of a mention so that the two can be joined.
+    Somebody who saw no other name, or found none of them right, does not contradict somebody who
+    knows another one.
     """
     before, seen = weaker.get("canonical"), stronger.get(OFFERED, ())
     picked, elsewhere = "canonical" in stronger, ELSEWHERE in stronger

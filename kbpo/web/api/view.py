@@ -21,8 +21,8 @@ class APIView(views.APIView):
     """
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Nothing. Raises ValidationError for a parameter that is not described, after those who
-        may not ask at all are refused.
+        """Raise ValidationError for a parameter that is not documented, after permissions were
+        checked.
         """
         super().initial(request, *args, **kwargs)
         unknown = set(request.query_params).difference(EVERYWHERE)
@@ -49,7 +49,7 @@ def _method(request: Request) -> str:
 
 
 def _refuse(asked: set[str], known: list[str]) -> None:
-    """Nothing. Raises ValidationError if something is asked for that is not known."""
+    """Raise ValidationError for unknown parameters."""
     for name in sorted(asked.difference(known)):
         there_are = f"There are: {', '.join(known)}." if known else "There are none."
         sentence = f"This is no parameter here. {there_are}"

@@ -50,7 +50,7 @@ class Change:
     after: str
 
     def note(self, track: Track, who: User) -> None:
-        """Nothing; it stands in the log, so that what people read on a day can be found again."""
+        """Log the change, so that what people read on a day can be found again."""
         former = f" It was: {self.before}" if len(self.before) > KEPT else ""
         note(
             "describe",
@@ -359,8 +359,8 @@ def _past_last_day(track: Track) -> str:
 
 
 def _send_along_what_is_shown(form: Any) -> None:
-    """Nothing; the page has what each field was when it was opened, too: who changes one does not
-    put back what others wrote into another one meanwhile.
+    """Send the original value of each field with the form, so that saving one field does not undo
+    what others wrote to another one meanwhile.
     """
     for name, field in form.fields.items():
         is_sent = form.is_bound and form.add_initial_prefix(name) in form.data

@@ -305,7 +305,7 @@ def retry(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
 
 
 def _release_again(request: HttpRequest, row: Release) -> None:
-    """Nothing; one that is still being made is tried at once, else another one is ordered."""
+    """Retry a release that is being made at once, or order another one."""
     if row.status == Release.Status.ORDERED:
         row.retry()
         nudge("release")

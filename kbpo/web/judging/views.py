@@ -452,7 +452,7 @@ def keys(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 
 def kept_keys(worker: Worker, keys: str) -> HttpResponse:
-    """Nothing to read where the shortcuts are kept, else a sentence."""
+    """Return an empty string where the shortcuts are stored, else a sentence."""
     if set_keys(worker, keys):
         return HttpResponse(status=204)
     return JsonResponse({"error": NOT_KEYS}, status=422)

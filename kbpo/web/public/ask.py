@@ -105,7 +105,9 @@ class LinkForm(PasswordResetForm):
         to_email: str,
         html_email_template_name: str | None = None,
     ) -> None:
-        """Nothing; the mail goes out after this request, which tells nobody how long it took."""
+        """Send the mail after this request, whose duration then tells nobody whether the account
+        exists.
+        """
         subject = render_to_string(subject_template_name, context)
         text = render_to_string(email_template_name, context)
         send(to_email, subject, text, user=context["user"])

@@ -229,8 +229,8 @@ def _close(request: HttpRequest, user: User) -> str:
 
 
 def _check_may_leave(team: Team, user: User) -> None:
-    """Nothing if somebody may leave a team. Raises CannotChange, which names the team: they may
-    belong to several.
+    """Raise CannotChange, which names the team, unless the user may leave it: they may belong to
+    several.
     """
     try:
         teams.check_may_leave(team, user)

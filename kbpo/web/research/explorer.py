@@ -176,7 +176,7 @@ def read_choice(
 
 
 def refuse_unknown(items: str, here: Sequence[str], sent: Iterable[str], are: str = "are") -> None:
-    """Nothing, where these items are chosen by all names that were sent. Raises Unreadable."""
+    """Raise Unreadable for a filter that these items do not have."""
     for name in sent:
         if name not in here:
             raise Unreadable(

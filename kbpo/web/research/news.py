@@ -66,7 +66,7 @@ def since_of(user: User, team: Team) -> datetime:
 
 
 def mark_read(user: User, team: Team, until: datetime) -> None:
-    """Nothing; a team's news until then are read: what happened since stays news."""
+    """Mark a team's news until then as read."""
     mine = Membership.objects.filter(user=user, team=team)
     mine.exclude(news_read_at__gte=until).update(news_read_at=until)
 

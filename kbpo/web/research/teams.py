@@ -360,8 +360,8 @@ def member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def check_may_leave(team: Team, user: User) -> None:
-    """Nothing, if a member may leave: neither others without an owner, nor as the last one what is
-    judged or paid for the team. Raises CannotChange.
+    """Raise CannotChange unless a member may leave: the others need an owner, and a last member
+    must not leave runs that are judged or paid.
     """
     teams.check_leaves_an_owner(team, user)
     if team.members.exclude(pk=user.pk).exists():
