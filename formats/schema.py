@@ -559,7 +559,7 @@ def _predicate(data: Mapping[str, Any]) -> Predicate:
 
 
 def _check(schema: Schema) -> None:
-    """Raise FormatError if a predicate names a type or a predicate that the schema does not have."""
+    """Raise FormatError if a predicate names a type or a predicate that the schema lacks."""
     if not schema.entity_types or not schema.predicates:
         raise FormatError("The schema has no entity types or no predicates.")
     for predicate in schema.predicates.values():

@@ -534,7 +534,7 @@ def answered_with(row: ExpertCheck) -> QuerySet[ExpertCheck]:
 
 
 def remark(row: ExpertCheck, who: User, text: str) -> None:
-    """Store what an expert writes after seeing the votes, for everybody who may see the judgment."""
+    """Store what an expert writes after seeing the votes, for all who may see the judgment."""
     remark_text = text.replace("\x00", "").strip()[:MOST_NOTE]
     ExpertCheck.objects.filter(pk=row.pk, status="answered").update(remark=remark_text)
     answered_with(row).update(remark=remark_text)

@@ -211,7 +211,7 @@ def reinstate_worker(handle: str, who: User, why: str = "", *, is_answer: bool =
 
 
 def keep_worker(handle: str, who: User, why: str) -> None:
-    """Keep a worker although signals passed their limits. Raises ValueError, also without a reason."""
+    """Keep a worker although signals passed their limits. Raises ValueError without a reason."""
     exclude.keep(Worker.objects.get(handle=handle), who, why)
 
 

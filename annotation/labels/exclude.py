@@ -195,7 +195,7 @@ def _active() -> set[int]:
 
 @transaction.atomic
 def keep(worker: Worker, who: User, why: str) -> None:
-    """Note that somebody reviewed the evidence against a worker and kept them: it counts no more."""
+    """Note that somebody reviewed the evidence against a worker and kept them."""
     if not why.strip():
         raise ValueError("Say why they stay: it stands in the log.")
     row = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)

@@ -49,7 +49,7 @@ def close(user: User) -> None:
 
 
 def forget(user: User) -> None:
-    """Remove the person's name and words from the log, and delete what they asked for from outside."""
+    """Remove the person's name and words from the log, and delete their requests for accounts."""
     name, instead = user.get_username(), f"{CLOSED}{user.pk}"
     of_teams = Audit.objects.filter(about__startswith="team:")
     of_teams.filter(before=name).update(before=instead, why=audit.ERASED)
