@@ -106,7 +106,7 @@ def read_scores_by_id(
             text = f"The track has nothing with the id {quoted(str(row.values['id']))}."
             report.add("reference.output", row.number, text, row.line)
             continue
-        record = _said(row, str(row.values["id"]), "", metric or "", report)
+        record = _score_record(row, str(row.values["id"]), "", metric or "", report)
         if record is None:
             continue
         key = (record.metric, record.version, record.prompt, int(number))
@@ -159,10 +159,12 @@ def _record(
             code, text = "reference.input", f"The input {shown} is not in the corpus."
         report.add(code, row.number, text, row.line)
         return None
-    return _said(row, name, owner, metric, report)
+    return _score_record(row, name, owner, metric, report)
 
 
-def _said(row: Row, name: str, owner: str, metric: str, report: Report) -> ScoreRecord | None:
+def _score_record(
+    row: Row, name: str, owner: str, metric: str, report: Report
+) -> ScoreRecord | None:
     """What a row says of an output that exists, or None after a message."""
     value = row.number_in("value")
     if value is None:

@@ -170,7 +170,7 @@ class Demo:
         self._up: dict[str, subprocess.Popen[bytes]] = {}
         self._heard: dict[str, int] = {}
         """How far the log of each process was read, from where it stood when it began"""
-        self._told = 0
+        self._score_line = 0
 
     def prepare(self) -> None:
         """Corpora, tracks and people, in a database that was migrated."""
@@ -260,8 +260,10 @@ class Demo:
             Submission.objects.filter(track=self.track).select_related("team").order_by("pk")
         ):
             token = _token(submission.team.name)
-            submission_now = self._wait(token, submission.pk, lambda now: "recall" in _told(now))
-            self.say(f"  {submission.team.name} {submission.name}: {_told(submission_now)}")
+            submission_now = self._wait(
+                token, submission.pk, lambda now: "recall" in _score_line(now)
+            )
+            self.say(f"  {submission.team.name} {submission.name}: {_score_line(submission_now)}")
 
     def _own_reading(self) -> list[OrderState]:
         """The order of documents that the simulated annotators read: the first."""
@@ -311,10 +313,10 @@ class Demo:
                 whole = file.read().rpartition(b"\n")[0]
             self._heard[name] += len(whole) + 1 if whole else 0
             for line in whole.decode("utf-8", "replace").splitlines():
-                self._told += 1
-                if self._told <= MOST_TOLD:
+                self._score_line += 1
+                if self._score_line <= MOST_TOLD:
                     self.say(f"  {name}: {line}")
-                elif self._told == MOST_TOLD + 1:
+                elif self._score_line == MOST_TOLD + 1:
                     self.say(f"  More of this kind stands in {log}")
 
     @contextmanager
@@ -456,7 +458,7 @@ class Demo:
             scored = self._wait(token, pk, lambda now: now["status"] not in WAITING)
             if scored["status"] != "scored":
                 raise DemoFailed(f"{title} ended as {scored['status']}: {scored['reason']}")
-            self.say(f"  {title}: {_told(scored)}")
+            self.say(f"  {title}: {_score_line(scored)}")
 
     def _confirm(self, token: str, submission: int, title: str) -> None:
         """Confirms the plan of a submission once it is made, if it waits for that."""
@@ -745,7 +747,7 @@ def _token_of(username: str) -> str:
     return Token.issue(user, "demo", days=7)[1]
 
 
-def _told(scored: dict[str, Any]) -> str:
+def _score_line(scored: dict[str, Any]) -> str:
     """F1, precision and recall of a scored submission, or the mean of its ratings, in a line: as
     its track guarantees them, which come first.
     """

@@ -149,8 +149,8 @@ def _stages() -> Iterator[Spec]:
         "created_at",
         HOUR,
     )
-    yield "Tell refusals", "pay_out", _untold_refusals(local), "status_since", HOUR
-    yield "Tell qualifications", "pay_out", _untold_qualifications(), "wanted_at", HOUR
+    yield "Tell refusals", "pay_out", _unreported_rejections(local), "status_since", HOUR
+    yield "Tell qualifications", "pay_out", _unreported_qualifications(), "wanted_at", HOUR
     ended = away.filter(status__in=["closed", "expired"], called_at__isnull=False).exclude(
         platform_status="gone"
     )
@@ -168,12 +168,12 @@ def _stage(
     return Stage(name, step, waiting["n"], waiting["oldest"], limit)
 
 
-def _untold_refusals(local: list[str]) -> QuerySet[Assignment]:
+def _unreported_rejections(local: list[str]) -> QuerySet[Assignment]:
     assignments = Assignment.objects.filter(status="rejected", platform_status="submitted")
     return assignments.exclude(hit__platform__in=local)
 
 
-def _untold_qualifications() -> QuerySet[Qualification]:
+def _unreported_qualifications() -> QuerySet[Qualification]:
     qualifications = Qualification.objects.filter(
         Qualification.UNTOLD, worker__identity__isnull=False
     )

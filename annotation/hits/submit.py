@@ -85,7 +85,7 @@ def submit(
     )
     now = clock.now()
     if lost:
-        return _late(_read_anew(assignment), raw, extra, now)
+        return _late(_reloaded(assignment), raw, extra, now)
     STORE.run(
         assignment=assignment.pk,
         raw=json.dumps(raw),
@@ -99,11 +99,11 @@ def submit(
 
 def _has_place(assignment: Assignment) -> bool:
     """Return whether an assignment that came back may take its place again."""
-    row = _read_anew(assignment)
+    row = _reloaded(assignment)
     return is_free(row.hit, row)
 
 
-def _read_anew(assignment: Assignment) -> Assignment:
+def _reloaded(assignment: Assignment) -> Assignment:
     """Return the assignment as it is stored now."""
     return Assignment.objects.select_related("hit__track").get(pk=assignment.pk)
 

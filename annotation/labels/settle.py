@@ -114,7 +114,7 @@ def settle(questions: Sequence[Question]) -> None:
     if before:
         compare_anew(before)
     ask_again([question for question in short if question in labels], responses)
-    _ask_anew(again)
+    _ask_again(again)
 
 
 def _models(questions: Sequence[Question]) -> dict[int, dict[str, Any]]:
@@ -134,7 +134,7 @@ def _settled_before(questions: Iterable[Question]) -> list[Question]:
     return [by_number[number] for number in settled_before(by_number.values())]
 
 
-def _ask_anew(questions: Sequence[Question]) -> None:
+def _ask_again(questions: Sequence[Question]) -> None:
     """Ask questions without any counted answer again, as often as at first. A question that reached
     the most answers allowed is given up, and so is one that joins readers where nobody else is
     available.

@@ -62,7 +62,7 @@ def votes(track: Track, interface: str) -> list[Votes]:
     questions = Question.objects.filter(
         track=track, interface=interface, status="settled", gold=None
     ).in_bulk()
-    said = _said(questions, interface)
+    said = _holding_parts(questions, interface)
     labels = _labels(track, questions, interface)
     answered = []
     for pk, question in sorted(questions.items()):
@@ -78,11 +78,11 @@ def votes(track: Track, interface: str) -> list[Votes]:
 
 def votes_on(question: Question) -> list[Votes]:
     """The answers that count to one question, target by target."""
-    said = _said({question.pk: question}, question.interface)
+    said = _holding_parts({question.pk: question}, question.interface)
     return list(votes_of(question, said[question.pk])) if said else []
 
 
-def _said(
+def _holding_parts(
     questions: Mapping[int, Question], interface: str
 ) -> dict[int, dict[int, Mapping[str, Sequence[str]]]]:
     """Question -> worker -> target, as text -> the parts that hold."""

@@ -219,7 +219,7 @@ def _close(order: DocumentOrder) -> int:
     )
     if order.closed_at is not None or _is_asked(order):
         return 0
-    if given_up := _give_up_beside(order):
+    if given_up := _give_up_other_questions(order):
         return given_up
     if committed(order.purpose) or _unsettled(order).exists() or _ask_divided(order):
         return 0
@@ -255,7 +255,7 @@ def _asked_nobody(order: DocumentOrder) -> list[int]:
     return [question.pk for question in found if not somebody_else(question)]
 
 
-def _give_up_beside(order: DocumentOrder) -> int:
+def _give_up_other_questions(order: DocumentOrder) -> int:
     """How many questions of one person more were given up, since nobody has them in hand and nobody
     else is there: they are settled with the answers that they have.
     """

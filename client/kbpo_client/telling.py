@@ -74,14 +74,14 @@ def on_one_screen(submission: Json, board: Json | None, *, with_next: bool = Tru
     systems = {system["submission"]: system for system in shown.get("systems", ())}
     system = systems.get(submission["id"])
     figures = _figures(submission, system, shown.get("columns", ()))
-    yield from _told_figures(figures, submission["judging"]["labels"])
+    yield from _figure_lines(figures, submission["judging"]["labels"])
     if submission["status"] in ("judging", "scored") and board is not None:
         yield _rank(submission, system, sum(map(_is_ranked, systems.values())))
     if with_next:
         yield from _next(submission)
 
 
-def _told_figures(figures: list[tuple[str, Json | None]], n_labels: int) -> Iterator[str]:
+def _figure_lines(figures: list[tuple[str, Json | None]], n_labels: int) -> Iterator[str]:
     """Yields each figure in a line, by its label; one that there is not with what is said of it."""
     if any(figure and figure.get("value") is not None for _, figure in figures):
         yield f"By {n_labels:,} judgments, each figure with its 80 % interval:"

@@ -153,13 +153,13 @@ def warnings_in(report: Report, path: Path) -> list[str]:
 
 def _first(report: Report, path: Path, severity: str) -> list[str]:
     messages = [message for message in report if message.severity == severity]
-    lines = [_told(message, path) for message in messages[:SHOWN]]
+    lines = [_message_sentence(message, path) for message in messages[:SHOWN]]
     if report.by_severity[severity] > len(lines):
         lines.append(f"… and {report.by_severity[severity] - len(lines):,} more {severity}s.")
     return lines
 
 
-def _told(message: Message, path: Path) -> str:
+def _message_sentence(message: Message, path: Path) -> str:
     """A message as whoever loads reads it: a run does without such a line, a load does not."""
     where = f"{path.name}, line {message.line}" if message.line else path.name
     return f"{where}: {DROPPED.sub('', message.text)}"

@@ -47,20 +47,20 @@ def move_on(
         counts: Found = {}
         try:
             with transaction.atomic():
-                counts = _told(row, load)
+                counts = _load_or_explain(row, load)
                 raise _TakenBack
         except _TakenBack:
             row.move("tried", _named(row, "\n".join(row.notes)), found=counts)
 
     def keep(row: Row) -> None:
-        counts = _told(row, load)
+        counts = _load_or_explain(row, load)
         row.move("loaded", _named(row, "\n".join(row.notes)), found=counts)
         transaction.on_commit(lambda: forget(row))
 
     return work(model, "received", attempt, where=where) + work(model, "wanted", keep, where=where)
 
 
-def _told(row: Row, load: Callable[[Row], Found]) -> Found:
+def _load_or_explain(row: Row, load: Callable[[Row], Found]) -> Found:
     """Return what was counted. Raises OwnersFault with what is wrong in which line of which file,
     by the names that its owner knows.
     """

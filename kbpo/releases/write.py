@@ -123,7 +123,7 @@ def _write(track: Track, place: Path) -> Row:
     for name in OF_TARGETS:
         written[name] = left_out.kept(written[name])
     written["targets"] = _placed(written["targets"], left_out.told)
-    written["instances"] = _said(kind_of(track), written["instances"], left_out.told)
+    written["instances"] = _with_statements(kind_of(track), written["instances"], left_out.told)
     linked = _Linked(data, codes.unlinked)
     written["ratings"] = linked.recoded(written["ratings"])
     rows = {name: _table(place / f"{name}.jsonl", table) for name, table in written.items()}
@@ -265,18 +265,18 @@ def _placed(rows: Iterable[Row], told: Collection[int]) -> Iterator[Row]:
         for row in part:
             key, kind, document, spans = places[row["target"]]
             place = {"key": key, "kind": kind, "document_key": document, "spans": spans}
-            yield row | _told(place, row, told)
+            yield row | _statement_columns(place, row, told)
 
 
-def _said(kind: Kind, rows: Iterable[Row], told: Collection[int]) -> Iterator[Row]:
+def _with_statements(kind: Kind, rows: Iterable[Row], told: Collection[int]) -> Iterator[Row]:
     """Yields instances with what they say, as far as that is told, in columns of their kind."""
     for part in _parts(rows):
         said_of = kind.said([row["instance"] for row in part])
         for row in part:
-            yield row | _told(said_of.get(row["instance"], {}), row, told)
+            yield row | _statement_columns(said_of.get(row["instance"], {}), row, told)
 
 
-def _told(values: Row, row: Row, told: Collection[int]) -> Row:
+def _statement_columns(values: Row, row: Row, told: Collection[int]) -> Row:
     """What is published of a row about a target: empty fields where it is not told."""
     return values if row["target"] in told else dict.fromkeys(values)
 

@@ -26,8 +26,8 @@ def reprice(price: Price, who: User) -> None:
         "set price",
         f"track:{track.slug}",
         who=who,
-        before=_told(before) if before else "as its kind says",
-        after=_told(price),
+        before=_price_text(before) if before else "as its kind says",
+        after=_price_text(price),
         track=track.slug,
     )
     drafts = Submission.objects.filter(track=track, status="planned")
@@ -41,6 +41,6 @@ def reprice(price: Price, who: User) -> None:
     nudge("plan")
 
 
-def _told(price: Price) -> str:
+def _price_text(price: Price) -> str:
     more = f", ${price.extra} more for more work" if price.extra else ""
     return f"{price.interface} ${price.reward}{more}, {price.seconds} s"

@@ -130,19 +130,19 @@ class Endpoint:
         with self.store.begin() as books:
             fault = faults.next_fault(books, name)
         if fault is not None and fault.kind == "throttle":
-            return self._told(
+            return self._logged(
                 name, "throttled", _error("400 Bad Request", "ThrottlingException", "Rate exceeded")
             )
         if fault is not None and fault.kind == "refuse":
-            return self._told(
+            return self._logged(
                 name,
                 "refused",
                 _error("400 Bad Request", "RequestError", "The endpoint was told so."),
             )
         if fault is not None and fault.kind == "error":
-            return self._told(name, "failed", _fault())
+            return self._logged(name, "failed", _fault())
         if fault is not None and fault.kind == "hang":
-            self._told(name, "held", _fault())
+            self._logged(name, "held", _fault())
             time.sleep(fault.seconds)
             return _fault()
         try:
@@ -153,15 +153,15 @@ class Endpoint:
             reply = _error(
                 "400 Bad Request", "RequestError", f"{no} ({no.code})", TurkErrorCode=no.code
             )
-            return self._told(name, no.code, reply)
+            return self._logged(name, no.code, reply)
         if fault is not None and fault.kind == "timeout":
-            self._told(name, "held", _fault())
+            self._logged(name, "held", _fault())
             time.sleep(fault.seconds)
         if fault is not None and fault.kind == "error_after":
             return _fault()
         return _json("200 OK", model.shaped(name, faults.distort(fault, answer)))
 
-    def _told(self, name: str, outcome: str, reply: Reply) -> Reply:
+    def _logged(self, name: str, outcome: str, reply: Reply) -> Reply:
         with self.store.begin() as books:
             books.insert("call", operation=name, outcome=outcome, at=books.now)
         return reply

@@ -37,7 +37,7 @@ def create_type(books: Books, request: Request) -> Answer:
         auto_value=request.get("AutoGrantedValue", 1),
         created=books.now,
     )
-    return {"QualificationType": _told(_type(books, kind))}
+    return {"QualificationType": _qualification_as_json(_type(books, kind))}
 
 
 def delete_type(books: Books, request: Request) -> Answer:
@@ -58,7 +58,7 @@ def _type(books: Books, kind: str) -> sqlite3.Row:
     return row
 
 
-def _told(row: sqlite3.Row) -> Answer:
+def _qualification_as_json(row: sqlite3.Row) -> Answer:
     return {
         "QualificationTypeId": row["id"],
         "CreationTime": row["created"],
@@ -83,7 +83,7 @@ def list_types(books: Books, request: Request) -> Answer:
         limit + 1,
         after,
     )
-    return paged("QualificationTypes", [_told(row) for row in types], limit, after)
+    return paged("QualificationTypes", [_qualification_as_json(row) for row in types], limit, after)
 
 
 def associate(books: Books, request: Request) -> Answer:

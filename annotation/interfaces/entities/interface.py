@@ -197,11 +197,11 @@ class Entities(Interface):
         for judgment in answer:
             if judgment.criterion == "mentions":
                 marks = [Marked.of(mention) for mention in judgment.value["mentions"]]
-                statements += [_mark_said(reading, mark, words) for mark in marks]
+                statements += [_mark_statement(reading, mark, words) for mark in marks]
                 if not marks:
                     statements.append(Statement(("mention", ""), "Nothing is to be marked"))
             elif judgment.criterion == "links":
-                titles += [_title_said(reading, *link) for link in judgment.value.items()]
+                titles += [_title_statement(reading, *link) for link in judgment.value.items()]
         return [*statements, *titles]
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
@@ -248,7 +248,7 @@ class Entities(Interface):
             yield from (((subject, str(token)), value) for token, value in enumerate(word_values))
 
 
-def _mark_said(reading: Reading, mark: Marked, words: Mapping[str, str]) -> Statement:
+def _mark_statement(reading: Reading, mark: Marked, words: Mapping[str, str]) -> Statement:
     says = f"“{reading.gloss(mark.span)}”: {words.get(mark.type, mark.type)}"
     if mark.canonical != mark.span:
         says += f", the same as “{reading.gloss(mark.canonical)}”"
@@ -264,7 +264,7 @@ def _line(reading: Reading, word: str, mark: Marked) -> str:
     return f"“{reading.gloss(mark.span)}”: {word}{same}"
 
 
-def _title_said(reading: Reading, span: str, title: str) -> Statement:
+def _title_statement(reading: Reading, span: str, title: str) -> Statement:
     begin, end = (int(part) for part in span.split("-"))
     page = "no page of Wikipedia" if title == NO_VALUE else f"“{title}” in Wikipedia"
     words = f"“{reading.gloss((begin, end))}”: {page}"

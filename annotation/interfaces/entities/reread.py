@@ -62,8 +62,10 @@ def compared(question: Question, value: Mapping[str, Any], words: Mapping[str, s
         lines.append(
             Line(
                 words=reading.gloss(span),
-                now=_told(reading, words, span, ours) if ours else NOT_MARKED,
-                says=_told(reading, words, span, _value(theirs)) if theirs else NOT_MARKED,
+                now=_mention_sentence(reading, words, span, ours) if ours else NOT_MARKED,
+                says=_mention_sentence(reading, words, span, _value(theirs))
+                if theirs
+                else NOT_MARKED,
                 same=ours is not None and theirs is not None and _same(span, now, says),
                 settled=ours is not None,
                 missed=ours is None and not any(_overlap(span, marked_span) for marked_span in now),
@@ -109,7 +111,9 @@ def _value(mark: Marked) -> dict[str, Any]:
     }
 
 
-def _told(reading: Reading, words: Mapping[str, str], span: Span, value: Mapping[str, Any]) -> str:
+def _mention_sentence(
+    reading: Reading, words: Mapping[str, str], span: Span, value: Mapping[str, Any]
+) -> str:
     """“Person, the same as “Mara Lindt”, page Mara Lindt”."""
     sentence_parts = [words.get(value.get("type", ""), value.get("type", ""))]
     if value.get("value"):

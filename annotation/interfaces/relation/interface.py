@@ -191,7 +191,7 @@ class Relation(Interface):
         for side in pair.sides:
             links = [link for link in answer if link.criterion == "linking"]
             statements += [
-                _link_said(side, link)
+                _link_statement(side, link)
                 for link in links
                 if link.target_id == side.target and _says(side, link)
             ]
@@ -199,7 +199,7 @@ class Relation(Interface):
             if judgment.criterion == "flag":
                 statements.append(flag_statement(judgment, PROBLEMS, "This question"))
             elif judgment.criterion == "relation":
-                statements += _sentences_said(pair, judgment.value["holds"])
+                statements += _sentence_statements(pair, judgment.value["holds"])
         return statements
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
@@ -227,7 +227,7 @@ def _says(side: Side, link: Judgment) -> bool:
     return side.asked or link.value["choice"] == OTHER or bool(link.value.get("title"))
 
 
-def _link_said(side: Side, judgment: Judgment) -> Statement:
+def _link_statement(side: Side, judgment: Judgment) -> Statement:
     choice = str(judgment.value["choice"])
     title = judgment.value.get("title")
     page = ", no page of Wikipedia" if title == NO_TITLE else f", “{title}” in Wikipedia"
@@ -239,7 +239,7 @@ def _link_said(side: Side, judgment: Judgment) -> Statement:
     return Statement(key, words + (page if title else ""))
 
 
-def _sentences_said(pair: Pair, holds: Sequence[str]) -> list[Statement]:
+def _sentence_statements(pair: Pair, holds: Sequence[str]) -> list[Statement]:
     """The sentences that hold, or that none does."""
     if not holds:
         return [Statement(("relation", ""), "None of the sentences holds")]

@@ -190,7 +190,9 @@ class RelationsExhaustive(Interface):
         for judgment in answer:
             if judgment.criterion == self.criterion:
                 for number in range(len(question.payload["pairs"])):
-                    statements += _pair_said(question.payload, number, judgment.value["holds"])
+                    statements += _pair_statements(
+                        question.payload, number, judgment.value["holds"]
+                    )
         return statements
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
@@ -206,7 +208,7 @@ class RelationsExhaustive(Interface):
                 yield ("relation", f"{pair['target']} {part}"), "yes" if part in held else "no"
 
 
-def _pair_said(
+def _pair_statements(
     data: Mapping[str, Any], number: int, holds: Mapping[str, Sequence[str]]
 ) -> list[Statement]:
     """What holds of one pair, each with the places of its two names."""

@@ -21,7 +21,7 @@ EVENTS = "some of scored,refused,expired,dispute,decision, with commas between t
 @service_of
 def login(service: Service, token: str | None, as_json: bool) -> None:
     """Keep a token for this service, once it has been tried."""
-    token = token or _token_said()
+    token = token or _ask_for_token()
     service.token, service.then = token.strip(), "Then run `kbpo login` again with it."
     with service.client() as client:
         client.submissions()
@@ -32,7 +32,7 @@ def login(service: Service, token: str | None, as_json: bool) -> None:
         click.echo(f"Kept in {kept_in}.")
 
 
-def _token_said() -> str:
+def _ask_for_token() -> str:
     """The token that a person types unseen, or the first line of what is piped in."""
     if sys.stdin.isatty():
         return str(click.prompt("Token (from your account page)", hide_input=True))

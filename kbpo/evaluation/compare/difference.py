@@ -88,7 +88,7 @@ def _difference(
     assert figure.value is not None and other.value is not None
     value, error = figure.value - other.value, error_of(stored, first, second)
     half80, half95 = (_quantile(stored.get("df"), level) * error for level in (0.8, 0.95))
-    apart = _told_apart(stored, first, second, value, error)
+    apart = _is_separated(stored, first, second, value, error)
     return Difference(
         quantity,
         figure,
@@ -103,7 +103,7 @@ def _difference(
     )
 
 
-def _told_apart(
+def _is_separated(
     stored: dict[str, Any], first: int, second: int, value: float, error: float
 ) -> bool | None:
     """Whether the board tells two systems apart, as its ranks do; None where it ranks by another

@@ -125,13 +125,13 @@ def describe(
                 source="" if pk in unjudged else sources.get(target, ""),
                 text=str(shown.get(target, {}).get("text", "")),
                 input=str(shown.get(target, {}).get("input", "")),
-                said=[_said(rated_text, criterion) for criterion in criteria],
+                said=[_rating(rated_text, criterion) for criterion in criteria],
             )
         )
     return judged
 
 
-def _said(rated_text: Rated, criterion: Criterion) -> Said:
+def _rating(rated_text: Rated, criterion: Criterion) -> Said:
     value = rated_text.value(criterion)
     n = len(rated_text.ratings.get(criterion.name, ()))
     shown = None if np.isnan(value) else criterion.on_scale(value)

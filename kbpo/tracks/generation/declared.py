@@ -237,12 +237,14 @@ class DeclaredTrack(GenerationTrack):
         contents_of = {target.pk: target.content or {} for target in targets}
         inputs = self._inputs(contents_of)
         return {
-            pk: payload_of(self.form, [content["text"]], _beside(inputs[content["input"]]))
+            pk: payload_of(
+                self.form, [content["text"]], _reference_fields(inputs[content["input"]])
+            )
             for pk, content in contents_of.items()
         }
 
 
-def _beside(asked: Input) -> dict[str, str]:
+def _reference_fields(asked: Input) -> dict[str, str]:
     """What a form may show beside an output."""
     return {
         "question": asked.question,
@@ -395,7 +397,7 @@ class PreferenceTrack(DeclaredTrack):
         contents_of = {target.pk: target.content or {} for target in targets}
         inputs = self._inputs(contents_of)
         return {
-            pk: payload_of(self.form, content["texts"], _beside(inputs[content["input"]]))
+            pk: payload_of(self.form, content["texts"], _reference_fields(inputs[content["input"]]))
             for pk, content in contents_of.items()
         }
 

@@ -84,7 +84,9 @@ class Comparison(APIView):
                     criterion=criterion,
                 ),
                 "differences": [
-                    _told(difference, kind_of(track).printed(difference.quantity, criterion).label)
+                    _difference_as_json(
+                        difference, kind_of(track).printed(difference.quantity, criterion).label
+                    )
                     for difference in differences(
                         evaluation,
                         first.pk,
@@ -133,7 +135,7 @@ def _by_relation(
         return None
     records = []
     for difference, row in zip(table["differences"], table["rows"], strict=True):
-        record = _told(difference, row["name"])
+        record = _difference_as_json(difference, row["name"])
         records.append({"name": record.pop("quantity"), **record})
     return {"least": table["least"], "left_out": table["left_out"], "differences": records}
 
@@ -151,7 +153,7 @@ def _part(part: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _told(difference: Difference, label: str) -> dict[str, Any]:
+def _difference_as_json(difference: Difference, label: str) -> dict[str, Any]:
     """A difference as JSON: both figures, the first minus the second, and its intervals."""
     return {
         "quantity": difference.quantity,

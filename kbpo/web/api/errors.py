@@ -49,7 +49,11 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
         return None
     if isinstance(exception, ValidationError):
         fields = response.data if isinstance(response.data, dict) else {"": response.data}
-        response.data = {"error": "invalid", "detail": " ".join(_told(fields)), "fields": fields}
+        response.data = {
+            "error": "invalid",
+            "detail": " ".join(_field_sentences(fields)),
+            "fields": fields,
+        }
     elif isinstance(exception, Http404 | PermissionDenied):
         sentence = _of_thing(str(exception.args[0])) if exception.args else ""
         code = "not_found" if isinstance(exception, Http404) else "forbidden"
@@ -94,7 +98,7 @@ def _in_words(exception: Exception, response: Response) -> str:
     return f"{sentence} Come again in {seconds} second{'' if seconds == 1 else 's'}."
 
 
-def _told(fields: dict[str, Any]) -> Iterator[str]:
+def _field_sentences(fields: dict[str, Any]) -> Iterator[str]:
     """What is wrong with each field, or with a part of one that holds others: each sentence once,
     with the first place that it is said of, and of how many it is said.
     """

@@ -85,7 +85,7 @@ class Predictions(APIView):
     def get(self, request: Request, pk: int) -> Response:
         explorer = explored(request, pk)
         try:
-            choice = read_choice(_said(request), explorer.submission, strict=True)
+            choice = read_choice(_filters(request), explorer.submission, strict=True)
         except Unreadable as wrong:
             raise ValidationError({wrong.field: [str(wrong)]}) from wrong
         limit = limit_of(request, DEFAULT, MOST)
@@ -184,14 +184,14 @@ class Missed(APIView):
         if not shows_readers(request.user, explorer.submission.track):
             raise Http404(NOT_READ_YET)
         try:
-            missed = missed_of(request.user, explorer, _said(request), strict=True)
+            missed = missed_of(request.user, explorer, _filters(request), strict=True)
         except Unreadable as wrong:
             raise ValidationError({wrong.field: [str(wrong)]}) from wrong
         pages, page = page_of(missed.listed, request, self)
         return pages.get_paginated_response([missed_record(*fact) for fact in page])
 
 
-def _said(request: Request) -> dict[str, str]:
+def _filters(request: Request) -> dict[str, str]:
     """What chooses, without what says how much of it is sent."""
     query = request.query_params.dict()
     return {

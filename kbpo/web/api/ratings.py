@@ -88,17 +88,17 @@ class TrackJudgments(APIView):
         try:
             done = bring(track, sent, report, cast(User, request.user), partly=partly)
         except CannotImport as no:
-            raise Refused(str(no), "refused", 422, problems=_told(report)) from no
+            raise Refused(str(no), "refused", 422, problems=_messages_as_json(report)) from no
         counts = {
             "judgments": done.judgments,
             "texts": done.texts,
             "known": done.known,
             "set_aside": done.set_aside,
         }
-        return Response(counts | {"problems": _told(report)})
+        return Response(counts | {"problems": _messages_as_json(report)})
 
 
-def _told(report: Report) -> list[dict[str, object]]:
+def _messages_as_json(report: Report) -> list[dict[str, object]]:
     """The first messages of a report, for programs."""
     return [
         {

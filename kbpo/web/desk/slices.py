@@ -30,7 +30,8 @@ def listing(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "track": track,
         "slices": [
-            _told(row) for row in Slice.objects.filter(track=track).select_related("track__corpus")
+            _slice_row(row)
+            for row in Slice.objects.filter(track=track).select_related("track__corpus")
         ],
         "refusal": refusal,
         "said": request.POST,
@@ -41,7 +42,7 @@ def listing(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "desk/slices.html", context, status=422 if refusal else 200)
 
 
-def _told(row: Slice) -> dict[str, Any]:
+def _slice_row(row: Slice) -> dict[str, Any]:
     try:
         rule_of(row)
         wrong = ""

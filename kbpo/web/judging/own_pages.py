@@ -74,7 +74,7 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
         "consented": consent.has_consented(worker),
         "standing": todays_set(worker, bool(held)),
         "earned": payout.earnings(worker),
-        "history": _told(_history(worker)[:10]),
+        "history": _assignment_rows(_history(worker)[:10]),
         "unread": worker.messages.filter(read_at=None).count(),
         "appeals": worker.appeals.order_by("-made_at")[:5],
         "refusals": speak.refusals(worker),
@@ -143,7 +143,7 @@ def _history(worker: Worker) -> QuerySet[Assignment]:
     )
 
 
-def _told(assignments: Any) -> list[dict[str, Any]]:
+def _assignment_rows(assignments: Any) -> list[dict[str, Any]]:
     return [
         {
             "pk": row.pk,
@@ -168,7 +168,11 @@ def _state(assignment: Assignment) -> str:
 def history(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Every answer that was sent, fifty a page."""
     page = Paginator(_history(worker), A_PAGE).get_page(request.GET.get("page"))
-    context = {"page": page, "rows": _told(page.object_list), "n": answered(worker).count()}
+    context = {
+        "page": page,
+        "rows": _assignment_rows(page.object_list),
+        "n": answered(worker).count(),
+    }
     return render(request, "annotators/history.html", context)
 
 
@@ -178,7 +182,7 @@ def own_answer(request: HttpRequest, worker: Worker, pk: int) -> HttpResponse:
     """An answer of one's own, in words and in its text; nothing of what others said."""
     row = get_object_or_404(_history(worker), pk=pk)
     context = {
-        "answer": _told([row])[0],
+        "answer": _assignment_rows([row])[0],
         "read": read_answer(row),
         "refused": row.status == "rejected",
         "appealing": worker.appeals.filter(answered_at=None).exists(),

@@ -363,7 +363,7 @@ def overlap(
     criterion = evaluation.comparisons[KEY]["criterion"]
     words = {"criterion": kind_of(a.track).criterion_label(criterion).lower()}
     return [
-        {"key": key, "tone": tone, "name": name} | words | _told(part, everything)
+        {"key": key, "tone": tone, "name": name} | words | _share_of_part(part, everything)
         for key, tone, name, part in (
             ("a", "a", f"only {a.full_name}", first),
             ("both", "quiet", "both say it", both),
@@ -372,7 +372,7 @@ def overlap(
     ]
 
 
-def _told(part: Part, everything: bool) -> dict[str, Any]:
+def _share_of_part(part: Part, everything: bool) -> dict[str, Any]:
     if not part.n:
         why = "nothing"
     elif not part.n_labels:

@@ -270,7 +270,7 @@ class _Page:
         return Latest.of(self.submission)
 
     @cached_property
-    def _told(self) -> list[Any]:
+    def _fingerprint_parts(self) -> list[Any]:
         """What its parts follow from; what moves by itself, as the time that is left and prices of
         others, does for as long as a part is kept.
         """
@@ -293,7 +293,9 @@ class _Page:
                     stage.pop("retry_url", None)
             return shown | {"acts": self.acts}
 
-        return part(self.request, "submission_live.html", told, self._told, self._seconds)
+        return part(
+            self.request, "submission_live.html", told, self._fingerprint_parts, self._seconds
+        )
 
     def rest(self, by: str) -> SafeString:
         """The part that changes with evaluations alone: its past, and its slices by a group."""
@@ -305,7 +307,9 @@ class _Page:
             own = {"submission": self.submission, "own": self.own, "slices": slices, "is_cut": by}
             return own | about(self.request, self.latest)
 
-        return part(self.request, "submission_rest.html", told, [by, self._told], self._seconds)
+        return part(
+            self.request, "submission_rest.html", told, [by, self._fingerprint_parts], self._seconds
+        )
 
 
 def context(

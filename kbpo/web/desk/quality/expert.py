@@ -146,16 +146,20 @@ def check(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     checks = ExpertCheck.objects.select_related("track", "target", "round")
     row = checks.filter(track__slug=slug, pk=pk, kind="check").first()
     if row is None:  # its round was ended, and with it what was open
-        return _told(request, user, get_object_or_404(Track, slug=slug), Outcome.ALREADY)
+        return _explain_and_go_on(
+            request, user, get_object_or_404(Track, slug=slug), Outcome.ALREADY
+        )
     if request.method == "POST":
         return _answer_check(request, user, row)
     outcome = queue.hold(row, user, judged_by(user))
     if outcome is not Outcome.STORED:
-        return _told(request, user, row.track, outcome)
+        return _explain_and_go_on(request, user, row.track, outcome)
     return _page(request, CHECKS, row, row.draft)
 
 
-def _told(request: HttpRequest, user: User, track: Track, outcome: Outcome) -> HttpResponse:
+def _explain_and_go_on(
+    request: HttpRequest, user: User, track: Track, outcome: Outcome
+) -> HttpResponse:
     if outcome is not Outcome.STORED:
         messages.info(request, WHY_NOT[outcome])
     return _to_next(request, user, track)
@@ -168,10 +172,10 @@ def _answer_check(request: HttpRequest, user: User, row: ExpertCheck) -> HttpRes
     except BadAnswer as bad:
         outcome = queue.hold(row, user, judged_by(user), raw)
         if outcome is not Outcome.STORED:
-            return _told(request, user, row.track, outcome)
+            return _explain_and_go_on(request, user, row.track, outcome)
         return _page(request, CHECKS, row, raw, error=str(bad))
     outcome = draw.answer(row, user, raw, value, judged_by(user))
-    return _told(request, user, row.track, outcome)
+    return _explain_and_go_on(request, user, row.track, outcome)
 
 
 @require_POST
