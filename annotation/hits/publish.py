@@ -24,7 +24,7 @@ from annotation.platforms.base import Advert, PlatformDown, Refused, UnknownOutc
 from annotation.platforms.registry import platform_of
 from annotation.quality.gold import gold_among
 from annotation.workers.intake import tutorial_reward_on
-from annotation.workers.teach import told_before, tutorials
+from annotation.workers.teach import tutorial_notice, tutorials
 from kbpo import clock
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, balance
@@ -326,7 +326,7 @@ def before_it(hit: HIT, questions: Sequence[Question]) -> str:
     capabilities = platform_of(hit.platform).capabilities
     if not (capabilities.teaches_in_frame or capabilities.admits):
         return hourly
-    tutorial = told_before(questions[0].interface, tutorial_reward_on(hit.track))
+    tutorial = tutorial_notice(questions[0].interface, tutorial_reward_on(hit.track))
     return f"{hourly} {tutorial}".strip()
 
 

@@ -24,7 +24,7 @@ def read_answer(assignment: Assignment) -> list[SideBySide]:
     ]
 
 
-def read_beside(assignment: Assignment) -> list[SideBySide]:
+def read_side_by_side(assignment: Assignment) -> list[SideBySide]:
     """What an answer says, beside the right answer where it is known, and what others say whose
     answers count; for admins.
     """

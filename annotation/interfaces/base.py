@@ -190,7 +190,7 @@ class Interface(ABC):
         role).
         """
 
-    def asks_besides(self, question: Question) -> list[int]:
+    def other_targets(self, question: Question) -> list[int]:
         """The targets that a question asks about beside its own."""
         return []
 

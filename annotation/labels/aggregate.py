@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import interface_of
 from annotation.models import Question, Response
-from kbpo.instances.merge import Said, standing, standing_said
+from kbpo.instances.merge import Said, standing, standing_statements
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel
 
@@ -46,7 +46,7 @@ def counting(questions: Iterable[Question]) -> dict[int, list[Response]]:
     return responses
 
 
-def tied_besides(found: Mapping[Question, Sequence[AggregatedLabel]]) -> set[Question]:
+def tied_on_other_targets(found: Mapping[Question, Sequence[AggregatedLabel]]) -> set[Question]:
     """The questions after which people are divided about something that they settle besides what
     is asked yes or no, all answers to all questions about it and its readers' taken together.
     """
@@ -65,7 +65,7 @@ def tied_besides(found: Mapping[Question, Sequence[AggregatedLabel]]) -> set[Que
         earlier_of[earlier.target_id].append(earlier)
     tied = set()
     for question, label in besides:
-        standing_labels = standing_said(map(Said.of, earlier_of[label.target_id]))
+        standing_labels = standing_statements(map(Said.of, earlier_of[label.target_id]))
         judgments = [judgment for judgment in standing_labels if judgment.value]
         judgments.append(Said(label.value, label.source, label.n, question.pk, None))
         if interface_of(question.interface).is_divided(judgments):

@@ -90,7 +90,7 @@ def reaggregate(
     record(made.labels)
     _store_facts(labels_of, made.labels)
     changed = sum(made.changes) + _by_model(settled, modelled)
-    compare_anew(settled)
+    recompare_answers(settled)
     asked = ask_again(short, left)
     asked_more = ask_again(short_of_promise(labels_of, left), left)
     result = Again(
@@ -212,7 +212,7 @@ def _by_model(settled: Sequence[Question], modelled: Collection[int]) -> int:
     return sum(refit(track) for track in Track.objects.filter(pk__in=tracks).order_by("pk"))
 
 
-def compare_anew(settled: Sequence[Question]) -> None:
+def recompare_answers(settled: Sequence[Question]) -> None:
     """Compare the answers to these questions with the others that count again, each by everything
     that it answered.
     """

@@ -182,7 +182,7 @@ def _flips(
 
 def _label(tally: Votes, holds: tuple[str, ...], method: str, number: int) -> NewLabel:
     _, counted, disagreement = holding(
-        [tally.said_by(worker) for worker in tally.workers], tally.shown
+        [tally.answer_of_worker(worker) for worker in tally.workers], tally.shown
     )
     page = interface_of(tally.question.interface)
     origin = f"{tally.question.origin}/{method}-{number}"

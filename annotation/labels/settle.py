@@ -22,11 +22,11 @@ from annotation.labels.aggregate import (
     aggregated,
     counting,
     settled_before,
-    tied_besides,
+    tied_on_other_targets,
     to_record,
 )
 from annotation.labels.exclude import review
-from annotation.labels.reaggregate import compare_anew, short_of_promise
+from annotation.labels.reaggregate import recompare_answers, short_of_promise
 from annotation.labels.revise import MODEL, LockHeld, ask_one_more
 from annotation.labels.revise import tick as revise
 from annotation.models import HIT, Assignment, Policy, Question
@@ -88,7 +88,7 @@ def settle(questions: Sequence[Question]) -> None:
     again: list[Question] = []
     free: dict[Purpose, Decimal] = {}
     said = {question: aggregated(question, responses[question.pk]) for question in questions}
-    tied = tied_besides(said)
+    tied = tied_on_other_targets(said)
     short = short_of_promise([one for one in said if one.status == "answered"], responses)
     for question, found in said.items():
         try:
@@ -112,7 +112,7 @@ def settle(questions: Sequence[Question]) -> None:
     _close(labels, "closed")
     Question.objects.filter(pk__in=[label.pk for label in labels]).move("settled")
     if before:
-        compare_anew(before)
+        recompare_answers(before)
     ask_again([question for question in short if question in labels], responses)
     _ask_again(again)
 

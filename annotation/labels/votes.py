@@ -50,7 +50,7 @@ class Votes:
             {part for part, who in self.yes.items() if 2 * len(who) > len(self.workers)}
         )
 
-    def said_by(self, worker: int) -> tuple[str, ...]:
+    def answer_of_worker(self, worker: int) -> tuple[str, ...]:
         """What one of them says."""
         return self.expanded({part for part, who in self.yes.items() if worker in who})
 

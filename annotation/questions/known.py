@@ -107,7 +107,7 @@ def known_answer(question: Question) -> dict[str, Any] | None:
     where the document's annotation is closed.
     """
     interface = interface_of(question.interface)
-    targets = [question.target_id, *interface.asks_besides(question)]
+    targets = [question.target_id, *interface.other_targets(question)]
     rule = kind_of(question.track).merge
     values = {target: value for target, value, _ in values_of(targets, rule) if value}
     closed = Label.objects.filter(

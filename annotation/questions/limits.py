@@ -52,7 +52,7 @@ def somebody_else(question: Question) -> bool:
     asked = Question.objects.filter(pk=question.pk)
     if joins_readers(question):
         asked |= readings_of(question.target.lies_in)
-    return somebody_beside(asked, question.track)
+    return somebody_available(asked, question.track)
 
 
 def readings_of(document: int) -> QuerySet[Question]:
@@ -60,7 +60,7 @@ def readings_of(document: int) -> QuerySet[Question]:
     return Question.objects.filter(target__document=document, target__kind="document")
 
 
-def somebody_beside(asked: QuerySet[Question], track: Track) -> bool:
+def somebody_available(asked: QuerySet[Question], track: Track) -> bool:
     """Whether anybody is there who has met none of these questions, or may take one up again. On
     other platforms somebody always is; of our own annotators those who were seen lately count.
     """

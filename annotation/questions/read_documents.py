@@ -22,7 +22,7 @@ from annotation.questions.ask import new_questions
 from annotation.questions.limits import (
     NOBODY_BESIDE,
     readings_of,
-    somebody_beside,
+    somebody_available,
     somebody_else,
 )
 from annotation.questions.order import price_of, reward_of
@@ -181,7 +181,7 @@ def _divided(row: OrderedDocument) -> Iterable[Question]:
         return ()
     kind = kind_with_recall(sample.track)
     drafts = list(kind.divided_questions(sample.document, mentions.pk))
-    if not drafts or not somebody_beside(readings_of(sample.document_id), sample.track):
+    if not drafts or not somebody_available(readings_of(sample.document_id), sample.track):
         return ()
     terms = row.order.purpose, _place(row) + 1
     payers = dict.fromkeys((draft.target_id for draft in drafts), terms)

@@ -399,7 +399,7 @@ def offered_rewards(worker: Worker, interfaces: Sequence[str]) -> dict[str, Deci
     return offered
 
 
-def told_before(interface: str, reward: Decimal) -> str:
+def tutorial_notice(interface: str, reward: Decimal) -> str:
     """What is said of an interface's tutorial before anybody accepts work; empty if there is
     none.
     """

@@ -113,10 +113,10 @@ def merged(labels: Iterable[Label], rule: Rule) -> Value:
     counts.
     """
     ordered = sorted(labels, key=lambda label: (-RANK[label.source], label.created_at, label.pk))
-    return _merged(standing_said(Said.of(label) for label in ordered), rule)
+    return _merged(standing_statements(Said.of(label) for label in ordered), rule)
 
 
-def standing_said(labels: Iterable[Said]) -> list[Said]:
+def standing_statements(labels: Iterable[Said]) -> list[Said]:
     """Return what those labels of one target say that no other was made in the place of."""
     labels = list(labels)
     if len(labels) == 1:
@@ -150,7 +150,7 @@ def _values(
     )
     found = {}
     for target, group in groupby(rows, key=itemgetter(0)):
-        said = standing_said(Said(json.loads(row[1]), *row[2:]) for row in group)
+        said = standing_statements(Said(json.loads(row[1]), *row[2:]) for row in group)
         # A mark that was taken back asked nobody.
         unanswered = any(
             not label.value and label.source != Label.Source.DOCUMENT for label in said
@@ -195,7 +195,7 @@ def _values_inside(
     for _, group in groupby(rows, key=itemgetter(0)):
         labels = list(group)
         kind, document, begin, end = labels[0][6:]
-        said = standing_said(Said(json.loads(row[1]), *row[2:6]) for row in labels)
+        said = standing_statements(Said(json.loads(row[1]), *row[2:6]) for row in labels)
         found.setdefault(document, []).append((kind, (begin, end), _merged(said, rule)))
     return found
 

@@ -59,7 +59,7 @@ def make_distributions(submission: Submission) -> None:
     )
 
 
-def distribute_anew(submissions: Sequence[int]) -> None:
+def recompute_distributions(submissions: Sequence[int]) -> None:
     """Recompute the normalisers and counts of submissions that predict more than before. Earlier
     draws keep their probabilities.
     """

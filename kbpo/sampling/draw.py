@@ -8,7 +8,7 @@ from kbpo import clock
 from kbpo.queue import nudge, one_at_a_time, work_together
 from kbpo.sampling.designs import design_of
 from kbpo.sampling.development import draw_development
-from kbpo.sampling.distribution import distribute_anew
+from kbpo.sampling.distribution import recompute_distributions
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
 
@@ -33,7 +33,7 @@ def _sample(submissions: list[Submission]) -> None:
         for submission in of_track:
             if submission.sampled_at is None:
                 draw_development(submission)
-                distribute_anew(kind_of(submission.track).joined(submission.pk))
+                recompute_distributions(kind_of(submission.track).joined(submission.pk))
         design_of(of_track[0].track).sample_together(of_track)
         for submission in of_track:
             submission.move("judging", sampled_at=submission.sampled_at or clock.now())

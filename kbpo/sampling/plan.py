@@ -141,7 +141,7 @@ def half_width_now(submission: Submission) -> float:
     return realised.half_width if realised else float("inf")
 
 
-def was_reckoned_before(submission: Submission, further: Further) -> bool:
+def was_computed_before(submission: Submission, further: Further) -> bool:
     """Whether it was reckoned before the submission was scored, whose interval is known since."""
     if submission.status != "scored" or submission.scored_at is None or further.made_at is None:
         return False

@@ -33,7 +33,7 @@ def stamps_of(track: int) -> tuple[str, ...]:
     return _stamps(track, cache.get_many(_names(track)))
 
 
-def kept_beside(key: str, track: int) -> tuple[Any, tuple[str, ...]]:
+def cached_with_stamps(key: str, track: int) -> tuple[Any, tuple[str, ...]]:
     """Return what is kept under a key (None: nothing), and the stamps that a track has at the same
     moment: to ask twice takes twice as long.
     """

@@ -28,7 +28,7 @@ from kbpo.evaluation.preferences import strengths
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.money.spend import balance
-from kbpo.sampling.distribution import distribute_anew
+from kbpo.sampling.distribution import recompute_distributions
 from kbpo.sampling.models import SampleBatch
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.scores.bring import CannotTake, Name, take
@@ -329,7 +329,7 @@ def test_a_run_counts_the_pairs_that_another_one_brings(tmp_path: Path) -> None:
         rows.append(receive(track, team, user, lines, name=word, file_name="a.jsonl"))
     call_command("tick", "--until-idle", verbosity=0)
     Submission.objects.update(status="confirmed", confirmed_at=clock.now())
-    distribute_anew(kind_of(track).joined(rows[1].pk))
+    recompute_distributions(kind_of(track).joined(rows[1].pk))
     for row in rows:
         row.refresh_from_db()
         assert row.n_items == row.predictions.count() > len(INPUTS)

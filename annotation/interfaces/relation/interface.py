@@ -93,7 +93,7 @@ class Relation(Interface):
             return linked
         return [ParsedResponse(question.target_id, self.criterion, _holds(pair, raw)), *linked]
 
-    def asks_besides(self, question: Question) -> list[int]:
+    def other_targets(self, question: Question) -> list[int]:
         return [side.target for side in Pair.of(question.payload).sides]
 
     def answer_of(

@@ -16,7 +16,7 @@ from kbpo.web.api.submissions import PAGING, page_of
 from kbpo.web.api.tracks import public_track
 from kbpo.web.api.view import APIView
 from kbpo.web.expensive import expensive
-from kbpo.web.public.metric_tables import FIGURES, tabulate, told_under
+from kbpo.web.public.metric_tables import FIGURES, tabulate, worth_under
 
 
 @method_decorator(expensive, name="dispatch")
@@ -53,7 +53,7 @@ class Metrics(APIView):
         header, rows = tabulate(kind, evaluation, criterion, figure)
         pages, page = page_of(rows, request, self)
         answer = pages.get_paginated_response([dict(zip(header, row, strict=True)) for row in page])
-        stored = told_under(evaluation, criterion)
+        stored = worth_under(evaluation, criterion)
         answer.data |= {
             "figure": figure,
             "criterion": criterion,

@@ -54,7 +54,7 @@ from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
-from kbpo.tracks.stamps import kept_beside, stamps_of
+from kbpo.tracks.stamps import cached_with_stamps, stamps_of
 from kbpo.web.api.tracks import JUDGES, as_json, judges_as_json
 from kbpo.web.components import drawing, plots
 from kbpo.web.components.figures import percent_text
@@ -62,7 +62,7 @@ from kbpo.web.csv import csv_response
 from kbpo.web.expensive import expensive
 from kbpo.web.moment import at_one_moment
 from kbpo.web.public import cite
-from kbpo.web.public.alone import alone_of
+from kbpo.web.public.judge_only import judge_only_scores
 from kbpo.web.public.judges import of_board
 from kbpo.web.public.strengths import strengths_of
 from scoring.saved import UNAIDED
@@ -162,7 +162,7 @@ def _kept(key: str, slug: str) -> tuple[_Shared | None, tuple[str, ...]]:
     where the track is the one that this process knows of that address.
     """
     guess = _TRACKS.get(slug)
-    page, stamps = (cache.get(key), ()) if guess is None else kept_beside(key, guess)
+    page, stamps = (cache.get(key), ()) if guess is None else cached_with_stamps(key, guess)
     if page is None:
         return None, ()
     if page.track != guess:
@@ -335,7 +335,7 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         "others": 0 if view.all else max(0, len(shown.rows) - SHORT),
         "heads": sorted_by,
         "switches": [*_switches(view, track, address), *_helped(shown, view, address)],
-        "alone": alone_of(shown),
+        "alone": judge_only_scores(shown),
         "next": soonest(shown),
         "strengths": strengths_of(shown),
         "facts": facts(track, shown),

@@ -23,10 +23,10 @@ Rows = tuple[list[str], Sequence[Sequence[Any]]]
 
 def tabulate(kind: Kind, evaluation: Evaluation | None, criterion: str, figure: str) -> Rows:
     """One of FIGURES under a criterion, as an evaluation left it."""
-    return FIGURES[figure](kind, evaluation, criterion, told_under(evaluation, criterion))
+    return FIGURES[figure](kind, evaluation, criterion, worth_under(evaluation, criterion))
 
 
-def told_under(evaluation: Evaluation | None, criterion: str) -> dict[str, Any]:
+def worth_under(evaluation: Evaluation | None, criterion: str) -> dict[str, Any]:
     """What an evaluation stored of the worth of metrics under a criterion."""
     if evaluation is None:
         return {}
@@ -62,7 +62,7 @@ def with_savings(
     track: Track, evaluation: Evaluation | None, criterion: str
 ) -> list[dict[str, Any]]:
     """The same, each with what it saves on the track's board, where that is told."""
-    scorers = scorers_of(told_under(evaluation, criterion))
+    scorers = scorers_of(worth_under(evaluation, criterion))
     shown = board(track, distribution=track.distribution, criterion=criterion)
     return [row | {"saves": saved_on(shown, str(row.get("id", "")))} for row in scorers]
 
@@ -184,7 +184,7 @@ def _prompt_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stor
     header.append("most_a_metric_can_be_worth")
     rows = []
     for prompt in kind.criteria:
-        components = told_under(evaluation, prompt.name).get("components")
+        components = worth_under(evaluation, prompt.name).get("components")
         if not components:
             continue
         row = [prompt.name]

@@ -36,9 +36,9 @@ from kbpo.web.public.metric_tables import (
     scorers_of,
     single_of,
     tabulate,
-    told_under,
     widths_of,
     with_savings,
+    worth_under,
 )
 from kbpo.web.public.points import draw_points, points_of
 
@@ -59,7 +59,7 @@ HALF, WELL = 0.3, 0.5
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """The page; `?criterion=` chooses what is judged."""
     track, kind, criterion, evaluation = _asked(request, slug)
-    stored = told_under(evaluation, criterion)
+    stored = worth_under(evaluation, criterion)
     study = study_of(kind, criterion, stored)
     names, scorers = names_of(evaluation), with_savings(track, evaluation, criterion)
     single, label = single_of(stored), kind.criterion_label(criterion)
@@ -82,7 +82,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "untold": [
             other.label
             for other in kind.criteria
-            if (parts := told_under(evaluation, other.name).get("components"))
+            if (parts := worth_under(evaluation, other.name).get("components"))
             and parts["gamma"] is None
         ],
         "prompt_axis": _axis(0.0, [prompt["gamma"] for prompt in prompts]),
@@ -140,7 +140,7 @@ def _prompts(kind: Kind, evaluation: Evaluation | None) -> list[dict[str, Any]]:
     """What each question is worth: how much people differ, against how much things do."""
     prompts = []
     for criterion in kind.criteria:
-        components = told_under(evaluation, criterion.name).get("components")
+        components = worth_under(evaluation, criterion.name).get("components")
         if components and components["gamma"] is not None:
             gamma = Interval(components["gamma"], *components["gamma_80"])
             prompts.append({**components, "label": criterion.label, "gamma": gamma})
@@ -283,7 +283,7 @@ def _contours(kind: Kind, evaluation: Evaluation | None, criterion: str) -> Safe
     """ρ of each metric against γ of the question, over lines of equal worth; the other questions of
     the track in grey, each with its name.
     """
-    told = {name: told_under(evaluation, name) for name in kind.criterion_names()}
+    told = {name: worth_under(evaluation, name) for name in kind.criterion_names()}
     gammas = {name: stored.get("components", {}).get("gamma") for name, stored in told.items()}
     if gammas[criterion] is None:
         return ""

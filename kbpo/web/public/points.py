@@ -20,7 +20,7 @@ from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.content.ratings import rated, targets_of
 from kbpo.web.components import drawing, plots
-from kbpo.web.public.alone import against_people
+from kbpo.web.public.judge_only import against_people
 
 MOST = 500
 """Points that are drawn"""

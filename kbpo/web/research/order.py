@@ -20,7 +20,7 @@ from kbpo.evaluation.extent import Extent
 from kbpo.money.spend import OverBudget
 from kbpo.sampling.models import Further
 from kbpo.sampling.order import CannotOrder, may_order, offered, order
-from kbpo.sampling.plan import refresh, was_reckoned_before
+from kbpo.sampling.plan import refresh, was_computed_before
 from kbpo.submissions.models import Submission
 from kbpo.web.access import check_may_act
 from kbpo.web.components.figures import count_text, half_width_text, money_text
@@ -54,7 +54,7 @@ def more(submission: Submission, extent: Extent, further: Further | None) -> dic
     offer = offered(submission, further)
     if offer is None:
         reckoning = further.status == "wanted" or further.order <= submission.orders
-        reckoning |= was_reckoned_before(submission, further)
+        reckoning |= was_computed_before(submission, further)
         return context | {"reckoning": reckoning, "reason": further.reason}
     steps = quotes(submission, offer.plan["options"])
     fitting = [index for index, step in enumerate(steps) if step.fits]

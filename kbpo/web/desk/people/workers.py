@@ -15,7 +15,7 @@ from django.urls import path
 from django.views.decorators.http import require_POST
 
 from annotation.desk import command
-from annotation.hits.read_answer import read_beside
+from annotation.hits.read_answer import read_side_by_side
 from annotation.interfaces.shared.statements import SideBySide
 from annotation.labels.reject import CannotReject
 from annotation.models import Assignment, Worker
@@ -134,7 +134,7 @@ def answer(request: HttpRequest, pk: int) -> HttpResponse:
 def _read(pk: int) -> list[SideBySide]:
     """What an answer says, beside what else is known."""
     assignments = Assignment.objects.select_related("hit", "worker")
-    return read_beside(get_object_or_404(assignments, pk=pk, raw__isnull=False))
+    return read_side_by_side(get_object_or_404(assignments, pk=pk, raw__isnull=False))
 
 
 def in_doubt(worker: Worker) -> list[dict[str, Any]]:
@@ -147,7 +147,7 @@ def in_doubt(worker: Worker) -> list[dict[str, Any]]:
     )
     latest = assignments.select_related("hit", "worker").distinct().order_by("-submitted_at", "-pk")
     return [
-        {"answer": pair[1], "read": read_beside(row)}
+        {"answer": pair[1], "read": read_side_by_side(row)}
         for row in latest[:MOST_READ]
         if (pair := describe.answer(row.pk)) is not None
     ]

@@ -38,7 +38,7 @@ class Alone:
     csv: str
 
 
-def alone_of(shown: Board) -> Alone | None:
+def judge_only_scores(shown: Board) -> Alone | None:
     """The metric or judge that is worth most, by itself; None where none has scored enough systems
     whole.
     """
