@@ -72,7 +72,7 @@ class GoldRecord:
 def read_mentions(
     lines: Lines, corpus: CorpusLookup, schema: Schema, report: Report
 ) -> Iterator[MentionRecord]:
-    """The mentions of a `mentions.tsv`; all else is in the report."""
+    """Return the mentions of a `mentions.tsv`; all else is in the report."""
     seen = CompactMap()
     for number, line, row, view in _rows(lines, MENTION_COLUMNS, corpus, report, (LINK,)):
         spans = _spans(number, line, row, ((1, 2), (6, 7)), view, report)
@@ -97,7 +97,9 @@ def read_mentions(
 def read_gold(
     lines: Lines, corpus: CorpusLookup, schema: Schema, report: Report
 ) -> Iterator[GoldRecord]:
-    """The relations of a `gold.tsv`, with inverse names turned round; all else is in the report."""
+    """Return the relations of a `gold.tsv`, with inverse names turned round; all else is in the
+    report.
+    """
     seen = CompactMap()
     for number, line, row, view in _rows(lines, GOLD_COLUMNS, corpus, report):
         spans = _spans(number, line, row, ((1, 2), (4, 5), (6, 7)), view, report)
@@ -132,8 +134,8 @@ def _rows(
     report: Report,
     more: Sequence[str] = (),
 ) -> Iterator[tuple[int, str, list[str], DocumentView]]:
-    """The rows below the header with the right number of columns and a known document; `more`
-    columns may follow.
+    """Return the rows below the header with the right number of columns and a known document;
+    `more` columns may follow.
     """
     table = open_table(lines, report)
     if table is None:
@@ -172,7 +174,7 @@ def _spans(
     view: DocumentView,
     report: Report,
 ) -> list[Span] | None:
-    """The spans in these pairs of columns, or None after a message."""
+    """Return the spans in these pairs of columns, or None after a message."""
     spans = []
     for first, last in places:
         culprit = column(line, first)[0], column(line, last)[1]

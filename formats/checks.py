@@ -56,7 +56,7 @@ class ClaimChecks:
         self.report.add("reference.document", number, text, line, culprit)
 
     def document_number(self, name: str) -> int:
-        """A small number for a document that the file mentions."""
+        """Return a small number for a document that the file mentions."""
         number = self._documents.get(name)
         if number is None:
             number = self._documents[name] = len(self._documents)

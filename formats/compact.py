@@ -32,7 +32,7 @@ class CompactMap:
         return self._size
 
     def add(self, key: Key, value: int) -> int:
-        """The value that the key had before, or -1 if it is new and now has this one."""
+        """Return the value that the key had before, or -1 if it is new and now has this one."""
         hashed = hash(key) & _MASK or 1
         hashes, mask = self._hashes, self._mask
         at = hashed & mask
@@ -48,7 +48,7 @@ class CompactMap:
         return -1
 
     def get(self, key: Key) -> int:
-        """The value of the key, or -1."""
+        """Return the value of the key, or -1."""
         hashed = hash(key) & _MASK or 1
         hashes, mask = self._hashes, self._mask
         at = hashed & mask

@@ -44,8 +44,8 @@ class _Bad(Exception):
 def read_corpus(
     lines: Iterable[tuple[int, str]], limits: Limits, report: Report
 ) -> Iterator[DocumentRecord]:
-    """The usable documents of a corpus; what is wrong goes into the report with its line, and drops
-    the document.
+    """Return the usable documents of a corpus; what is wrong goes into the report with its line,
+    and drops the document.
     """
     first_lines: dict[str, int] = {}
     unknown_keys: set[str] = set()
@@ -171,7 +171,7 @@ def _segments(data: dict[str, Any], identifier: str, text: str) -> tuple[list[Sp
 
 
 def _spans(data: dict[str, Any], key: str, identifier: str, text: str) -> list[Span] | None:
-    """The checked spans under a key of the document, None if there are none."""
+    """Return the checked spans under a key of the document, None if there are none."""
     values = data.get(key)
     if values is None:
         return None
@@ -209,7 +209,7 @@ def _spans(data: dict[str, Any], key: str, identifier: str, text: str) -> list[S
 
 
 def parse_span(value: object) -> Span | None:
-    """The pair of whole numbers in a JSON value, or None."""
+    """Return the pair of whole numbers in a JSON value, or None."""
     if (
         isinstance(value, list)
         and len(value) == 2

@@ -35,7 +35,7 @@ def read_docred(
     limits: Limits,
     report: Report,
 ) -> Iterator[RelationClaim]:
-    """The claims of the lines, in their order; all else is in the report.
+    """Return the claims of the lines, in their order; all else is in the report.
 
     A prediction about two entities is about their closest mentions, as in the TAC format.
     """
@@ -159,7 +159,7 @@ class _Predictions:
     def _mentions(
         self, view: DocumentView, entity: int, number: int, line: str
     ) -> Sequence[Span] | None:
-        """The mentions of the entity with this number, or None after a message."""
+        """Return the mentions of the entity with this number, or None after a message."""
         found = view.entities.get(entity)
         if found is None:
             text = (
@@ -170,7 +170,7 @@ class _Predictions:
         return found
 
     def _predicate(self, name: str, subject_type: str, object_type: str) -> str | None:
-        """The predicate that a property of Wikidata is between these types, or else of this
+        """Return the predicate that a property of Wikidata is between these types, or else of this
         subject, or else at all.
         """
         of_property = [one for one in self._schema.predicates.values() if one.wikidata == name]
@@ -185,5 +185,5 @@ class _Predictions:
 
 
 def _canonical(mentions: Sequence[Span]) -> Span:
-    """The first longest mention."""
+    """Return the first longest mention."""
     return max(mentions, key=lambda span: (span[1] - span[0], -span[0]))

@@ -25,7 +25,9 @@ _MENTION_LEVEL = re.compile(r".+:\d+-\d+\t")
 
 
 def sniff(lines: Iterator[str]) -> Door | None:
-    """The door that the first lines of a file are made for, or None if they are made for none."""
+    """Return the door that the first lines of a file are made for, or None if they are made for
+    none.
+    """
     for line in lines:
         if not line.strip() or line.startswith("#"):
             continue
@@ -43,7 +45,8 @@ def sniff(lines: Iterator[str]) -> Door | None:
 def read_claims(
     source: Source, corpus: CorpusLookup, schema: Schema, limits: Limits, report: Report
 ) -> Iterator[RelationClaim]:
-    """The usable claims of a submitted file, in the order of its lines; all else is in the report.
+    """Return the usable claims of a submitted file, in the order of its lines; all else is in the
+    report.
 
     Nothing may be stored for good before the iterator has ended and `report.fatal` is still False.
     """
@@ -100,7 +103,9 @@ def _refuse(lines: Iterator[tuple[int, str]], door: Door | None, report: Report)
 
 
 def _reopenable(source: Source) -> tuple[Callable[[], Source], Callable[[], None]]:
-    """A function that gives the source from its beginning each time, and one that clears up."""
+    """Return a function that gives the source from its beginning each time, and one that
+    clears up.
+    """
     if isinstance(source, str | Path):
         return lambda: source, lambda: None
     stream: BinaryIO = source

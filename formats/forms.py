@@ -73,7 +73,7 @@ class Question:
     answers: tuple[Answer, ...]
 
     def share(self, value: float) -> float:
-        """Where a value lies on the scale, in [0, 1]."""
+        """Return where a value lies on the scale, in [0, 1]."""
         return (value - self.low) / (self.high - self.low)
 
 
@@ -120,8 +120,8 @@ class Form:
 
 
 def read_form(text: str, report: Report) -> Form | None:
-    """The form in a YAML text; None if anything is wrong, which the report then names with line,
-    field and what to do.
+    """Return the form in a YAML text; None if anything is wrong, which the report then names with
+    line, field and what to do.
     """
     before = report.errors
     if len(text.encode("utf-8", "replace")) > BYTES:
@@ -510,7 +510,7 @@ def _is_scalar(value: object) -> bool:
 
 
 def said_of(report: Report) -> Iterator[str]:
-    """Yields each message as a line: where, code, sentence."""
+    """Yield each message as a line: where, code, sentence."""
     for message in report:
         where = f"Line {message.line}" if message.line else "The file"
         yield f"{where} [{message.code}] {message.text}"

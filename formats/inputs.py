@@ -47,7 +47,9 @@ class _Bad(Exception):
 def read_inputs(
     lines: Iterable[tuple[int, str]], limits: Limits, report: Report
 ) -> Iterator[InputRecord]:
-    """The usable inputs; what is wrong goes into the report with its line, and drops the input."""
+    """Return the usable inputs; what is wrong goes into the report with its line, and drops the
+    input.
+    """
     known: dict[str, int] = {}
     unknown_keys: set[str] = set()
     objects = Objects(report)

@@ -58,7 +58,7 @@ def read_json_lines(
     limits: Limits,
     report: Report,
 ) -> Iterator[RelationClaim]:
-    """The claims of the lines, in their order; all else is in the report."""
+    """Return the claims of the lines, in their order; all else is in the report."""
     checks = ClaimChecks(corpus, schema, limits, report)
     yield from _JsonLines(checks).claims(lines)
     checks.finish()
@@ -76,7 +76,7 @@ class _JsonLines:
         self._objects = Objects(checks.report)
 
     def claims(self, lines: Iterator[tuple[int, str]]) -> Iterator[RelationClaim]:
-        """The claims in the order of their lines."""
+        """Return the claims in the order of their lines."""
         batch: list[_Parsed] = []
         for number, line in lines:
             if not line or line.isspace() or line[0] == "#":
@@ -101,7 +101,7 @@ class _JsonLines:
                 yield found[0]
 
     def _parse(self, number: int, line: str) -> dict[str, Any] | None:
-        """The object on a line with values of the right kinds, or None after a message."""
+        """Return the object on a line with values of the right kinds, or None after a message."""
         data = self._objects.parse(number, line)
         if data is None:
             return None
@@ -177,7 +177,7 @@ class _JsonLines:
     def _resolve(
         self, number: int, line: str, data: dict[str, Any]
     ) -> tuple[RelationClaim, bool] | None:
-        """The claim on a line and whether it was turned round, or None after a message."""
+        """Return the claim on a line and whether it was turned round, or None after a message."""
         reading = self._schema.reading(data["predicate"])
         if reading is None:
             self._checks.unread_predicate(
@@ -227,7 +227,9 @@ class _JsonLines:
     def _provenance(
         self, number: int, line: str, data: dict[str, Any], view: DocumentView
     ) -> list[Span] | None:
-        """The provenance as given, or the sentences over both mentions; None after a message."""
+        """Return the provenance as given, or the sentences over both mentions; None after a
+        message.
+        """
         for key in _SPANS:
             if data.get(key) is not None and not view.holds(data[key]):
                 self._outside(number, line, key, view)
@@ -261,8 +263,8 @@ class _JsonLines:
         role: str,
         allowed: tuple[str, ...],
     ) -> _Argument | None:
-        """The subject or the object with its type: as given, of the known mention, or the only one
-        allowed.
+        """Return the subject or the object with its type: as given, of the known mention, or the
+        only one allowed.
         """
         span: Span = data[role]
         name = data.get(f"{role}_type") or view.mention_types.get(span)
@@ -303,7 +305,7 @@ class _MentionFacts:
     def reconcile(
         self, document: str, argument: _Argument, role: str, number: int, line: str
     ) -> _Argument:
-        """The argument with the facts that an earlier line predicted of the same mention."""
+        """Return the argument with the facts that an earlier line predicted of the same mention."""
         key = (self._checks.document_number(document), *argument.span)
         row = self._rows.add(key, len(self._lines))
         if row == -1:
@@ -341,7 +343,7 @@ class _MentionFacts:
         return argument
 
     def _link_number(self, link: str | None) -> int:
-        """A small number for a link, 0 for none."""
+        """Return a small number for a link, 0 for none."""
         known = self._link_numbers.get(link or "")
         if known is None and link:
             known = self._link_numbers[link] = len(self._link_names)
@@ -350,7 +352,7 @@ class _MentionFacts:
 
 
 def _pack(span: Span | None) -> int:
-    """The span as one number that is not 0, which stands for none."""
+    """Return the span as one number that is not 0, which stands for none."""
     return 0 if span is None else span[0] << 32 | span[1]
 
 
@@ -359,6 +361,6 @@ def _unpack(packed: int) -> Span | None:
 
 
 def _where(line: str, key: str) -> Columns | None:
-    """Where a key stands in the line."""
+    """Return where a key stands in the line."""
     at = line.find(f'"{key}"')
     return None if at < 0 else (at, at + len(key) + 2)

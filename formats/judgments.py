@@ -47,7 +47,7 @@ def read_judgments(
     *,
     also: Mapping[str, str] = NOTHING,
 ) -> Iterator[JudgmentRecord]:
-    """The usable judgments in the order of their lines; all else is in the report.
+    """Return the usable judgments in the order of their lines; all else is in the report.
 
     `outputs` are the inputs for which each system has an output, `criteria` the ends of the scale
     of each criterion, `also` what else a file may call a system. A value that is empty is no
@@ -83,7 +83,7 @@ def _record(
     report: Report,
     also: Mapping[str, str],
 ) -> JudgmentRecord | None:
-    """The judgment of a row, or None after a message."""
+    """Return the judgment of a row, or None after a message."""
     names = {key: identifier(as_meant(row.values[key])) for key in REQUIRED[:4]}
     shown = {key: quoted(names[key] or str(row.values[key])) for key in names}
     names["system"] = also.get(str(names["system"]), names["system"])
@@ -153,9 +153,9 @@ def _seconds(row: Row, report: Report) -> float | None:
 
 
 def write_judgments(records: Iterable[JudgmentRecord]) -> Iterator[str]:
-    """The lines of a file that `read_judgments` reads, with the header; each ends in a line break.
-    No name in it begins a formula where a spreadsheet opens it, and what breaks a line in one is a
-    blank.
+    """Return the lines of a file that `read_judgments` reads, with the header; each ends in a line
+    break. No name in it begins a formula where a spreadsheet opens it, and what breaks a line in
+    one is a blank.
     """
     buffer = io.StringIO()
     writer = csv.writer(

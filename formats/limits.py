@@ -25,7 +25,7 @@ class Limits:
     passages: int = 200
 
     def for_corpus(self) -> "Limits":
-        """These limits with longer lines: a line of a corpus is a whole document with its
+        """Return these limits with longer lines: a line of a corpus is a whole document with its
         offsets.
         """
         # Up to 4 bytes a character of the text, and about 25 bytes for the offsets of a token of
@@ -33,7 +33,7 @@ class Limits:
         return replace(self, line_bytes=max(self.line_bytes, 20 * self.document_characters))
 
     def for_outputs(self) -> "Limits":
-        """These limits with longer lines: a line is a whole output,
-        twelve bytes a character at most.
+        """Return these limits with longer lines: a line is a whole output, twelve bytes a character
+        at most.
         """
         return replace(self, line_bytes=self.line_bytes + 12 * self.output_characters)

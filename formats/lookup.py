@@ -32,7 +32,7 @@ class DocumentView:
         mention_types: Mapping[Span, str] | None = None,
         entities: Mapping[int, Sequence[Span]] | None = None,
     ) -> "DocumentView":
-        """The view of a document that was read from a corpus file."""
+        """Return the view of a document that was read from a corpus file."""
         return cls(
             record.id,
             record.text,
@@ -50,17 +50,19 @@ class DocumentView:
         return 0 <= span[0] < span[1] <= len(self.text)
 
     def sentence(self, offset: int) -> int:
-        """The index of the sentence that has begun last at this offset; -1 before the first one."""
+        """Return the index of the sentence that has begun last at this offset; -1 before the first
+        one.
+        """
         return bisect_right(self.sentence_begins, offset) - 1
 
     def token_range(self, span: Span) -> tuple[int, int]:
-        """The index of the first token of a span, and that of its last token plus one."""
+        """Return the index of the first token of a span, and that of its last token plus one."""
         return bisect_right(self.token_begins, span[0]) - 1, bisect_left(
             self.token_ends, span[1]
         ) + 1
 
     def sentences_over(self, *spans: Span) -> Span:
-        """The smallest span of whole sentences over the given spans."""
+        """Return the smallest span of whole sentences over the given spans."""
         begin, end = min(b for b, _ in spans), max(e for _, e in spans)
         first = max(self.sentence(begin), 0)
         last = min(bisect_left(self.sentence_ends, end), len(self.sentence_ends) - 1)
@@ -78,14 +80,14 @@ class CorpusLookup(Protocol):
         """
 
     def get(self, document: str) -> DocumentView | None:
-        """The document with this id, or None if the corpus does not have it."""
+        """Return the document with this id, or None if the corpus does not have it."""
 
     def prefetch_titles(self, titles: Collection[str]) -> None:
         """Announce the titles that the next calls of `titled` will ask for."""
 
     def titled(self, title: str) -> DocumentView | None:
-        """The only document with this title, or else the one with this id; None if there is none,
-        or several have the title.
+        """Return the only document with this title, or else the one with this id; None if there is
+        none, or several have the title.
         """
 
 
@@ -106,12 +108,12 @@ class MemoryCorpus:
         """Do nothing: all documents are in memory."""
 
     def get(self, document: str) -> DocumentView | None:
-        """The document with this id, or None."""
+        """Return the document with this id, or None."""
         return self._documents.get(document)
 
     def prefetch_titles(self, titles: Collection[str]) -> None:
         """Do nothing: all documents are in memory."""
 
     def titled(self, title: str) -> DocumentView | None:
-        """The document with this title or id, or None."""
+        """Return the document with this title or id, or None."""
         return self._titled[title] if title in self._titled else self._documents.get(title)

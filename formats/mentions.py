@@ -44,8 +44,8 @@ class MentionStore:
         return len(self._spans)
 
     def add(self, entity: int, document: int, span: Span, is_name: bool) -> int:
-        """The entity that has had a mention at this span before, or -1; the mention is added in any
-        case.
+        """Return the entity that has had a mention at this span before, or -1; the mention is added
+        in any case.
         """
         packed = span[0] << _BITS | span[1] | (_NAME if is_name else 0)
         spans, following = self._spans, self._next
@@ -69,8 +69,8 @@ class MentionStore:
         return -1 if owner == entity else owner
 
     def add_canonical(self, entity: int, document: int, span: Span) -> Span | None:
-        """The canonical mention that the entity has in the document already, if it is another one;
-        else None.
+        """Return the canonical mention that the entity has in the document already, if it is
+        another one; else None.
 
         To be called right after `add`: the mention that was added last is the canonical one.
         """
@@ -85,7 +85,7 @@ class MentionStore:
         self._spans[row] = 0
 
     def of(self, entity: int, document: int) -> Mentions | None:
-        """The entity's mentions in the document, None if it has none there."""
+        """Return the entity's mentions in the document, None if it has none there."""
         key = (entity, document)
         try:
             return self._cache[key]

@@ -100,13 +100,15 @@ class Report:
 
 
 def printable(text: str) -> str:
-    """The text with one replacement character for each character that cannot be stored or shown."""
+    """Return the text with one replacement character for each character that cannot be stored or
+    shown.
+    """
     return _UNPRINTABLE.sub("\ufffd", text)
 
 
 def quoted(text: str, limit: int = 60) -> str:
-    """The text in typographic quotation marks, shortened in the middle so that a sentence stays
-    readable.
+    """Return the text in typographic quotation marks, shortened in the middle so that a sentence
+    stays readable.
     """
     if len(text) > limit:
         text = text[: limit * 2 // 3] + "…" + text[-limit // 4 :]
@@ -114,7 +116,7 @@ def quoted(text: str, limit: int = 60) -> str:
 
 
 def excerpt(line: str, culprit: Columns | None) -> tuple[str, Columns | None]:
-    """The part of a line that is worth showing, with the culprit's columns in it."""
+    """Return the part of a line that is worth showing, with the culprit's columns in it."""
     if culprit is not None:
         culprit = max(0, min(culprit[0], len(line))), max(0, min(culprit[1], len(line)))
     if len(line) <= EXCERPT:
@@ -129,7 +131,7 @@ def excerpt(line: str, culprit: Columns | None) -> tuple[str, Columns | None]:
 
 
 def column(line: str, index: int) -> Columns:
-    """Where the tab-separated column with this index begins and ends in the line."""
+    """Return where the tab-separated column with this index begins and ends in the line."""
     begin = 0
     for _ in range(index):
         at = line.find("\t", begin)

@@ -25,7 +25,7 @@ class Objects:
         self._first = (0, "")
 
     def parse(self, number: int, line: str) -> dict[str, Any] | None:
-        """The object on a line, or None after a message."""
+        """Return the object on a line, or None after a message."""
         try:
             data = json.loads(line, parse_constant=_refuse_constant)
         except _NaN:

@@ -30,7 +30,7 @@ Patterns = tuple[re.Pattern[str], ...]
 
 
 def occurrences(text: str, value: str, within: Iterable[Span], is_date: bool) -> list[Span]:
-    """The sorted spans of the value inside the given spans of the text.
+    """Return the sorted spans of the value inside the given spans of the text.
 
     The string as it is counts before its other writings (in another case; the written forms of a
     normalised date, the fullest form first): the first writing that occurs at all gives all spans.
@@ -57,7 +57,7 @@ def _folded(text: str) -> str:
 
 
 def _find_all(text: str, value: str, within: Sequence[Span]) -> list[Span]:
-    """The whole-word occurrences of exactly this string."""
+    """Return the whole-word occurrences of exactly this string."""
     spans = set()
     size = len(value)
     for begin, end in within:
@@ -83,7 +83,7 @@ def _search(text: str, pattern: re.Pattern[str], within: Sequence[Span]) -> list
 
 @lru_cache(maxsize=4096)
 def _string_patterns(value: str) -> Patterns:
-    """The value composed or decomposed, with any white space, in any case."""
+    """Return the value composed or decomposed, with any white space, in any case."""
     forms = dict.fromkeys(normalize(form, value) for form in ("NFC", "NFD"))
     words = [r"\s+".join(re.escape(word) for word in form.split()) for form in forms]
     words = [word for word in words if word]
@@ -93,8 +93,8 @@ def _string_patterns(value: str) -> Patterns:
 
 @lru_cache(maxsize=4096)
 def _date_patterns(value: str) -> Patterns:
-    """The written forms of a date such as 2013-03-17, 2013-03-XX, 2013-03 or 2013, the fullest
-    forms first.
+    """Return the written forms of a date such as 2013-03-17, 2013-03-XX, 2013-03 or 2013, the
+    fullest forms first.
     """
     match = _DATE.fullmatch(value.strip())
     if match is None:

@@ -45,13 +45,13 @@ _MAGIC = {
 
 
 def open_text(source: Source, limits: Limits, report: Report) -> Iterator[tuple[int, str]]:
-    """The lines of the file with their numbers, without line ends, a byte-order mark or lines that
-    are no text. The items of one JSON list are given as lines, each with the number of the line
-    where it begins.
+    """Return the lines of the file with their numbers, without line ends, a byte-order mark or
+    lines that are no text. The items of one JSON list are given as lines, each with the number of
+    the line where it begins.
 
-    The end of a line is `\\n` or `\\r\\n` and nothing else. Never raises for what the file holds:
-    what is wrong goes into the report, and `report.fatal` says that the lines so far are not the
-    whole file.
+    The end of a line is `\n` or `\r\n` and nothing else. Never raises for what the file holds: what
+    is wrong goes into the report, and `report.fatal` says that the lines so far are not the whole
+    file.
     """
     with ExitStack() as stack:
         if isinstance(source, str | os.PathLike):
@@ -93,7 +93,7 @@ def _cut(raw: bytearray, most: int) -> tuple[str, bool]:
 
 
 def _unpacked(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
-    """The content in blocks, unpacked if it begins like gzip, up to the limits."""
+    """Return the content in blocks, unpacked if it begins like gzip, up to the limits."""
     compressed = _limited(raw, limits, report)
     first = next(compressed, b"")
     if first.startswith(ZIP):
@@ -130,8 +130,8 @@ def _unpacked(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
 
 
 def _limited(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
-    """The bytes as uploaded, in chunks, up to the limit; the first chunk is long enough to tell
-    what it is.
+    """Return the bytes as uploaded, in chunks, up to the limit; the first chunk is long enough to
+    tell what it is.
     """
     size = 0
     while chunk := raw.read(CHUNK):
@@ -153,7 +153,9 @@ def _prepend(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _gunzip(first: bytes, rest: Iterator[bytes], limits: Limits, report: Report) -> Iterator[bytes]:
-    """The unpacked blocks of one or several gzip members; a bomb is found before it is unpacked."""
+    """Return the unpacked blocks of one or several gzip members; a bomb is found before it is
+    unpacked.
+    """
     unpacker = zlib.decompressobj(31)
     packed, size, pending = len(first), 0, first
     while True:
@@ -211,8 +213,8 @@ def _is_bomb(size: int, packed: int, limits: Limits, report: Report) -> bool:
 
 
 def _unzip(first: bytes, rest: Iterator[bytes], limits: Limits, report: Report) -> Iterator[bytes]:
-    """The unpacked blocks of the only file in a ZIP archive. The archive is read from front to back
-    by the headers before its files, since not every source can be read from its end.
+    """Return the unpacked blocks of the only file in a ZIP archive. The archive is read from front
+    to back by the headers before its files, since not every source can be read from its end.
     """
     pending, packed, is_read = first, len(first), False
 
@@ -281,8 +283,8 @@ def _unzip(first: bytes, rest: Iterator[bytes], limits: Limits, report: Report) 
 
 
 def _items(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[tuple[int, str]]:
-    """The items of one JSON list, each on one line, with the number of the line where it begins.
-    An item may be as long as a line.
+    """Return the items of one JSON list, each on one line, with the number of the line where it
+    begins. An item may be as long as a line.
     """
     decode = codecs.getincrementaldecoder("utf-8")().decode
     scan = json.JSONDecoder().raw_decode
@@ -347,7 +349,7 @@ def _items(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[
 
 
 def _binary(block: bytes) -> str:
-    """What the file is instead of text, or nothing if its beginning may be text."""
+    """Return what the file is instead of text, or nothing if its beginning may be text."""
     for magic, kind in _MAGIC.items():
         if block.startswith(magic):
             return kind
@@ -355,7 +357,9 @@ def _binary(block: bytes) -> str:
 
 
 def _lines(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[tuple[int, str]]:
-    """The numbered lines as text; a line over the limit is passed over without being held."""
+    """Return the numbered lines as text; a line over the limit is passed over without being
+    held.
+    """
     number, rest, skipping = 0, b"", False
     for block in blocks:
         whole, newline, tail = block.rpartition(b"\n")
@@ -391,8 +395,8 @@ def _lines(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[
 
 
 def _plain(block: bytes, limits: Limits) -> list[str] | None:
-    """The lines of a block in which nothing is wrong, all at once; None if they have to be looked
-    at one by one.
+    """Return the lines of a block in which nothing is wrong, all at once; None if they have to be
+    looked at one by one.
     """
     if b"\x00" in block:
         return None

@@ -36,7 +36,7 @@ def read_outputs(
     presentation: Presentation = AS_IT_IS,
     casing: Casing | None = None,
 ) -> Iterator[OutputRecord]:
-    """The usable outputs in the order of their lines; all else is in the report.
+    """Return the usable outputs in the order of their lines; all else is in the report.
 
     `inputs` are the ids of the corpus with their numbers of passages. An input without an output is
     an error that is told at the end, when the iterator has been exhausted.
@@ -79,7 +79,7 @@ def _unknown(name: str | None, row: Row) -> str:
 
 
 def _usable(row: Row, name: str, limits: Limits, report: Report) -> Cleaned | None:
-    """The cleaned output, or None after a message."""
+    """Return the cleaned output, or None after a message."""
     value: Any = row.values["output"]
     if not isinstance(value, str):
         text = f"The output for {quoted(name)} is not a string. The line is dropped."

@@ -64,8 +64,8 @@ class Cleaned:
 
 
 def clean(text: str) -> Cleaned:
-    """The text in composed Unicode, without invisible characters,
-    outer white space and trailing blanks.
+    """Return the text in composed Unicode, without invisible characters, outer white space and
+    trailing blanks.
 
     Joiners (U+200C, U+200D) stay between letters or symbols that need them, as in Persian or in
     emoji, and of variation selectors one behind a character that may look otherwise. A text of
@@ -119,7 +119,7 @@ class Presentation:
     version: int = 1
 
     def as_record(self) -> dict[str, bool | int]:
-        """The setting as a JSON object, to be stored beside what was shown."""
+        """Return the setting as a JSON object, to be stored beside what was shown."""
         return asdict(self)
 
     @property
@@ -130,7 +130,7 @@ class Presentation:
 
     @classmethod
     def of(cls, record: Mapping[str, object]) -> "Presentation":
-        """The setting of a JSON object; as it is, where it is empty. Raises ValueError."""
+        """Return the setting of a JSON object; as it is, where it is empty. Raises ValueError."""
         known = {"version": 1, **{name: record.get(name) is True for name in SAID}}
         if record and dict(record) != known:
             raise ValueError(f"a presentation has {', '.join(known)}; got {dict(record)!r}")
@@ -155,8 +155,8 @@ class Casing:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "Casing":
-        """The most frequent form of each word that is mostly written with a capital
-        inside sentences.
+        """Return the most frequent form of each word that is mostly written with a capital inside
+        sentences.
         """
         forms: dict[str, Counter[str]] = {}
         for text in texts:
@@ -174,7 +174,7 @@ class Casing:
 
 
 def present(text: str, setting: Presentation, casing: Casing | None = None) -> str:
-    """The text as it is shown; what is presented already stays as it is."""
+    """Return the text as it is shown; what is presented already stays as it is."""
     shown = text
     if setting.unknown:
         shown = _UNKNOWN_TOKEN.sub(UNKNOWN, shown)

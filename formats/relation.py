@@ -38,8 +38,8 @@ Closeness = tuple[bool, int, Span, Span]
 
 
 def closeness(document: DocumentView, subject: Span, object_: Span) -> Closeness:
-    """The key that orders pairs: one sentence first, then fewer tokens between, then the earlier
-    and the later span.
+    """Return the key that orders pairs: one sentence first, then fewer tokens between, then the
+    earlier and the later span.
     """
     first, second = (subject, object_) if subject <= object_ else (object_, subject)
     apart = document.sentence(first[0]) != document.sentence(second[0])
@@ -50,8 +50,8 @@ def closeness(document: DocumentView, subject: Span, object_: Span) -> Closeness
 def closest_pair(
     document: DocumentView, subjects: Sequence[Span], objects: Sequence[Span]
 ) -> tuple[Span, Span] | None:
-    """The closest subject and object, both lists sorted; None if there is no pair of two different
-    spans.
+    """Return the closest subject and object, both lists sorted; None if there is no pair of two
+    different spans.
 
     With the earlier span of a pair fixed, distance grows with the begin of the later one; so only
     the first span of the other list at or after each span can be in the closest pair, and two walks
@@ -72,7 +72,7 @@ def closest_pair(
 
 
 def _next(spans: Sequence[Span], span: Span) -> Span | None:
-    """The first of the sorted spans after this one."""
+    """Return the first of the sorted spans after this one."""
     at = bisect_left(spans, span)
     if at < len(spans) and spans[at] == span:
         at += 1

@@ -94,7 +94,7 @@ class Predicate:
         return self.inverse == self.name
 
     def sentence(self, subject: str, object_: str) -> str:
-        """What a worker reads: the template with its two arguments."""
+        """Return what a worker reads: the template with its two arguments."""
         return self.template.replace("{subject}", subject).replace("{object}", object_)
 
 
@@ -143,16 +143,16 @@ class Schema:
         return predicate in self._readings or predicate in self.ignored
 
     def reading(self, predicate: str) -> tuple[Predicate, bool] | None:
-        """The canonical predicate that a name stands for and whether its arguments are turned, or
-        None.
+        """Return the canonical predicate that a name stands for and whether its arguments are
+        turned, or None.
         """
         return self._readings.get(predicate)
 
     def canonical(
         self, predicate: str, subject: Argument, object_: Argument
     ) -> tuple[str, Argument, Argument] | None:
-        """The canonical predicate with its subject and object in that order; None if it is unknown
-        or ignored.
+        """Return the canonical predicate with its subject and object in that order; None if it is
+        unknown or ignored.
         """
         reading = self._readings.get(predicate)
         if reading is None:
@@ -165,22 +165,22 @@ class Schema:
         return (predicate, subject_type, object_type) in self._allowed
 
     def object_types(self, predicate: str, subject_type: str | None = None) -> tuple[str, ...]:
-        """The types that the object may have, most frequent first; for any subject if its type is
-        None.
+        """Return the types that the object may have, most frequent first; for any subject if its
+        type is None.
         """
         pairs = self.predicates[predicate].types
         return tuple(dict.fromkeys(o for s, o in pairs if subject_type in (None, s)))
 
     def subject_types(self, predicate: str, object_type: str | None = None) -> tuple[str, ...]:
-        """The types that the subject may have, most frequent first; for any object if its type is
-        None.
+        """Return the types that the subject may have, most frequent first; for any object if its
+        type is None.
         """
         pairs = self.predicates[predicate].types
         return tuple(dict.fromkeys(s for s, o in pairs if object_type in (None, o)))
 
     def between(self, subject_types: Iterable[str], object_types: Iterable[str]) -> list[Predicate]:
-        """The predicates allowed from any of these subject types to any of these object types, in
-        schema order.
+        """Return the predicates allowed from any of these subject types to any of these object
+        types, in schema order.
         """
         pairs = {(s, o) for s in subject_types for o in object_types}
         return [
@@ -190,14 +190,14 @@ class Schema:
         ]
 
     def inverse(self, predicate: str, object_type: str) -> str | None:
-        """The predicate from object to subject that says the same, if the schema has one."""
+        """Return the predicate from object to subject that says the same, if the schema has one."""
         of_predicate = self.predicates[predicate]
         inverse = of_predicate.inverse_by_object_type.get(object_type, of_predicate.inverse)
         return inverse if inverse in self.predicates else None
 
     def same_as(self, predicate: str, object_type: str) -> str | None:
-        """The inverse, if one holds whenever the other does: not where the gold standard keeps both
-        by themselves.
+        """Return the inverse, if one holds whenever the other does: not where the gold standard
+        keeps both by themselves.
         """
         name = self.inverse(predicate, object_type)
         if name is None:
@@ -239,7 +239,7 @@ class Schema:
         return {name: number for number, group in enumerate(self.exclusive) for name in group}
 
     def as_dict(self) -> dict[str, Any]:
-        """The schema as `load_schema` reads it, to be stored as JSON."""
+        """Return the schema as `load_schema` reads it, to be stored as JSON."""
         return {
             "name": self.name,
             "entity_types": [
@@ -290,7 +290,7 @@ WORDS = {
 
 
 def words_of(schema: Mapping[str, Any]) -> str:
-    """The words of a stored schema as YAML, by the names of its types and predicates."""
+    """Return the words of a stored schema as YAML, by the names of its types and predicates."""
     import yaml
 
     words: dict[str, dict[str, dict[str, Any]]] = {}
@@ -302,9 +302,9 @@ def words_of(schema: Mapping[str, Any]) -> str:
 
 
 def with_words(schema: Mapping[str, Any], text: str, *, shown: str = "") -> dict[str, Any]:
-    """A stored schema with other words, which stand in a text as `words_of` writes it; what is not
-    named there, or reads as in the text that was `shown`, keeps its own. Raises FormatError with
-    what is wrong.
+    """Return a stored schema with other words, which stand in a text as `words_of` writes it; what
+    is not named there, or reads as in the text that was `shown`, keeps its own. Raises FormatError
+    with what is wrong.
     """
     parts: dict[str, dict[str, dict[str, Any]]] = {}
     for part in WORDS:
@@ -323,8 +323,8 @@ def with_words(schema: Mapping[str, Any], text: str, *, shown: str = "") -> dict
 
 
 def _words_in(text: str, parts: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str, str], str]:
-    """The words of a text, by part, name and key.
-    Raises FormatError for what the parts have not.
+    """Return the words of a text, by part, name and key. Raises FormatError for what the parts have
+    not.
     """
     named_parts = _parse_yaml(text, "words") or {}
     words: dict[tuple[str, str, str], str] = {}
@@ -350,8 +350,8 @@ def _refuse_unknown(mapping: Any, names: Iterable[str], whose: str) -> None:
 
 
 def load_schema(source: str | Path | Mapping[str, Any]) -> Schema:
-    """The schema in a JSON or YAML file, or in a mapping; raises FormatError with the reason if it
-    is none.
+    """Return the schema in a JSON or YAML file, or in a mapping; raises FormatError with the reason
+    if it is none.
     """
     if isinstance(source, Mapping):
         return _build(source, str(source.get("name", "schema")))
@@ -418,8 +418,8 @@ def _build(data: Mapping[str, Any], name: str) -> Schema:
 
 
 def _by_name(key: str, entries: list[Named]) -> dict[str, Named]:
-    """The entries of a list of the schema by their names. Raises FormatError with the places of a
-    name that stands there twice.
+    """Return the entries of a list of the schema by their names. Raises FormatError with the places
+    of a name that stands there twice.
     """
     places: dict[str, list[int]] = defaultdict(list)
     for place, entry in enumerate(entries, 1):
@@ -434,7 +434,7 @@ def _by_name(key: str, entries: list[Named]) -> dict[str, Named]:
 
 
 def _notes(data: Mapping[str, Any]) -> Iterator[str]:
-    """Yields a sentence for each key that no schema has, with the first place where it stands."""
+    """Yield a sentence for each key that no schema has, with the first place where it stands."""
     for key in data:
         if key not in EXPECTED and key not in BESIDES:
             yield f"The key {quoted(str(key))} of the schema is not known. It is ignored."
@@ -451,8 +451,8 @@ def _notes(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _each(data: Mapping[str, Any], key: str, read: Callable[[Any], Entry]) -> list[Entry]:
-    """What stands in a list of the schema, read one by one. Raises FormatError with the place of
-    what cannot be read, and what is expected there.
+    """Return what stands in a list of the schema, read one by one. Raises FormatError with the
+    place of what cannot be read, and what is expected there.
     """
     if key in ("entity_types", "predicates") and key not in data:
         raise FormatError(f"The schema lacks the key {key!r}: {EXPECTED[key]}.")

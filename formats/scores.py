@@ -46,15 +46,14 @@ def read_scores(
     before: Callable[[Judge], Outputs] = lambda judge: {},
     also: Mapping[str, str] = NOTHING,
 ) -> Iterator[ScoreRecord]:
-    """The usable scores in the order of their lines; all else is in the report.
+    """Return the usable scores in the order of their lines; all else is in the report.
 
     `system` and `metric` stand in for columns that the file does not have, `also` is what else it
-    may call a system. A metric corrects human
-    judgments only if it is known for **all** outputs of a system: with `is_complete`, a metric that
-    leaves out outputs, or all systems but one, is an error that is told at the end: outputs of the
-    systems `needed` (left out: of all) and of those that the file names, but for what a judge had
-    scored `before`. Nothing of such a file should be stored, so look at `report.errors` once the
-    iterator is exhausted.
+    may call a system. A metric corrects human judgments only if it is known for **all** outputs of
+    a system: with `is_complete`, a metric that leaves out outputs, or all systems but one, is an
+    error that is told at the end: outputs of the systems `needed` (left out: of all) and of those
+    that the file names, but for what a judge had scored `before`. Nothing of such a file should be
+    stored, so look at `report.errors` once the iterator is exhausted.
     """
     required = [*REQUIRED]
     required += ["system"] if system is None and len(outputs) != 1 else []
@@ -93,8 +92,8 @@ def read_scores(
 def read_scores_by_id(
     lines: Lines, known: Collection[int], report: Report, *, metric: str | None = None
 ) -> Iterator[tuple[int, ScoreRecord]]:
-    """The usable scores of a file that names things by the numbers the service gave them (`id`, as
-    judges are asked), each with its number; all else is in the report.
+    """Return the usable scores of a file that names things by the numbers the service gave them
+    (`id`, as judges are asked), each with its number; all else is in the report.
     """
     required = ["id", "value", *(["metric"] if metric is None else [])]
     seen: dict[tuple[str, str, str, int], int] = {}
@@ -121,7 +120,9 @@ def read_scores_by_id(
 
 
 def names_ids(line: str) -> bool:
-    """Whether the first line of a file of scores names things by the service's own numbers."""
+    """Return whether the first line of a file of scores names things by the service's own
+    numbers.
+    """
     if line.lstrip().startswith("{"):
         return '"id"' in line
     return "id" in [name.strip().strip('"').lower() for name in re.split("[\t,;]", line)]
@@ -143,7 +144,7 @@ def _record(
     report: Report,
     also: Mapping[str, str],
 ) -> ScoreRecord | None:
-    """The score of a row, or None after a message."""
+    """Return the score of a row, or None after a message."""
     owner = identifier(row.values["system"]) if "system" in row.values else system
     owner = also.get(owner, owner) if owner else None
     if owner is None or owner not in outputs:
@@ -165,7 +166,7 @@ def _record(
 def _score_record(
     row: Row, name: str, owner: str, metric: str, report: Report
 ) -> ScoreRecord | None:
-    """What a row says of an output that exists, or None after a message."""
+    """Return what a row says of an output that exists, or None after a message."""
     value = row.number_in("value")
     if value is None:
         text = f"The value {quoted(str(row.values['value']))} is no finite number."
@@ -185,7 +186,9 @@ def _score_record(
 
 
 def _label(value: object) -> str | None:
-    """A version or a prompt's name; empty where there is none, None where it is no short string."""
+    """Return a version or a prompt's name; empty where there is none, None where it is no short
+    string.
+    """
     return "" if value is None or value == "" else identifier(value)
 
 

@@ -53,14 +53,14 @@ _TOKEN = re.compile(
 
 
 def tokenise(text: str, begin: int = 0, end: int | None = None) -> list[Span]:
-    """The spans of the tokens of a text, or of the part between begin and end."""
+    """Return the spans of the tokens of a text, or of the part between begin and end."""
     return [
         match.span() for match in _TOKEN.finditer(text, begin, len(text) if end is None else end)
     ]
 
 
 def split_sentences(text: str) -> list[Span]:
-    """The spans of the sentences of a text, without the white space between them."""
+    """Return the spans of the sentences of a text, without the white space between them."""
     spans: list[Span] = []
     begin = 0
     for match in _BREAK.finditer(text):
@@ -104,7 +104,7 @@ def _ends(text: str, begin: int, match: re.Match[str]) -> bool:
 
 
 def _last_word(text: str, begin: int, end: int) -> str:
-    """The word that ends at `end`; at most 30 characters of it, which is longer than every
+    """Return the word that ends at `end`; at most 30 characters of it, which is longer than every
     abbreviation.
     """
     found = _LAST_WORD.search(text, max(begin, end - 30), end)

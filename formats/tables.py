@@ -37,7 +37,7 @@ class Row(NamedTuple):
     """Whether `0,5` is a number: semicolons separate the columns."""
 
     def number_in(self, column: str) -> float | None:
-        """The finite number in a column, or None."""
+        """Return the finite number in a column, or None."""
         value = self.values[column]
         if self.decimal_comma and isinstance(value, str):
             value = value.replace(",", ".", 1)
@@ -60,7 +60,7 @@ class Table(NamedTuple):
 def read_rows(
     lines: Lines, required: Collection[str], optional: Collection[str], report: Report
 ) -> Iterator[Row]:
-    """The rows that have all required columns; all else is in the report.
+    """Return the rows that have all required columns; all else is in the report.
 
     Names of columns are compared without case; what is neither required nor optional is ignored. A
     file whose first line begins with `{` is JSON Lines.
@@ -126,11 +126,11 @@ def _from_columns(
 
 
 def open_table(lines: Lines, report: Report) -> Table | None:
-    """The table in a file, whose first line names the columns; None after a message.
+    """Return the table in a file, whose first line names the columns; None after a message.
 
     Cells are quoted as in RFC 4180: they may hold line breaks, and quotation marks twice. In a
     table with tabs a quotation mark is a character like others, unless the header is quoted, as R
-    writes it. R also writes `\\"` for a quotation mark, and the names of the rows in a column that
+    writes it. R also writes `\"` for a quotation mark, and the names of the rows in a column that
     the header does not have.
     """
     beginning = next(((n, line) for n, line in lines if line and not line.isspace()), None)
@@ -231,20 +231,20 @@ def _say_unknown(names: list[str], told: set[str], number: int, line: str, repor
 
 
 def inert(text: str) -> str:
-    """The text, with a quote before what a spreadsheet would take for a formula."""
+    """Return the text, with a quote before what a spreadsheet would take for a formula."""
     return f"'{text}" if text.lstrip("'").startswith(FORMULA) else text
 
 
 def as_meant(cell: object) -> object:
-    """The cell without the quote that `inert` puts before a formula."""
+    """Return the cell without the quote that `inert` puts before a formula."""
     if isinstance(cell, str) and cell.startswith("'") and inert(cell) != cell:
         return cell[1:]
     return cell
 
 
 def identifier(value: object) -> str | None:
-    """An id as text in composed Unicode, or None:
-    at most 200 characters, none of them a control.
+    """Return an id as text in composed Unicode, or None: at most 200 characters, none of them a
+    control.
     """
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
@@ -254,7 +254,7 @@ def identifier(value: object) -> str | None:
 
 
 def number_of(value: object) -> float | None:
-    """The finite number that a cell or a JSON value is, or None."""
+    """Return the finite number that a cell or a JSON value is, or None."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
@@ -267,7 +267,7 @@ def number_of(value: object) -> float | None:
 
 
 def but(names: Collection[str]) -> str:
-    """What a sentence about a name that is not there goes on with: those that are."""
+    """Return what a sentence about a name that is not there goes on with: those that are."""
     spoken = [name for name in names if not name.isdecimal()]  # not also by their numbers
     return f"; it has {some_of(spoken)}" if spoken else ""
 

@@ -55,15 +55,15 @@ class Entities:
         self._check_shared()
 
     def number(self, entity: str) -> int | None:
-        """The small number of an entity id, or None if no line but relations names it."""
+        """Return the small number of an entity id, or None if no line but relations names it."""
         return self._numbers.get(entity)
 
     def type(self, entity: int) -> str | None:
-        """The type of the entity, or None if it has none that the schema knows."""
+        """Return the type of the entity, or None if it has none that the schema knows."""
         return self._type_names[self._types[entity]]
 
     def link(self, entity: int) -> str | None:
-        """The link of the entity, or None."""
+        """Return the link of the entity, or None."""
         return self._links.get(entity)
 
     def _number(self, entity: str, number: int, line: str) -> int | None:
@@ -206,7 +206,7 @@ class Entities:
 
 
 def outside(view: DocumentView, span: Span) -> str:
-    """The sentence that a span is empty or does not lie inside the text."""
+    """Return the sentence that a span is empty or does not lie inside the text."""
     if span[0] >= span[1]:
         return "The span ends before it begins. The line is dropped."
     return (

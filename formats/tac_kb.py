@@ -68,8 +68,8 @@ def read_tac_kb(
     limits: Limits,
     report: Report,
 ) -> Iterator[RelationClaim]:
-    """The claims of the relation lines, in their order. `open_lines` opens the file anew at each
-    call.
+    """Return the claims of the relation lines, in their order. `open_lines` opens the file anew at
+    each call.
     """
     checks = ClaimChecks(corpus, schema, limits, report)
     entities = Entities(checks)
@@ -95,7 +95,9 @@ class _Relations:
         self._types: dict[tuple[str, str, str], tuple[str | None, bool]] = {}
 
     def claims(self, lines: Lines) -> Iterator[RelationClaim]:
-        """The claims, batch by batch, so that the documents of a batch are fetched together."""
+        """Return the claims, batch by batch, so that the documents of a batch are fetched
+        together.
+        """
         batch: list[_Relation] = []
         documents: set[str] = set()
         for number, line in lines:
@@ -134,7 +136,7 @@ class _Relations:
         return True
 
     def _parse(self, number: int, line: str, fields: list[str]) -> _Relation | None:
-        """The relation on a line, or None after a message."""
+        """Return the relation on a line, or None after a message."""
         if len(fields) not in (4, 5):
             expected = "4 or 5 (subject, predicate, object, provenance, confidence)"
             self._reader.wrong_columns(number, line, expected, len(fields))
@@ -196,7 +198,7 @@ class _Relations:
         return self._read_types(relation)
 
     def _entity(self, entity: str, index: int, number: int, line: str) -> int | None:
-        """The number of a typed entity, or None after a message."""
+        """Return the number of a typed entity, or None after a message."""
         found = self._entities.number(entity)
         if found is None:
             text = (
@@ -245,8 +247,8 @@ class _Relations:
     def _read_type(
         self, predicate: str, subject_type: str, object_type: str
     ) -> tuple[str | None, bool]:
-        """The type that an object has for a predicate, None for a string that it does not take, and
-        whether the two types are allowed.
+        """Return the type that an object has for a predicate, None for a string that it does not
+        take, and whether the two types are allowed.
         """
         schema = self._schema
         if object_type == "STRING" and not schema.allowed(predicate, subject_type, "STRING"):
@@ -259,7 +261,7 @@ class _Relations:
     def _resolve(
         self, relation: _Relation, document: str, spans: list[Span]
     ) -> RelationClaim | None:
-        """The claim of a relation line in one document, or None after a message."""
+        """Return the claim of a relation line in one document, or None after a message."""
         view = self._checks.corpus.get(document)
         if view is None:
             self._checks.unknown_document(
@@ -371,7 +373,7 @@ class _Relations:
 
 
 def inside(mentions: Sequence[Span], provenance: Sequence[Span]) -> Sequence[Span]:
-    """The mentions, which are sorted, that lie inside one of the spans, in their order."""
+    """Return the mentions, which are sorted, that lie inside one of the spans, in their order."""
     found: list[Span] = []
     for begin, end in provenance:
         for at in range(bisect_left(mentions, (begin, 0)), len(mentions)):

@@ -58,7 +58,7 @@ ones hardly come again, and thousands of them would fill the memory
 
 
 def content(lines: Iterator[tuple[int, str]], report: Report) -> Iterator[tuple[int, str]]:
-    """The lines that say something, after the run id: no comments, no blank lines; composed
+    """Return the lines that say something, after the run id: no comments, no blank lines; composed
     (NFC).
     """
     for number, line in lines:
@@ -81,7 +81,7 @@ def content(lines: Iterator[tuple[int, str]], report: Report) -> Iterator[tuple[
 
 
 def parse_string(field: str) -> str | None:
-    """The content of a quoted string, None if the field is none."""
+    """Return the content of a quoted string, None if the field is none."""
     if (
         len(field) > 2
         and field[0] == field[-1] == '"'
@@ -96,8 +96,8 @@ def parse_string(field: str) -> str | None:
 
 
 def parse_span(field: str) -> tuple[str, Span] | None:
-    """The document and the half-open span of `DOC:begin-end` with its inclusive end; None if it
-    cannot be read.
+    """Return the document and the half-open span of `DOC:begin-end` with its inclusive end; None if
+    it cannot be read.
     """
     match = _SPAN.fullmatch(field)
     if match is None:
@@ -107,7 +107,7 @@ def parse_span(field: str) -> tuple[str, Span] | None:
 
 
 def parse_provenance(field: str) -> Provenance | None:
-    """The spans, with the object's place before a semicolon; None if one cannot be read."""
+    """Return the spans, with the object's place before a semicolon; None if one cannot be read."""
     place, _, justification = field.partition(";")
     by_document: Spans = {}
     for part in map(str.strip, field.replace(";", ",").split(",")):
@@ -122,7 +122,7 @@ def parse_provenance(field: str) -> Provenance | None:
 
 
 def parse_confidence(field: str) -> float | None:
-    """The number from 0 to 1, or None."""
+    """Return the number from 0 to 1, or None."""
     value = number_of(field)
     return value if value is not None and 0.0 <= value <= 1.0 else None
 
@@ -146,7 +146,7 @@ class LineReader:
         self.report.add("syntax.columns", number, text, line)
 
     def string(self, number: int, line: str, fields: list[str], index: int) -> str | None:
-        """The quoted string in a column, or None after a message."""
+        """Return the quoted string in a column, or None after a message."""
         value = parse_string(fields[index])
         if value is None:
             text = (
@@ -159,7 +159,7 @@ class LineReader:
     def span(
         self, number: int, line: str, fields: list[str], index: int
     ) -> tuple[str, Span] | None:
-        """The document and span in a column, or None after a message."""
+        """Return the document and span in a column, or None after a message."""
         value = parse_span(fields[index])
         if value is None:
             self._bad_offsets(number, line, fields, index)
@@ -168,7 +168,7 @@ class LineReader:
     def provenance(
         self, number: int, line: str, fields: list[str], index: int
     ) -> Provenance | None:
-        """The provenance in a column, or None after a message. Not to be changed: relations
+        """Return the provenance in a column, or None after a message. Not to be changed: relations
         of one pair of mentions have the same provenance, which is read once.
         """
         field = fields[index]
@@ -189,8 +189,8 @@ class LineReader:
         self.report.add("syntax.offsets", number, text, line, column(line, index))
 
     def confidence(self, number: int, line: str, fields: list[str], index: int) -> float | None:
-        """The confidence in a column that may be missing; None, after a message, if it is no number
-        from 0 to 1.
+        """Return the confidence in a column that may be missing; None, after a message, if it is no
+        number from 0 to 1.
         """
         if len(fields) <= index:
             return None

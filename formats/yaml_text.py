@@ -28,7 +28,7 @@ class Node:
 
     @classmethod
     def of(cls, loader: Any, node: Any) -> Node:
-        """The value that the package has composed."""
+        """Return the value that the package has composed."""
         line = node.start_mark.line + 1
         if node.id == "mapping":
             pairs: dict[str, Node] = {}
@@ -46,15 +46,15 @@ class Node:
         return cls(value, line)
 
     def plain(self) -> Any:
-        """The value without lines."""
+        """Return the value without lines."""
         if isinstance(self.value, dict):
             return {name: node.plain() for name, node in self.value.items()}
         return [node.plain() for node in self.value] if isinstance(self.value, list) else self.value
 
 
 def read_yaml(text: str) -> Node | None:
-    """The value that a text says; None where it says nothing. Raises BadYaml, also for aliases,
-    tags and many brackets, which few bytes make endless or let end in any error.
+    """Return the value that a text says; None where it says nothing. Raises BadYaml, also for
+    aliases, tags and many brackets, which few bytes make endless or let end in any error.
     """
     import yaml
 
@@ -84,7 +84,7 @@ def read_yaml(text: str) -> Node | None:
 
 
 def _refused(yaml: Any, event: Any, depth: int) -> str:
-    """Why no more is read, as a sentence; nothing if it is."""
+    """Return why no more is read, as a sentence; nothing if it is."""
     if isinstance(event, yaml.AliasEvent):  # a few of them unfold to millions
         return "Aliases (*) are not read here. Write it out."
     if getattr(event, "tag", None):  # some end in an error that is no YAMLError

@@ -152,8 +152,8 @@ class Crowd:
     def work(
         self, until: Callable[[], bool] | None = None, *, poll: float = 0.2, at_most: float = 600.0
     ) -> Work:
-        """What was done until `until()` is true (by default: until nobody finds anything), or time
-        is over.
+        """Return what was done until `until()` is true (by default: until nobody finds anything),
+        or time is over.
         """
         begin = time.monotonic()
         stop = threading.Event()
@@ -255,13 +255,13 @@ class Worker:
         return f"/annotate/next/?kind={self.wanted}" if self.wanted else "/annotate/next/"
 
     def _kinds(self) -> Sequence[str]:
-        """The kinds to ask for, in this order: each by name where there are some that this worker
-        could be given and cannot judge.
+        """Return the kinds to ask for, in this order: each by name where there are some that this
+        worker could be given and cannot judge.
         """
         return [self.kind] if self.kind or self.crowd.judges_all else self.crowd.judges
 
     def _found(self) -> Page | None:
-        """The page of a question that this worker can judge, after what stood in its way."""
+        """Return the page of a question that this worker can judge, after what stood in its way."""
         page, self.page = self.page, None
         kinds = self._kinds()
         if page is not None and (self._is_mine(page := self._learn(page)) or len(kinds) == 1):
@@ -275,8 +275,8 @@ class Worker:
         return None
 
     def _instead_of(self, page: Page) -> Page:
-        """The page after a question that this worker cannot judge was given back: they had been
-        taught its kind and not the one that they asked for, which they learn now, if they may.
+        """Return the page after a question that this worker cannot judge was given back: they had
+        been taught its kind and not the one that they asked for, which they learn now, if they may.
         """
         self._give_back(page)
         return self._learn(self.browser.get(f"/annotate/tutorial/{self.wanted}/"))
@@ -287,7 +287,7 @@ class Worker:
         self.browser.send(Form("", f"{page.path}return/", {}), form.values())
 
     def _is_mine(self, page: Page) -> bool:
-        """Whether a page asks something that this worker can judge."""
+        """Return whether a page asks something that this worker can judge."""
         if not page.has_form("answer"):
             return False
         return page.form("answer").data.get("interface", OF_RELATIONS[0]) in self.crowd.judges
@@ -305,7 +305,9 @@ class Worker:
         self.known = True
 
     def answer_next(self) -> bool:
-        """Whether there was a question; it was answered, or given back where it cannot be."""
+        """Return whether there was a question; it was answered, or given back where it cannot
+        be.
+        """
         if not self.known:
             self.log_in()
         page = self._found()
@@ -317,8 +319,8 @@ class Worker:
         return True
 
     def _answered(self, page: Page) -> Page | None:
-        """The page after an answer that was sent; None where this worker has none that is taken,
-        which is told.
+        """Return the page after an answer that was sent; None where this worker has none that is
+        taken, which is told.
         """
         form = page.form("answer")
         wrong = self.rng.random() >= self.accuracy
@@ -337,8 +339,8 @@ class Worker:
         return after
 
     def _learn(self, page: Page) -> Page:
-        """The page after the terms and the tutorial, if they stood in the way, as they do before a
-        first question.
+        """Return the page after the terms and the tutorial, if they stood in the way, as they do
+        before a first question.
         """
         for _ in range(MOST_STEPS):
             if page.has_form("consent"):
@@ -368,15 +370,15 @@ class Worker:
         return page
 
     def _teaches_strange(self, page: Page) -> bool:
-        """Whether a tutorial is of a kind that this worker cannot judge: it is paid, and no work of
-        theirs would follow.
+        """Return whether a tutorial is of a kind that this worker cannot judge: it is paid, and no
+        work of theirs would follow.
         """
         lesson = page.path.partition("/tutorial/")[2].strip("/")
         return bool(lesson) and lesson not in self.crowd.judges
 
     def _tried(self, page: Page, form: Form) -> dict[str, list[str]]:
-        """What is known of a question of a tutorial; of another site's the first of everything, and
-        no relation.
+        """Return what is known of a question of a tutorial; of another site's the first of
+        everything, and no relation.
         """
         if (right := self.learned.get(form.data["tutorial"])) is not None:
             return right
@@ -391,7 +393,7 @@ class Worker:
         }
 
     def _answer_to(self, page: Page, form: Form, wrong: bool) -> dict[str, list[str]]:
-        """The fields of an answer to the page's kind of question."""
+        """Return the fields of an answer to the page's kind of question."""
         document = form.data["document"]
         if form.data.get("interface", "relation") == "relation":
             return self.answer_pair(form, wrong)
@@ -422,7 +424,9 @@ class Worker:
         return self.knows(document, a, b)
 
     def answer_pair(self, form: Form, wrong: bool) -> dict[str, list[str]]:
-        """The fields of an answer about two names, or about what one of them alone refers to."""
+        """Return the fields of an answer about two names, or about what one of them alone refers
+        to.
+        """
         a, b = (_span(form.data.get(side, form.data["a"])) for side in ("a", "b"))
         truth = self._truth(form.data["document"], a, b)
         if "b" not in form.data:
@@ -440,7 +444,7 @@ class Worker:
         return answer | ({"holds": holds, "none": []} if holds else {"holds": [], "none": ["1"]})
 
     def _links(self, form: Form, truth: Truth) -> dict[str, list[str]]:
-        """What each name of a page refers to, where there is something to choose."""
+        """Return what each name of a page refers to, where there is something to choose."""
         links = {
             "a": (truth.subject_canonical, getattr(truth, "subject_name", "")),
             "b": (truth.object_canonical, getattr(truth, "object_name", "")),
@@ -460,7 +464,7 @@ class Worker:
     def _other_links(
         self, form: Form, answer: dict[str, list[str]], often: float
     ) -> dict[str, list[str]]:
-        """The same, each with this probability a wrong one."""
+        """Return the same, each with this probability a wrong one."""
         return {
             side: [other_link(form.options(side), chosen[0], self.bias, self.rng)]
             if self.rng.random() < often
@@ -470,7 +474,9 @@ class Worker:
 
     @staticmethod
     def _link(form: Form, side: str, span: Span, name: str) -> str:
-        """The canonical mention, or what is offered in its words; else that it is not listed."""
+        """Return the canonical mention, or what is offered in its words; else that it is not
+        listed.
+        """
         value, options = f"{span[0]}-{span[1]}", form.options(side)
         if value in options:
             return value
@@ -482,7 +488,7 @@ class Worker:
 
 
 def refusal_of(page: Page, name: str) -> str:
-    """Why a worker was not let in, in a sentence."""
+    """Return why a worker was not let in, in a sentence."""
     why = "this name and password do not go together"
     if page.status == 429:
         why = "too many wrong passwords were tried, so wait a quarter of an hour"
@@ -490,8 +496,9 @@ def refusal_of(page: Page, name: str) -> str:
 
 
 def astray(form: Form, rng: random.Random) -> dict[str, list[str]]:
-    """What somebody answers who does not find on the page what the text says: half of them flag the
-    question, if a flag says so, the others take what stands nearest; each link is the first.
+    """Return what somebody answers who does not find on the page what the text says: half of them
+    flag the question, if a flag says so, the others take what stands nearest; each link is the
+    first.
     """
     links = {side: form.options(side)[:1] for side in ("a", "b") if form.options(side)}
     if "missing" in form.options("problem"):
@@ -504,8 +511,8 @@ def astray(form: Form, rng: random.Random) -> dict[str, list[str]]:
 def named(
     form: Form, side: str, known: Mapping[Span, reading.Mention], rng: random.Random, true: str
 ) -> str:
-    """What somebody picks who reads the words of the choices: any that name what the mention means,
-    but for those that say what they are not. `true` where its mentions are not known.
+    """Return what somebody picks who reads the words of the choices: any that name what the mention
+    means, but for those that say what they are not. `true` where its mentions are not known.
     """
     own = known.get(_span(form.data[side]))
     if own is None:

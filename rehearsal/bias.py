@@ -22,7 +22,7 @@ BIASES = {
 def mistaken(
     offered: Sequence[str], holds: Collection[str], bias: str, rng: random.Random
 ) -> list[str]:
-    """What somebody says who errs about a pair, of the relations that a page offers."""
+    """Return what somebody says who errs about a pair, of the relations that a page offers."""
     not_holding = [relation for relation in offered if relation not in holds]
     if bias == YES and not_holding:
         return _with(offered, holds, rng.choice(not_holding))
@@ -37,7 +37,7 @@ def mistaken(
 
 
 def other_link(candidates: Sequence[str], chosen: str, bias: str, rng: random.Random) -> str:
-    """A wrong candidate for what a name refers to, if there is one: any, or the first on the
+    """Return a wrong candidate for what a name refers to, if there is one: any, or the first on the
     page.
     """
     wrong_candidates = [candidate for candidate in candidates if candidate != chosen]

@@ -29,7 +29,7 @@ class Form:
     """(name, value) of a field -> the words of its label"""
 
     def values(self) -> dict[str, list[str]]:
-        """What would be sent if nothing were changed."""
+        """Return what would be sent if nothing were changed."""
         sent: dict[str, list[str]] = {}
         for name, value, chosen in self.fields:
             if chosen:
@@ -37,11 +37,11 @@ class Form:
         return sent
 
     def options(self, name: str) -> list[str]:
-        """The values that a group of boxes or buttons offers."""
+        """Return the values that a group of boxes or buttons offers."""
         return [value for field, value, _ in self.fields if field == name]
 
     def offers(self, name: str, value: object) -> bool:
-        """Whether a group of boxes or buttons has this value."""
+        """Return whether a group of boxes or buttons has this value."""
         return str(value) in self.options(name)
 
 
@@ -60,8 +60,8 @@ class Page:
         return any(form.id == id for form in self.forms)
 
     def form(self, id: str = "") -> Form:
-        """The form with an id; without one, the last form that posts. LookupError if there is
-        none.
+        """Return the form with an id; without one, the last form that posts. LookupError if there
+        is none.
         """
         matching = [form for form in self.forms if form.id == id or not id]
         if not matching:
@@ -141,7 +141,7 @@ class Browser:
         return self._fetch("GET", path, None)
 
     def submit(self, form: Form, values: dict[str, list[str]]) -> Page:
-        """The page that a form leads to."""
+        """Return the page that a form leads to."""
         return self._fetch("POST", form.action, urlencode(values, doseq=True))
 
     def send(self, form: Form, values: dict[str, list[str]]) -> None:

@@ -122,8 +122,8 @@ def demo_study(
     bias: str = "none",
     annotators: int = ANNOTATORS,
 ) -> Study:
-    """The demo's own study, of the first so many systems (0: of all); its files are written if they
-    are not there.
+    """Return the demo's own study, of the first so many systems (0: of all); its files are written
+    if they are not there.
     """
     if not (directory / "judge.tsv").exists():
         files.write(directory)
@@ -266,7 +266,7 @@ class Demo:
             self.say(f"  {submission.team.name} {submission.name}: {_score_line(submission_now)}")
 
     def _own_reading(self) -> list[OrderState]:
-        """The order of documents that the simulated annotators read: the first."""
+        """Return the order of documents that the simulated annotators read: the first."""
         return follow_documents.document_orders(self.track)[-1:] if self.study.by_hand else []
 
     @property
@@ -276,8 +276,8 @@ class Demo:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """The web server and a worker with the clock as processes of their own, which come up while
-        whatever follows is prepared; stopped at the end.
+        """Return the web server and a worker with the clock as processes of their own, which come
+        up while whatever follows is prepared; stopped at the end.
         """
         if not _free(self.port):
             raise DemoFailed(
@@ -615,7 +615,7 @@ class Demo:
         }
 
     def _rated_by(self) -> list[str]:
-        """The interface that each of those who rate texts wants questions of."""
+        """Return the interface that each of those who rate texts wants questions of."""
         return [
             class_of(texts.kind).asking[0].interface
             for texts in self.study.texts
@@ -623,7 +623,7 @@ class Demo:
         ]
 
     def _thinks(self) -> list[str]:
-        """What the simulated annotators are told of texts."""
+        """Return what the simulated annotators are told of texts."""
         return ["--thinks", str(self.study.texts[0].inputs.parent / TRUTH)]
 
     def _start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
@@ -668,12 +668,12 @@ class Demo:
 
 
 def _ended(code: int) -> str:
-    """How a process ended, in words."""
+    """Return how a process ended, in words."""
     return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
 
 
 def _end_of(log: Path) -> str:
-    """The last lines of a log."""
+    """Return the last lines of a log."""
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - MOST_OF_LOG))
         return "\n".join(file.read().decode("utf-8", "replace").splitlines()[-LINES_OF_LOG:])

@@ -44,7 +44,7 @@ class _MarketWorker(Worker):
         self.market.close()
 
     def answer_next(self) -> bool:
-        """Whether there was a HIT; it was done, whole, or given back."""
+        """Return whether there was a HIT; it was done, whole, or given back."""
         worker_id = self.login[0]
         listing = self.market.get("/?" + urlencode({"workerId": worker_id}))
         offered = [hit for hit in HIT.findall(listing.text) if hit not in self.refused]

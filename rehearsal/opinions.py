@@ -46,8 +46,8 @@ class Opinions(Protocol):
 
 
 def rating(page: Page, form: Form, opinions: Opinions, wrong: bool, rng: random.Random) -> Fields:
-    """The fields of a rating, in which one facet is off by a step if it is to be wrong; what is
-    below the top is mended.
+    """Return the fields of a rating, in which one facet is off by a step if it is to be wrong; what
+    is below the top is mended.
     """
     text = form.values()["edit"][0]
     right = opinions.rate(text)
@@ -65,8 +65,8 @@ def rating(page: Page, form: Form, opinions: Opinions, wrong: bool, rng: random.
 
 
 def checking(page: Page, form: Form, opinions: Opinions, wrong: bool, rng: random.Random) -> Fields:
-    """The fields of a check of an answer; if it is to be wrong, one passage that says something is
-    said to show the opposite.
+    """Return the fields of a check of an answer; if it is to be wrong, one passage that says
+    something is said to show the opposite.
     """
     shown = json.loads(page.data["document-data"])
     question, answer = shown["question"], shown["text"]

@@ -45,8 +45,8 @@ def marks(
     rng: random.Random,
     told: Collection[str] | None = None,
 ) -> str:
-    """The mentions that a worker sends: each true one with probability `recall`, its type right
-    with `accuracy`; those alone whose type they were `told` to mark, if it matters.
+    """Return the mentions that a worker sends: each true one with probability `recall`, its type
+    right with `accuracy`; those alone whose type they were `told` to mark, if it matters.
     """
     begins = {begin for begin, _ in page["tokens"]}
     ends = {end for _, end in page["tokens"]}
@@ -102,8 +102,8 @@ def pairs(
     rng: random.Random,
     bias: str = NONE,
 ) -> str:
-    """What a worker says of each pair: the truth, or where they err a mistake as their bias has
-    it.
+    """Return what a worker says of each pair: the truth, or where they err a mistake as their bias
+    has it.
     """
     chosen_of = {}
     for number, (a, b, options, _) in enumerate(page["pairs"]):

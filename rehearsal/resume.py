@@ -27,8 +27,8 @@ OURS = (NAME, SUMMARIES, ANSWERS)
 
 
 def resume(directory: Path, asked: dict[str, Any]) -> dict[str, Any]:
-    """The demo's options: those it was begun with, else what is asked, else the defaults. Kept for
-    the next time.
+    """Return the demo's options: those it was begun with, else what is asked, else the defaults.
+    Kept for the next time.
 
     DemoFailed if something else is asked than it was begun with.
     """
@@ -46,7 +46,7 @@ def resume(directory: Path, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _begun(directory: Path) -> dict[str, Any]:
-    """The options of a demo whose track exists; none can change any more."""
+    """Return the options of a demo whose track exists; none can change any more."""
     track = Track.objects.filter(name=NAME).first()
     if track is None:
         return {}
@@ -92,8 +92,8 @@ def forget(directory: Path) -> None:
 
 
 def _not_ours() -> str:
-    """The name of a track or a corpus that is not the demo's; empty if there is none, or no table
-    yet.
+    """Return the name of a track or a corpus that is not the demo's; empty if there is none, or no
+    table yet.
     """
     tables = connection.introspection.table_names()
     for model in (Track, Corpus):

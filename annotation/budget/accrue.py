@@ -33,8 +33,8 @@ def approve(assignments: Sequence[Assignment]) -> None:
 
 
 def accrue(assignments: Sequence[Assignment]) -> list[Assignment]:
-    """The answers for which the money was there; their workers are owed the reward then. For the
-    others it is waited: the work was done and will be paid, never for ever in vain. Tracks are
+    """Return the answers for which the money was there; their workers are owed the reward then. For
+    the others it is waited: the work was done and will be paid, never for ever in vain. Tracks are
     locked in the order of their numbers.
     """
     hits = HIT.objects.in_bulk({assignment.hit_id for assignment in assignments})
@@ -69,8 +69,8 @@ def accrue(assignments: Sequence[Assignment]) -> list[Assignment]:
 
 
 def _payment(assignment: Assignment, hit: HIT) -> Payment:
-    """What a worker is owed, and where: at the endpoint where they worked, never at another. On
-    our own pages that is all of it; elsewhere what they earned besides the reward is a bonus.
+    """Return what a worker is owed, and where: at the endpoint where they worked, never at another.
+    On our own pages that is all of it; elsewhere what they earned besides the reward is a bonus.
     """
     extra = assignment.extra if platform_of(hit.platform).local else ZERO
     return Payment(
@@ -123,7 +123,7 @@ def _bonuses(
 
 
 def _bonus_bill(bonus: Bonus, question: Question) -> Bill:
-    """What a bonus costs its payer: never more than was promised for it."""
+    """Return what a bonus costs its payer: never more than was promised for it."""
     cost = min(bonus.amount + bonus.fee, question.extra_price)
     return Bill(question.payer, cost, bonus.token, f"{question}: {bonus.why}")
 
@@ -157,10 +157,10 @@ def _bills(assignment: Assignment, hit: HIT, questions: Sequence[Question]) -> l
 
 
 def _shares(assignment: Assignment, hit: HIT, questions: Sequence[Question]) -> list[Decimal]:
-    """What an answer to a HIT costs, question by question. A price has the fee of its question
-    alone, rounded up; of several together a marketplace takes less: one fee of their sum, which the
-    first of them bear. Our own pages show one question at a time, and pay what it earned besides
-    with its reward.
+    """Return what an answer to a HIT costs, question by question. A price has the fee of its
+    question alone, rounded up; of several together a marketplace takes less: one fee of their sum,
+    which the first of them bear. Our own pages show one question at a time, and pay what it earned
+    besides with its reward.
     """
     platform = platform_of(hit.platform)
     if platform.local:
@@ -184,6 +184,6 @@ def _wait(assignment: Assignment, refusal: str) -> None:
 
 
 def total_owed() -> Decimal:
-    """What is owed to annotators and not yet paid."""
+    """Return what is owed to annotators and not yet paid."""
     owed: Decimal | None = Payment.objects.filter(status="owed").aggregate(sum=Sum("amount"))["sum"]
     return owed or ZERO

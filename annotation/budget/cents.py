@@ -89,8 +89,8 @@ class Cents:
 
 
 def cents(track: int | None = None) -> list[Cents]:
-    """Every cent that was ever reserved, on one track or all. The sum of a purpose is what was
-    reserved for it.
+    """Return every cent that was ever reserved, on one track or all. The sum of a purpose is what
+    was reserved for it.
     """
     return [
         Cents(number, name, Purpose(kind, payer_number), *parts)

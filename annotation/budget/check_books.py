@@ -199,14 +199,16 @@ def tick() -> int:
 
 
 def ask_to_check(who: User | None) -> bool:
-    """Whether a check is queued by this click; one that is queued already is not queued again."""
+    """Return whether a check is queued by this click; one that is queued already is not queued
+    again.
+    """
     _, made = BooksCheck.objects.get_or_create(finished_at=None, defaults={"who": who})
     nudge("books")
     return made
 
 
 def last_check() -> LastCheck:
-    """What the last check found, and whether the next one is queued."""
+    """Return what the last check found, and whether the next one is queued."""
     asked = BooksCheck.objects.filter(finished_at=None).exists()
     return LastCheck(
         BooksCheck.objects.exclude(finished_at=None).order_by("-finished_at").first(), asked
@@ -247,7 +249,7 @@ def _check() -> int:
 
 
 def _holds_lock() -> bool:
-    """Whether nobody else is checking; the lock goes with the transaction."""
+    """Return whether nobody else is checking; the lock goes with the transaction."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_try_advisory_xact_lock(hashtext('annotation.budget.check_books'))"

@@ -12,12 +12,12 @@ from kbpo.money.spend import ZERO
 
 
 def extra_of(question: Question, judgments: Sequence[Judgment]) -> Decimal:
-    """What an answer to a question earns besides its reward, by what it says."""
+    """Return what an answer to a question earns besides its reward, by what it says."""
     if question.extra and interface_of(question.interface).earns_extra(judgments):
         return question.extra
     return ZERO
 
 
 def extras_of(answers: Iterable[tuple[Question, Sequence[Judgment]]]) -> Decimal:
-    """The same, of the answers to all questions of a HIT."""
+    """Return the same, of the answers to all questions of a HIT."""
     return sum((extra_of(question, judgments) for question, judgments in answers), ZERO)

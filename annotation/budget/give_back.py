@@ -13,7 +13,7 @@ ENDED = ("scored", "withdrawn", "failed")
 
 
 def tick() -> int:
-    """How many submissions and pilots got money back: all that they will not need, less what
+    """Return how many submissions and pilots got money back: all that they will not need, less what
     answers may still cost. Those whose reservations are closed are not looked at again.
     """
     ended = Submission.objects.filter(
@@ -24,7 +24,7 @@ def tick() -> int:
 
 @transaction.atomic
 def give_back(submission: Submission) -> bool:
-    """Whether anything was given back. A repeat gives back nothing more.
+    """Return whether anything was given back. A repeat gives back nothing more.
 
     The submission's lock is held: what is reserved at this moment, for an order of more, is not
     given back too. Nor is what is promised at this moment, for one more answer.
@@ -49,15 +49,15 @@ def give_back(submission: Submission) -> bool:
 
 
 def give_back_pilots() -> int:
-    """How many ended pilots got back what they did not need."""
+    """Return how many ended pilots got back what they did not need."""
     pilots = Pilot.objects.filter(pk__in=unclosed("pilot")).select_related("track").order_by("pk")
     return sum(_give_back_pilot(pilot) for pilot in pilots)
 
 
 @transaction.atomic
 def _give_back_pilot(pilot: Pilot) -> bool:
-    """Whether a pilot has ended and got something back: not what is promised at this moment, for
-    one more answer.
+    """Return whether a pilot has ended and got something back: not what is promised at this moment,
+    for one more answer.
     """
     if not one_publisher(pilot.payer, wait=False):
         return False

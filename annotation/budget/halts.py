@@ -19,14 +19,14 @@ log = logging.getLogger(__name__)
 
 
 def pause(track: Track | None, who: User | None, why: str) -> Halt:
-    """The stop of all work on a track (None: everywhere): nothing is offered; work in hand may be
-    finished.
+    """Return the stop of all work on a track (None: everywhere): nothing is offered; work in hand
+    may be finished.
     """
     return _halt(track, Halt.Scope.ALL, who, why)
 
 
 def stop_publishing(track: Track | None, who: User | None, why: str) -> Halt:
-    """The stop of publishing: nothing new is put up; what is up goes on."""
+    """Return the stop of publishing: nothing new is put up; what is up goes on."""
     return _halt(track, Halt.Scope.PUBLISHING, who, why)
 
 
@@ -50,8 +50,8 @@ def _halt(track: Track | None, scope: str, who: User | None, why: str) -> Halt:
 
 @transaction.atomic
 def resume(track: Track | None, who: User | None, why: str) -> int:
-    """How many stops of a track (None: of all tracks together) were lifted; those of single batches
-    stay.
+    """Return how many stops of a track (None: of all tracks together) were lifted; those of single
+    batches stay.
     """
     if not why.strip():
         raise ValueError("Say why it may go on; it stands in the log.")
@@ -67,14 +67,18 @@ def resume(track: Track | None, who: User | None, why: str) -> int:
 
 
 def halt_of(questions: QuerySet[Question], payer: Purpose) -> Halt | None:
-    """The stop that holds for these questions of a payer, or for their track, if there is one."""
+    """Return the stop that holds for these questions of a payer, or for their track, if there is
+    one.
+    """
     tracks = Track.objects.filter(questions__in=questions)
     held = Halt.objects.filter(Q(payer_kind=None) | Q(**payer.at("payer")), lifted_at=None)
     return held.filter(Q(track=None) | Q(track__in=tracks)).first()
 
 
 def halted_tracks(*scopes: str) -> QuerySet[Track]:
-    """The tracks that are stopped now; with scopes, only those of which that much is stopped."""
+    """Return the tracks that are stopped now; with scopes, only those of which that much is
+    stopped.
+    """
     halts = Halt.objects.filter(
         lifted_at=None, payer_kind=None, **({"scope__in": scopes} if scopes else {})
     )
@@ -86,8 +90,8 @@ def halted_tracks(*scopes: str) -> QuerySet[Track]:
 
 
 def halted_hits(*scopes: str) -> QuerySet[HIT]:
-    """The HITs that are stopped now, with their track or with the batch that pays for one of their
-    questions.
+    """Return the HITs that are stopped now, with their track or with the batch that pays for one of
+    their questions.
     """
     halts = Halt.objects.filter(
         lifted_at=None,
@@ -100,7 +104,7 @@ def halted_hits(*scopes: str) -> QuerySet[HIT]:
 
 
 def current_halts() -> list[Halt]:
-    """The stops that hold now."""
+    """Return the stops that hold now."""
     return list(
         Halt.objects.filter(lifted_at=None).select_related("track", "who").order_by("since")
     )

@@ -18,8 +18,8 @@ WHY = "An answer that came too late to count"
 
 
 def pay_late(assignment: Assignment, extra: Decimal) -> bool:
-    """Whether its worker is owed, once, what the answer would have earned; not if the track has
-    less than that left. The caller holds the assignment.
+    """Return whether its worker is owed, once, what the answer would have earned; not if the track
+    has less than that left. The caller holds the assignment.
     """
     purpose, track = Purpose("late", assignment.pk), assignment.hit.track
     amount = assignment.hit.reward + extra

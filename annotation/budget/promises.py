@@ -48,8 +48,8 @@ def payers_of(questions: QuerySet[Question]) -> list[Purpose]:
 
 
 def committed(payer: Purpose) -> Decimal:
-    """What a payer's published questions may still cost; that much of its reservation must be
-    kept.
+    """Return what a payer's published questions may still cost; that much of its reservation must
+    be kept.
     """
     with connection.cursor() as cursor:
         cursor.execute(COMMITTED.format(which=OF_PAYER), [local_names(), *payer])
@@ -57,8 +57,8 @@ def committed(payer: Purpose) -> Decimal:
 
 
 def room_on(track: Track) -> Decimal | None:
-    """What may still be published on a track whose cap was lowered below what is reserved; None
-    where it was not.
+    """Return what may still be published on a track whose cap was lowered below what is reserved;
+    None where it was not.
     """
     cap = Budget.objects.filter(track=track, scope=Budget.Scope.TRACK).first()
     if cap is None or not over(track):
@@ -69,8 +69,8 @@ def room_on(track: Track) -> Decimal | None:
 
 
 def one_publisher(payer: Purpose, *, wait: bool = True) -> bool:
-    """Whether this transaction alone promises a payer's money to anybody, so that no two pass its
-    reservation.
+    """Return whether this transaction alone promises a payer's money to anybody, so that no two
+    pass its reservation.
     """
     how = (
         "SELECT pg_advisory_xact_lock(%s), true" if wait else "SELECT pg_try_advisory_xact_lock(%s)"

@@ -78,9 +78,9 @@ class CannotAsk(ValueError):
 
 @transaction.atomic
 def dispute(submission: Submission, target: int, who: User, note: str) -> ExpertCheck:
-    """The entry of a researcher who thinks that a judgment is wrong; one at a time for a judgment
-    of a run. What teams dispute of each other's is not told: each has its own entry, and one answer
-    closes all (`answer`). Raises CannotAsk.
+    """Return the entry of a researcher who thinks that a judgment is wrong; one at a time for a
+    judgment of a run. What teams dispute of each other's is not told: each has its own entry, and
+    one answer closes all (`answer`). Raises CannotAsk.
     """
     note = note.replace("\x00", "").strip()
     if len(note) < LEAST_NOTE:
@@ -111,8 +111,8 @@ def dispute(submission: Submission, target: int, who: User, note: str) -> Expert
 
 @transaction.atomic
 def dispute_names(row: ExpertCheck, who: User) -> ExpertCheck:
-    """The entry about all names of the document of an open dispute, where what is wrong may be a
-    mention: an expert marks them anew. Raises CannotAsk.
+    """Return the entry about all names of the document of an open dispute, where what is wrong may
+    be a mention: an expert marks them anew. Raises CannotAsk.
     """
     asked = Question.objects.filter(
         settled_of(row.track, NAME), target__document=row.target.document_id
@@ -144,7 +144,7 @@ def dispute_names(row: ExpertCheck, who: User) -> ExpertCheck:
 
 
 def _is_disputed(submission: Submission | None, target: int) -> bool:
-    """Whether a dispute of a run about a target is open."""
+    """Return whether a dispute of a run about a target is open."""
     return ExpertCheck.objects.filter(
         submission=submission, target=target, kind="dispute", status="open"
     ).exists()
@@ -181,7 +181,7 @@ def _as_asked(question: Question, judgment: str) -> dict[str, Any]:
 
 
 def _as_drafted(draft: QuestionDraft) -> dict[str, Any]:
-    """The fields of a question that nobody was asked: only experts are."""
+    """Return the fields of a question that nobody was asked: only experts are."""
     return {
         "target_id": draft.target_id,
         "judgment": MARKED,
@@ -209,9 +209,9 @@ def question_of(check: ExpertCheck) -> Question:
 def queue_split_votes(
     track: Track, n: int, who: User | None, what: str = "", *, why: str = ""
 ) -> int:
-    """How many judgments were queued: those that people were most divided about, and that nobody
-    looked at yet. `what` is one of `words_of`, the first unless said. Without `who` it was the
-    clock, which notes nothing where there are none.
+    """Return how many judgments were queued: those that people were most divided about, and that
+    nobody looked at yet. `what` is one of `words_of`, the first unless said. Without `who` it was
+    the clock, which notes nothing where there are none.
     """
     what = _checked(track, n, what)
     one_at_a_time("annotation.queue_split_votes", track.pk)
@@ -233,10 +233,10 @@ def queue_split_votes(
 
 @transaction.atomic
 def queue_random(track: Track, n: int, who: User | None, what: str = "", *, why: str = "") -> int:
-    """How many judgments were queued, n if there are as many: each that was not yet drawn has the
-    same, recorded probability. A draw always finds something: one that did not would leave no
-    record of the chance that it gave. `what` is one of `words_of`, the first unless said. Without
-    `who` it was the clock.
+    """Return how many judgments were queued, n if there are as many: each that was not yet drawn
+    has the same, recorded probability. A draw always finds something: one that did not would leave
+    no record of the chance that it gave. `what` is one of `words_of`, the first unless said.
+    Without `who` it was the clock.
     """
     what = _checked(track, n, what)
     one_at_a_time("annotation.queue_random", track.pk)
@@ -268,7 +268,7 @@ def queue_random(track: Track, n: int, who: User | None, what: str = "", *, why:
 
 
 def _checked(track: Track, n: int, judgment: str) -> str:
-    """What is to be queued. Raises CannotAsk."""
+    """Return what is to be queued. Raises CannotAsk."""
     if why_not := kind_of(track).unchecked:
         raise CannotAsk(why_not)
     words = words_of(track)
@@ -311,8 +311,8 @@ def _queue(
 
 
 def _asked_of(track: Track, judgments: Sequence[Judged], judgment: str) -> list[dict[str, Any]]:
-    """What experts are asked of judgments, in their order, as fields of a check. Raises CannotAsk
-    where pairs that people marked in documents cannot be asked about alone.
+    """Return what experts are asked of judgments, in their order, as fields of a check. Raises
+    CannotAsk where pairs that people marked in documents cannot be asked about alone.
     """
     questions = Question.objects.in_bulk([row.question for row in judgments if row.question])
     marked = [row.target for row in judgments if row.question is None]
@@ -357,8 +357,8 @@ def next_of(track: Track, expert: User, *, checks: bool = False) -> ExpertCheck 
 
 @transaction.atomic
 def _close_with_known(row: ExpertCheck) -> bool:
-    """Whether a random entry was answered by what an expert said of the same target since it was
-    drawn.
+    """Return whether a random entry was answered by what an expert said of the same target since it
+    was drawn.
     """
     adjudications = ExpertCheck.objects.filter(
         track=row.track, target=row.target_id, status="answered"
@@ -429,9 +429,9 @@ def page_of(row: ExpertCheck) -> str:
 
 @transaction.atomic
 def answer(row: ExpertCheck, raw: dict[str, Any], expert: User) -> ExpertCheck:
-    """The entry, answered once. Raises BadAnswer, or CannotAsk if somebody else was quicker. What
-    else was asked about the same target is answered by the same words, but for a random entry: that
-    keeps its place in the queue.
+    """Return the entry, answered once. Raises BadAnswer, or CannotAsk if somebody else was quicker.
+    What else was asked about the same target is answered by the same words, but for a random entry:
+    that keeps its place in the queue.
     """
     waiting = ExpertCheck.objects.select_for_update(of=("self",)).filter(
         track=row.track, target=row.target_id, status="open"
@@ -456,7 +456,9 @@ def answer(row: ExpertCheck, raw: dict[str, Any], expert: User) -> ExpertCheck:
 
 
 def answered_by(question: Question, raw: dict[str, Any]) -> dict[int, Any]:
-    """What one person's answer says of each target; empty if it is a flag. Raises BadAnswer."""
+    """Return what one person's answer says of each target; empty if it is a flag. Raises
+    BadAnswer.
+    """
     interface = interface_of(question.interface)
     reread = interface.reread(question, raw)
     if reread is not None:
@@ -475,8 +477,8 @@ def answered_by(question: Question, raw: dict[str, Any]) -> dict[int, Any]:
 def agrees(
     question: Question, values: Mapping[int, Mapping[str, Any]], *, marked: bool = False
 ) -> bool:
-    """Whether an expert's values say of a question's target, and of what it settles besides, what
-    counts now (`Track.agrees`).
+    """Return whether an expert's values say of a question's target, and of what it settles besides,
+    what counts now (`Track.agrees`).
     """
     if question.target_id not in values:
         return False  # a flag, where people had an answer
@@ -505,8 +507,8 @@ def rated(now: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, tuple[f
 
 @transaction.atomic
 def drop(row: ExpertCheck, who: User, why: str) -> bool:
-    """Whether an open entry was taken off the queue; whoever disputed a judgment is told why.
-    Random ones stay: dropping them would be a choice. Raises CannotAsk, also without a reason.
+    """Return whether an open entry was taken off the queue; whoever disputed a judgment is told
+    why. Random ones stay: dropping them would be a choice. Raises CannotAsk, also without a reason.
     """
     if row.kind in ("random", "check"):
         raise CannotAsk(
@@ -556,7 +558,7 @@ def counts(track: Track) -> dict[str, dict[str, int]]:
 
 
 def entries(track: Track, limit: int = 100) -> list[ExpertCheck]:
-    """What experts answered, the latest first."""
+    """Return what experts answered, the latest first."""
     adjudications = ExpertCheck.objects.filter(
         track=track, kind__in=PICKED, status="answered"
     ).select_related("target", "expert", "raised_by")

@@ -30,8 +30,8 @@ DECIDED = 300
 
 
 def answer_appeal(appeal_pk: int, who: User, text: str, *, reinstate: bool) -> Appeal:
-    """The appeal, answered once; its worker reinstated, or what was refused paid, if so decided.
-    Raises CannotSay.
+    """Return the appeal, answered once; its worker reinstated, or what was refused paid, if so
+    decided. Raises CannotSay.
 
     What is paid after all is told the marketplace first, outside of any transaction: if that fails,
     or we are killed, the appeal is still open, and what was paid counts as paid when it is answered

@@ -54,7 +54,7 @@ MODELS = {
 
 
 def can_retry(kind: str, status: str) -> bool:
-    """Whether such a row can be tried again at once in this status."""
+    """Return whether such a row can be tried again at once in this status."""
     return (kind, status) == ("question", "unanswered") or (kind, status) in AGAIN
 
 
@@ -93,8 +93,8 @@ class CannotRetry(Exception):
 
 @transaction.atomic
 def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
-    """The status in which a question, HIT, assignment, payment, bonus or mail is tried again at
-    once. Raises CannotRetry.
+    """Return the status in which a question, HIT, assignment, payment, bonus or mail is tried again
+    at once. Raises CannotRetry.
 
     A question that was given up goes back to those who may answer it, or to settling if enough did.
     """
@@ -140,7 +140,7 @@ def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
 
 
 def why_again(why: str, reason: str) -> str:
-    """Why something is tried again, and what had gone wrong."""
+    """Return why something is tried again, and what had gone wrong."""
     went_wrong = f"It had stopped so: {reason}" if reason else "No reason had been noted."
     return f"{why or 'Tried again from the desk.'} {went_wrong}"
 
@@ -196,15 +196,15 @@ def _reopened(question: Question) -> str:
 
 
 def exclude_worker(handle: str, who: User, reason: str) -> LeftOut:
-    """What no longer counts of a worker's answers, and what became of the labels."""
+    """Return what no longer counts of a worker's answers, and what became of the labels."""
     log.warning("%s excluded worker %s: %s", who, handle, reason)
     signed = f"{reason.strip()} ({who.get_username()})" if reason.strip() else ""
     return exclude.exclude(Worker.objects.get(handle=handle), signed, who)
 
 
 def reinstate_worker(handle: str, who: User, why: str = "", *, is_answer: bool = False) -> LeftOut:
-    """What counts again of a worker's answers, and what became of the labels. The answer to an
-    appeal tells the worker itself.
+    """Return what counts again of a worker's answers, and what became of the labels. The answer to
+    an appeal tells the worker itself.
     """
     log.warning("%s reinstated worker %s", who, handle)
     return exclude.reinstate(Worker.objects.get(handle=handle), who, why, is_answer=is_answer)
@@ -216,7 +216,7 @@ def keep_worker(handle: str, who: User, why: str) -> None:
 
 
 def answer_of(pk: int) -> Assignment:
-    """The answer with this number. Raises CannotReject if there is none."""
+    """Return the answer with this number. Raises CannotReject if there is none."""
     row = Assignment.objects.filter(pk=pk).select_related("hit").first()
     if row is None:
         raise CannotReject("There is no such answer.")
@@ -243,7 +243,7 @@ def undo_rejection(pk: int, who: User, why: str, *, is_answer: bool = False) -> 
 
 
 def write_to(handle: str, who: User, subject: str, text: str) -> str:
-    """What became of a message to a worker, as a sentence. Raises ValueError with one."""
+    """Return what became of a message to a worker, as a sentence. Raises ValueError with one."""
     worker = Worker.objects.get(handle=handle)
     try:
         speak.write(worker, subject, text, who)
@@ -255,7 +255,7 @@ def write_to(handle: str, who: User, subject: str, text: str) -> str:
 
 
 def erase_worker(handle: str, who: User, why: str) -> str:
-    """What became of the erasure of a marketplace's worker, as a sentence. Raises ValueError with
-    one.
+    """Return what became of the erasure of a marketplace's worker, as a sentence. Raises ValueError
+    with one.
     """
     return leave.erase_elsewhere(Worker.objects.get(handle=handle), who, why)

@@ -62,7 +62,7 @@ class Stage:
 
 
 def oldest() -> list[Stage]:
-    """Every waiting status of the crowd's rows, in the order of the journey, with its oldest
+    """Return every waiting status of the crowd's rows, in the order of the journey, with its oldest
     row.
     """
     return [_reading_stage(), _short_of_money(), *(_stage(*stage) for stage in _stages())]
@@ -216,7 +216,7 @@ class InDoubt:
 
 
 def in_doubt() -> InDoubt:
-    """The payments and bonuses whose outcome is not known."""
+    """Return the payments and bonuses whose outcome is not known."""
     sums = [
         model._default_manager.filter(status__in=IN_DOUBT).aggregate(
             n=Count("pk"), sum=Sum("amount")
@@ -325,8 +325,8 @@ class Quarrel:
 
 
 def quarrels() -> list[Quarrel]:
-    """The platforms that are down, or whose books disagree with ours, at the endpoint that is
-    set.
+    """Return the platforms that are down, or whose books disagree with ours, at the endpoint that
+    is set.
     """
     here = account()
     platform_bookses = PlatformBooks.objects.filter(

@@ -38,7 +38,7 @@ LIMITS = {SPLIT: "split_limit", RANDOM: "random_limit"}
 
 
 def tick() -> int:
-    """How many judgments were queued."""
+    """Return how many judgments were queued."""
     tracks = Track.objects.filter(
         status__in=["open", "frozen"], questions__status="settled"
     ).distinct()
@@ -57,7 +57,7 @@ def tick() -> int:
 
 
 def kinds_of(track: Track) -> list[str]:
-    """What of a track the clock queues, of what experts can be asked about."""
+    """Return what of a track the clock queues, of what experts can be asked about."""
     return (
         []
         if kind_of(track).is_taste
@@ -66,7 +66,7 @@ def kinds_of(track: Track) -> list[str]:
 
 
 def _fill(track: Track) -> int:
-    """How many were queued on a track, so that as many wait as may."""
+    """Return how many were queued on a track, so that as many wait as may."""
     queued = _queue(track)
     if queued is None:
         return 0
@@ -78,7 +78,7 @@ def _fill(track: Track) -> int:
 
 @transaction.atomic
 def _queue(track: Track) -> int | None:
-    """How many were queued; None if somebody looked a moment ago."""
+    """Return how many were queued; None if somebody looked a moment ago."""
     one_at_a_time("annotation.desk.split_votes", track.pk)
     policy, _ = Policy.objects.get_or_create(track=track)
     if policy.split_looked_at is not None and policy.split_looked_at > clock.now() - LOOK:
@@ -94,8 +94,8 @@ def _queue(track: Track) -> int | None:
 
 
 def _draw(track: Track, limit: int) -> int:
-    """How many were drawn at random and queued: so that `limit` of each kind wait, once at most
-    half of them do.
+    """Return how many were drawn at random and queued: so that `limit` of each kind wait, once at
+    most half of them do.
     """
     why = f"The clock keeps up to {limit} of each kind, drawn at random, waiting for experts"
     drawn = 0

@@ -43,7 +43,9 @@ class Ratings:
     def of(
         cls, criterion: Criterion, said: Sequence[float], both: tuple[float, float] | None
     ) -> Ratings:
-        """The same of ratings between 0 and 1, and of the two that are held against each other."""
+        """Return the same of ratings between 0 and 1, and of the two that are held against each
+        other.
+        """
         scaled = [criterion.on_scale(rating) for rating in said]
         expert = criterion.on_scale(both[1]) if both else None
         near = both is None or abs(both[0] - both[1]) <= NEAR
@@ -93,7 +95,7 @@ class Trail:
 
 
 def trail_of(track: Track, pk: int) -> Trail | None:
-    """The trail of an entry; None if there is none or nobody has answered it yet."""
+    """Return the trail of an entry; None if there is none or nobody has answered it yet."""
     adjudications = ExpertCheck.objects.filter(track=track, pk=pk, kind__in=PICKED).exclude(
         status="open"
     )
@@ -152,13 +154,15 @@ def _votes(row: ExpertCheck) -> tuple[Counter[str], int]:
 
 
 def _marks(row: ExpertCheck) -> list[Line]:
-    """What counts now of a document's names beside what the expert says; nothing of a flag."""
+    """Return what counts now of a document's names beside what the expert says; nothing of a
+    flag.
+    """
     value = (row.value or {}).get(str(row.target_id))
     return interface_of(row.interface).compared(question_of(row), value) if value else []
 
 
 def _ratings(row: ExpertCheck, value: Value, expert: Value) -> list[Ratings]:
-    """What people said of a text and what the expert does, under each criterion."""
+    """Return what people said of a text and what the expert does, under each criterion."""
     people, both = value.get(RATINGS, {}), rated(value, expert)
     return [
         Ratings.of(criterion, people[criterion.name], both.get(criterion.name))
@@ -168,7 +172,9 @@ def _ratings(row: ExpertCheck, value: Value, expert: Value) -> list[Ratings]:
 
 
 def _links(row: ExpertCheck) -> list[tuple[str, str, str, bool]]:
-    """What each name that was asked about refers to, where labels and the expert both say so."""
+    """Return what each name that was asked about refers to, where labels and the expert both say
+    so.
+    """
     kind, links = kind_of(row.track), []
     for target, words in interface_of(row.interface).besides(row.payload).items():
         now = merged(Label.objects.filter(target=target), kind.merge)

@@ -24,8 +24,8 @@ from kbpo.tracks.models import Track
 
 
 def ask_again(questions: Sequence[Question], left: Mapping[int, Sequence[Response]]) -> int:
-    """How many of these locked questions went back to people, in their order, as far as the money
-    reaches; `left` are each one's responses that still count.
+    """Return how many of these locked questions went back to people, in their order, as far as the
+    money reaches; `left` are each one's responses that still count.
     """
     money: dict[Purpose, Decimal] = {}
     answers_of = answers_to(questions)
@@ -70,13 +70,13 @@ def unreplaced(worker: int) -> int:
 
 
 def _free(payer: Purpose) -> Decimal:
-    """What a payer has set aside and not promised yet."""
+    """Return what a payer has set aside and not promised yet."""
     return balance(purpose=payer).open - committed(payer)
 
 
 def answers_to(questions: Collection[Question]) -> Counter[int]:
-    """How many answers each question was given, whether or not they count; not those whose pay was
-    refused.
+    """Return how many answers each question was given, whether or not they count; not those whose
+    pay was refused.
     """
     pairs = HIT.questions.through.objects.filter(
         question__in=questions, hit__assignments__status__in=ANSWERED
@@ -85,17 +85,17 @@ def answers_to(questions: Collection[Question]) -> Counter[int]:
 
 
 def first_places(questions: Collection[Question]) -> dict[int, int]:
-    """How many answers each question was to have when it first went out: the places of its first
-    HIT.
+    """Return how many answers each question was to have when it first went out: the places of its
+    first HIT.
     """
     pairs = HIT.questions.through.objects.filter(question__in=questions).order_by("-hit_id")
     return dict(pairs.values_list("question", "hit__max_assignments"))
 
 
 def _places(question: Question, left: int, n_answers: int, money: Decimal) -> int:
-    """How many more may answer a question: as many as it lacks of what its track promises, and one
-    where people are divided; none of a whole document, on a closed track, beyond the cap, or
-    without the money.
+    """Return how many more may answer a question: as many as it lacks of what its track promises,
+    and one where people are divided; none of a whole document, on a closed track, beyond the cap,
+    or without the money.
     """
     wanted = _promised(question, left, n_answers, least=1)
     return min(wanted, int(money / question.price)) if question.price else wanted
@@ -163,9 +163,9 @@ def want_one_less(questions: Collection[Question], hit: HIT) -> None:
 
 
 def take_back(questions: Collection[Question]) -> int:
-    """How many of these locked questions nobody need answer any more, since their answers count
-    again: their places are shut, and they are settled next. What somebody has in hand stays open,
-    and its answers are bought.
+    """Return how many of these locked questions nobody need answer any more, since their answers
+    count again: their places are shut, and they are settled next. What somebody has in hand stays
+    open, and its answers are bought.
     """
     hits = _locked(HIT.objects.filter(questions__in=list(questions), status__in=["intent", "open"]))
     in_hand = Assignment.objects.filter(hit__in=hits, status__in=["leased", "submitted"])
@@ -189,8 +189,8 @@ def take_back(questions: Collection[Question]) -> int:
 
 
 def use_again(questions: Collection[Question]) -> int:
-    """How many of these locked questions, which were given up, have answers that count now: they
-    are settled next.
+    """Return how many of these locked questions, which were given up, have answers that count now:
+    they are settled next.
     """
     answered_now = Question.objects.filter(
         pk__in=[question.pk for question in questions], responses__counts=True
@@ -205,7 +205,7 @@ def use_again(questions: Collection[Question]) -> int:
 
 
 def _locked(hits: QuerySet[HIT]) -> list[int]:
-    """The HITs, locked after their questions in the order of their numbers, as everywhere
+    """Return the HITs, locked after their questions in the order of their numbers, as everywhere
     (annotation/README.md).
     """
     locked = (

@@ -89,7 +89,7 @@ class Batch:
 
 
 def batches(limit: int = 20) -> list[Batch]:
-    """The batches with questions that are not done yet, newest first."""
+    """Return the batches with questions that are not done yet, newest first."""
     return _batches(None, limit)
 
 
@@ -154,7 +154,7 @@ def names_of(payers: Collection[Purpose]) -> dict[Purpose, str]:
 
 
 def team_of(payer: Purpose) -> Submission | None:
-    """The submission that a batch belongs to, if it is one's."""
+    """Return the submission that a batch belongs to, if it is one's."""
     if payer.kind != "submission":
         return None
     return Submission.objects.filter(pk=payer.number).first()
@@ -162,8 +162,8 @@ def team_of(payer: Purpose) -> Submission | None:
 
 @transaction.atomic
 def pause_batch(payer: Purpose, who: User, why: str) -> Halt:
-    """The stop of one batch: nothing of it is published or offered; work in hand may be finished,
-    and is paid.
+    """Return the stop of one batch: nothing of it is published or offered; work in hand may be
+    finished, and is paid.
     """
     if not why.strip():
         raise CannotChange("Say why; whoever waits will read it.")
@@ -178,7 +178,7 @@ def pause_batch(payer: Purpose, who: User, why: str) -> Halt:
 
 @transaction.atomic
 def resume_batch(payer: Purpose, who: User, why: str) -> int:
-    """How many stops of a batch were lifted. Raises CannotChange without a reason."""
+    """Return how many stops of a batch were lifted. Raises CannotChange without a reason."""
     if not why.strip():
         raise CannotChange("Say why it may go on; it stands in the log.")
     stops = Halt.objects.filter(lifted_at=None, **payer.at("payer"))
@@ -190,8 +190,8 @@ def resume_batch(payer: Purpose, who: User, why: str) -> int:
 
 
 def cost_of_extending(payer: Purpose) -> tuple[int, Decimal, Decimal]:
-    """How many open questions can have one more answer, what that costs, and what must be set aside
-    for it besides.
+    """Return how many open questions can have one more answer, what that costs, and what must be
+    set aside for it besides.
     """
     questions = Question.objects.filter(
         status__in=ANSWERABLE, answers_wanted__lt=MOST_ANSWERS, **payer.at("payer")
@@ -216,7 +216,8 @@ def cost_of_extending(payer: Purpose) -> tuple[int, Decimal, Decimal]:
 
 @transaction.atomic
 def extend_batch(payer: Purpose, who: User, why: str, *, wanted: int | None = None) -> int:
-    """How many open questions get one more answer; their time begins anew. Raises CannotChange.
+    """Return how many open questions get one more answer; their time begins anew. Raises
+    CannotChange.
 
     `wanted` is how many answers were wanted when its page was shown: a second click finds more, and
     is refused.
@@ -285,8 +286,8 @@ def one_more(questions: Sequence[Question]) -> None:
 
 @transaction.atomic
 def stop_batch(payer: Purpose, who: User, why: str) -> int:
-    """How many open questions were given up: those with answers are settled with what they have,
-    the others are known to be missing. Answers in hand are still taken and paid.
+    """Return how many open questions were given up: those with answers are settled with what they
+    have, the others are known to be missing. Answers in hand are still taken and paid.
     """
     if not why.strip():
         raise CannotChange("Say why; the owner of the batch reads it.")
@@ -314,7 +315,7 @@ def stop_batch(payer: Purpose, who: User, why: str) -> int:
 
 
 def _track(payer: Purpose) -> Track:
-    """The track of a batch. Raises CannotChange if there is no such batch."""
+    """Return the track of a batch. Raises CannotChange if there is no such batch."""
     row = Question.objects.filter(**payer.at("payer")).select_related("track").first()
     if row is None:
         raise CannotChange("There is no such batch.")

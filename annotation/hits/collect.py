@@ -37,14 +37,14 @@ nothing else; on a marketplace it ends with the others."""
 
 
 def tick() -> int:
-    """How many rows moved."""
+    """Return how many rows moved."""
     return _lost_leases() + _run(REOPEN, local_names()) + _run(CLOSE, local_names())
 
 
 @transaction.atomic
 def _lost_leases() -> int:
-    """How many leases ran out; the question is offered again. To the same worker, if nobody else
-    took it meanwhile, with the draft that they left.
+    """Return how many leases ran out; the question is offered again. To the same worker, if nobody
+    else took it meanwhile, with the draft that they left.
     """
     now = beat()
     lost = Assignment.objects.filter(status="leased", leased_until__lte=now).select_for_update(

@@ -205,8 +205,8 @@ class Offer:
 
 
 def lease(worker: Worker) -> Assignment | None:
-    """The question in this worker's hands, or the next one in order, of the kind that they chose;
-    None if nothing is open to them.
+    """Return the question in this worker's hands, or the next one in order, of the kind that they
+    chose; None if nothing is open to them.
     """
     turn = _try(worker, skip_locked=True, resume=True)
     for pk in turn.begun:
@@ -299,8 +299,8 @@ def _conditions(standing: WorkerStanding) -> str:
 
 @transaction.atomic
 def _resumed(worker: Worker, pk: int) -> Assignment | None:
-    """What this worker had begun, in their hands again, or what else they hold; None if others have
-    it, or it is stopped.
+    """Return what this worker had begun, in their hands again, or what else they hold; None if
+    others have it, or it is stopped.
     """
     SEEN.run(now=clock.now(), worker=worker.pk)
     standing = standing_of(worker.pk)
@@ -316,7 +316,7 @@ def _resumed(worker: Worker, pk: int) -> Assignment | None:
 
 
 def lease_time(interfaces: Iterable[str] = ()) -> timedelta:
-    """How long questions through these interfaces stay with a worker who does nothing: whole
+    """Return how long questions through these interfaces stay with a worker who does nothing: whole
     documents take longer.
     """
     return timedelta(
@@ -327,19 +327,19 @@ def lease_time(interfaces: Iterable[str] = ()) -> timedelta:
 
 
 def lease_time_of(hit: HIT) -> timedelta:
-    """How long the questions of a HIT stay with a worker who does nothing."""
+    """Return how long the questions of a HIT stay with a worker who does nothing."""
     return lease_time(question.interface for question in hit.questions.all())
 
 
 def open_to(worker: Worker, most: int = 100, interfaces: list[str] | None = None) -> int:
-    """How many HITs are open to a worker, counted up to `most`, through these interfaces (by
+    """Return how many HITs are open to a worker, counted up to `most`, through these interfaces (by
     default the learned).
     """
     return _count_open(standing_of(worker.pk), most, interfaces)
 
 
 def offers_to(worker: Worker, interfaces: Iterable[str], most: int = 200) -> dict[str, Offer]:
-    """What is open to a worker through each of these interfaces, counted up to `most`."""
+    """Return what is open to a worker through each of these interfaces, counted up to `most`."""
     standing = standing_of(worker.pk)
     nothing = Offer(0, Decimal("0.00"), 0)
     if standing.excluded:
@@ -360,8 +360,8 @@ def _count_open(standing: WorkerStanding, most: int, interfaces: list[str] | Non
 
 
 def to_learn(worker: Worker) -> str:
-    """An interface whose tutorial stands between a worker and open questions, and may be tried,
-    first that of the kind that they chose; empty if none is.
+    """Return an interface whose tutorial stands between a worker and open questions, and may be
+    tried, first that of the kind that they chose; empty if none is.
     """
     taught_interfaces, can = taught(worker), learnable(worker)
     return next(
@@ -394,8 +394,8 @@ def renew(
     *,
     questions: Iterable[Question] = (),
 ) -> bool:
-    """Whether the lease still held and was renewed; a draft is kept with it. Who has its questions
-    already passes them.
+    """Return whether the lease still held and was renewed; a draft is kept with it. Who has its
+    questions already passes them.
     """
     asked = questions or assignment.hit.questions.all()
     until = clock.now() + lease_time(question.interface for question in asked)
@@ -410,8 +410,8 @@ def renew(
 
 @transaction.atomic
 def revive(assignment: Assignment) -> bool:
-    """Whether a lease that ran out was taken up again, which it can be while its place is free
-    (`is_free`) and no team that its worker has joined has a stake in it.
+    """Return whether a lease that ran out was taken up again, which it can be while its place is
+    free (`is_free`) and no team that its worker has joined has a stake in it.
     """
     row = Assignment.objects.select_for_update(of=("self",)).get(pk=assignment.pk)
     hit = HIT.objects.select_for_update(of=("self",)).get(pk=row.hit_id)
@@ -430,8 +430,8 @@ def revive(assignment: Assignment) -> bool:
 
 
 def is_free(hit: HIT, assignment: Assignment) -> bool:
-    """Whether a returned assignment may take its place again: the HIT is open and has room, and its
-    worker neither gave it back nor has another go.
+    """Return whether a returned assignment may take its place again: the HIT is open and has room,
+    and its worker neither gave it back nor has another go.
     """
     if hit.status != "open" or assignment.returned_by == Assignment.ReturnedBy.WORKER:
         return False
@@ -443,20 +443,20 @@ def is_free(hit: HIT, assignment: Assignment) -> bool:
 
 
 def let_go(assignment: Assignment) -> bool:
-    """Whether a leased question went back since a team of its worker has come to have a stake in
-    it: they joined one, or theirs submitted something, when they had it in hand.
+    """Return whether a leased question went back since a team of its worker has come to have a
+    stake in it: they joined one, or theirs submitted something, when they had it in hand.
     """
     return has_stake(assignment.worker_id, assignment.hit_id) and give_back(assignment)
 
 
 def give_back(assignment: Assignment) -> bool:
-    """Whether the worker gave a leased question back; it is not offered to them again."""
+    """Return whether the worker gave a leased question back; it is not offered to them again."""
     return _return(assignment, returned_by=Assignment.ReturnedBy.WORKER)
 
 
 def stop(assignment: Assignment, draft: dict[str, object] | None = None) -> bool:
-    """Whether a leased question went back since its worker stops for now. Others may take it; until
-    somebody does, it waits for them with their draft.
+    """Return whether a leased question went back since its worker stops for now. Others may take
+    it; until somebody does, it waits for them with their draft.
     """
     kept = {} if draft is None else {"draft": draft}
     return _return(assignment, returned_by=Assignment.ReturnedBy.STOPPED, **kept)

@@ -26,7 +26,7 @@ SUBJECT = "There is work for you"
 
 
 def tick() -> int:
-    """How many annotators were written to."""
+    """Return how many annotators were written to."""
     now = clock.now()
     work_mails = WorkMail.objects.filter(
         worker__excluded_at=None, worker__user__is_active=True, worker__user__is_annotator=True
@@ -39,7 +39,9 @@ def tick() -> int:
 
 
 def _write(row: WorkMail) -> bool:
-    """Whether a mail went out: the row is claimed before, so that nobody is written to twice."""
+    """Return whether a mail went out: the row is claimed before, so that nobody is written to
+    twice.
+    """
     n = waiting_for(row.worker)
     if not n or row.worker.user is None:
         return False
@@ -52,7 +54,9 @@ def _write(row: WorkMail) -> bool:
 
 
 def waiting_for(worker: Worker) -> int:
-    """How many questions wait for a worker, those behind a tutorial that they can do included."""
+    """Return how many questions wait for a worker, those behind a tutorial that they can do
+    included.
+    """
     return open_to(worker, MANY, [*taught(worker), *learnable(worker)])
 
 
@@ -67,7 +71,9 @@ def _text(n: int) -> str:
 
 
 def ask_for_mail(worker: Worker, *, wanted: bool) -> bool:
-    """Whether a worker is written to from now on, when there is work; it takes an address."""
+    """Return whether a worker is written to from now on, when there is work; it takes an
+    address.
+    """
     if wanted and worker.user is not None and worker.user.email:
         WorkMail.objects.get_or_create(worker=worker)
         return True

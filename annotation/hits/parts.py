@@ -12,12 +12,12 @@ from annotation.models import Question
 
 
 def named(question: Question, field: str) -> str:
-    """The name of a question's field in the answer to the whole HIT."""
+    """Return the name of a question's field in the answer to the whole HIT."""
     return f"q{question.pk}.{field}"
 
 
 def part(question: Question, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """A question's own answer; of a HIT with one question that is all of it."""
+    """Return a question's own answer; of a HIT with one question that is all of it."""
     prefix = named(question, "")
     if not any(name.startswith("q") and "." in name for name in raw):
         return dict(raw)
@@ -27,12 +27,12 @@ def part(question: Question, raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def speaks_of(question: Question, raw: Mapping[str, Any]) -> bool:
-    """Whether the answer to a HIT says anything of this question of several."""
+    """Return whether the answer to a HIT says anything of this question of several."""
     return any(name.startswith(named(question, "")) for name in raw)
 
 
 def joined(questions: Iterable[Question], parts: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
-    """The answer to the whole HIT out of the questions' answers."""
+    """Return the answer to the whole HIT out of the questions' answers."""
     return {
         named(question, field): value
         for question in questions
@@ -52,20 +52,20 @@ def carried(
     asked: Question,
     raw: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The draft of a HIT: the answers that are done, and what there is of the question under
+    """Return the draft of a HIT: the answers that are done, and what there is of the question under
     way.
     """
     return joined(questions, {**done, asked.pk: raw}) | {NOW: [str(asked.pk)]}
 
 
 def under_way(questions: Iterable[Question], draft: Mapping[str, Any]) -> Question | None:
-    """The question that a draft says is under way."""
+    """Return the question that a draft says is under way."""
     return next((question for question in questions if draft.get(NOW) == [str(question.pk)]), None)
 
 
 def read(text: str) -> dict[str, list[str]]:
-    """An answer as a form carries it in one field, without what no text has (half of a surrogate
-    pair, NUL) and no row can hold; empty if it cannot be read.
+    """Return an answer as a form carries it in one field, without what no text has (half of a
+    surrogate pair, NUL) and no row can hold; empty if it cannot be read.
     """
     try:
         answer = json.loads(text)

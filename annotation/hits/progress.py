@@ -49,7 +49,7 @@ class Progress:
 
 
 def questions_progress(*, payer: Purpose | None = None, track: Track | None = None) -> Progress:
-    """The counts, reasons and rate of a payer's questions, e.g.
+    """Return the counts, reasons and rate of a payer's questions, e.g.
     ``questions_progress(payer=submission.purpose)``.
     """
     questions = Question.objects.filter(**_of(track, payer, "")).filter(gold=None)

@@ -58,7 +58,7 @@ asks anew. Those that somebody holds wait for the next look."""
 
 
 def tick() -> int:
-    """How many questions were cancelled, and HITs made or put up."""
+    """Return how many questions were cancelled, and HITs made or put up."""
     with connection.cursor() as cursor:
         cursor.execute(CANCEL)
         cancelled = int(cursor.rowcount)
@@ -80,7 +80,7 @@ def _make_hits(payer: Purpose) -> int:
 
 @transaction.atomic
 def _make_batch(payer: Purpose) -> int:
-    """How many intents were committed for the payer's next questions in order."""
+    """Return how many intents were committed for the payer's next questions in order."""
     if not one_publisher(payer, wait=False):
         return 0
     due = Question.objects.filter(
@@ -116,15 +116,18 @@ def _make_batch(payer: Purpose) -> int:
 
 
 def _firsts(due: QuerySet[Question], track: Track) -> Decimal:
-    """What these questions cost at most if nobody beyond what is usual on their track is asked."""
+    """Return what these questions cost at most if nobody beyond what is usual on their track is
+    asked.
+    """
     people = Least(F("answers_wanted"), Value(track.workers_per_question))
     cost: Decimal | None = due.aggregate(sum=Sum(F("price") * people))["sum"]
     return cost or ZERO
 
 
 def _beyond_usual(question: Question, spare: Decimal) -> Decimal:
-    """What a question costs more than one with as many people as its track usually asks. Where that
-    is more than `spare`, these people are left out: what others need for the usual comes first.
+    """Return what a question costs more than one with as many people as its track usually asks.
+    Where that is more than `spare`, these people are left out: what others need for the usual comes
+    first.
     """
     usual = question.track.workers_per_question
     more = question.price * max(0, question.answers_wanted - usual)
@@ -136,7 +139,7 @@ def _beyond_usual(question: Question, spare: Decimal) -> Decimal:
 
 
 def _locked(due: QuerySet[Question]) -> list[Question]:
-    """The next of these questions in their order, locked in that of their numbers
+    """Return the next of these questions in their order, locked in that of their numbers
     (annotation/README.md).
     """
     foremost = list(due.order_by("order", "pk").values_list("pk", flat=True)[:BATCH])
@@ -219,8 +222,8 @@ def _put_refused_away(questions: list[Question]) -> None:
 
 
 def _groups(questions: list[Question]) -> list[list[Question]]:
-    """What goes out together: as many of one document and interface as the platform takes, in their
-    order.
+    """Return what goes out together: as many of one document and interface as the platform takes,
+    in their order.
     """
     groups: list[list[Question]] = []
     filling: dict[tuple[object, ...], list[Question]] = {}
@@ -241,8 +244,8 @@ def _groups(questions: list[Question]) -> list[list[Question]]:
 
 
 def _hits(group: list[Question]) -> list[HIT]:
-    """The HIT of these questions, priced by their sum, and siblings if more answers are wanted than
-    one may take.
+    """Return the HIT of these questions, priced by their sum, and siblings if more answers are
+    wanted than one may take.
     """
     foremost, name = group[0], group[0].track.platform
     most, left = platform_of(name).capabilities.max_assignments, group[0].answers_wanted
@@ -263,7 +266,7 @@ def _hits(group: list[Question]) -> list[HIT]:
 
 
 def _put_up() -> int:
-    """How many HITs were put up: all at once on a platform of our own, one call at a time on
+    """Return how many HITs were put up: all at once on a platform of our own, one call at a time on
     another's.
     """
     up = 0
@@ -304,7 +307,7 @@ def _put_up_elsewhere(name: str) -> int:
 
 
 def advert_of(hit: HIT) -> Advert:
-    """What a HIT says of itself on another platform: its questions share an interface."""
+    """Return what a HIT says of itself on another platform: its questions share an interface."""
     questions = list(hit.questions.all())
     interface = questions[0].interface
     tutorial = tutorials().get(interface)
@@ -318,8 +321,8 @@ def advert_of(hit: HIT) -> Advert:
 
 
 def before_it(hit: HIT, questions: Sequence[Question]) -> str:
-    """What is said before anybody accepts a HIT: what an hour of it pays, as planned, and what its
-    tutorial is and pays, where one is asked there.
+    """Return what is said before anybody accepts a HIT: what an hour of it pays, as planned, and
+    what its tutorial is and pays, where one is asked there.
     """
     seconds = sum(question.seconds for question in questions)
     hourly = f"About ${hit.reward * 3600 / seconds:.0f} an hour." if seconds else ""
@@ -331,7 +334,7 @@ def before_it(hit: HIT, questions: Sequence[Question]) -> str:
 
 
 def lease_seconds_of(hit: HIT) -> int:
-    """How long a worker of another platform has a HIT in hand."""
+    """Return how long a worker of another platform has a HIT in hand."""
     return platform_of(hit.platform).lease_seconds(advert_of(hit))
 
 
@@ -350,8 +353,8 @@ def _is_up(hit: HIT, external_id: str) -> int:
 
 @transaction.atomic
 def _claim(platform: str, endpoint: str) -> HIT | None:
-    """A HIT to be put up, its attempt counted and its next one put off, so that no other worker
-    takes it meanwhile. It belongs to the endpoint where it is first called.
+    """Return a HIT to be put up, its attempt counted and its next one put off, so that no other
+    worker takes it meanwhile. It belongs to the endpoint where it is first called.
     """
     hits = HIT.objects.select_for_update(skip_locked=True, of=("self",))
     now = clock.now()

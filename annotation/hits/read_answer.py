@@ -16,7 +16,9 @@ from annotation.quality.gold import asked_of, expected_of
 
 
 def read_answer(assignment: Assignment) -> list[SideBySide]:
-    """What an answer says of each of its questions, for whoever gave it: nothing else is told."""
+    """Return what an answer says of each of its questions, for whoever gave it: nothing else is
+    told.
+    """
     own = _own(assignment)
     return [
         side_by_side(interface_of(question.interface), question, judgments)
@@ -25,8 +27,8 @@ def read_answer(assignment: Assignment) -> list[SideBySide]:
 
 
 def read_side_by_side(assignment: Assignment) -> list[SideBySide]:
-    """What an answer says, beside the right answer where it is known, and what others say whose
-    answers count; for admins.
+    """Return what an answer says, beside the right answer where it is known, and what others say
+    whose answers count; for admins.
     """
     own = _own(assignment)
     golds = {
@@ -43,8 +45,8 @@ def read_side_by_side(assignment: Assignment) -> list[SideBySide]:
 
 
 def _own(assignment: Assignment) -> list[tuple[Question, Sequence[Judgment]]]:
-    """Each question of an answer, with what it says of it: as it is stored, or as it can be read
-    from what was sent. Of a question that it says nothing readable of there is nothing.
+    """Return each question of an answer, with what it says of it: as it is stored, or as it can be
+    read from what was sent. Of a question that it says nothing readable of there is nothing.
     """
     stored: dict[int, list[Judgment]] = defaultdict(list)
     for response in assignment.responses.order_by("pk"):
@@ -63,7 +65,7 @@ def _own(assignment: Assignment) -> list[tuple[Question, Sequence[Judgment]]]:
 
 
 def _others(question: Question, assignment: Assignment) -> list[Sequence[Judgment]]:
-    """What others said of a question, as far as it counts."""
+    """Return what others said of a question, as far as it counts."""
     responses = Response.objects.filter(question=question, counts=True)
     by_answer: dict[int, list[Judgment]] = defaultdict(list)
     for response in responses.exclude(assignment=assignment).order_by("pk"):

@@ -25,6 +25,8 @@ ASKED = Prepared(f"SELECT EXISTS ({STAKE}) FROM annotation_hit h WHERE h.id = %(
 
 
 def has_stake(worker: int | None, hit: int) -> bool:
-    """Whether a team of a worker, be it one that they left, has a run on the track of a HIT."""
+    """Return whether a team of a worker, be it one that they left, has a run on the track of
+    a HIT.
+    """
     teams = [team for (team,) in TEAMS.rows(worker=worker)]
     return bool(teams) and ASKED.rows(teams=teams, hit=hit) == [(True,)]

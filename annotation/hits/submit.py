@@ -60,8 +60,8 @@ class Outcome(Enum):
 def submit(
     assignment: Assignment, raw: dict[str, Any], questions: Iterable[Question] = ()
 ) -> Outcome:
-    """What became of an answer. Raises BadAnswer, with a sentence for the worker, for one that
-    cannot be used. Who has its questions already passes them.
+    """Return what became of an answer. Raises BadAnswer, with a sentence for the worker, for one
+    that cannot be used. Who has its questions already passes them.
 
     A lease that ran out is revived if its place is still free: nobody's work is lost for a slow
     minute. Whoever has joined a team meanwhile that pays for the question or predicts what it asks
@@ -109,8 +109,8 @@ def _reloaded(assignment: Assignment) -> Assignment:
 
 
 def _late(row: Assignment, raw: dict[str, Any], extra: Decimal, now: datetime) -> Outcome:
-    """What became of an answer to a question that others have by now. It is kept where it is, so
-    that an admin can read what was paid for, and its worker is not asked again.
+    """Return what became of an answer to a question that others have by now. It is kept where it
+    is, so that an admin can read what was paid for, and its worker is not asked again.
     """
     if not pay_late(row, extra):
         return Outcome.LOST

@@ -25,8 +25,8 @@ GONE = "It was taken down, and its money was given back before it could be put u
 
 @transaction.atomic
 def take_down(track: Track | None, who: User | None, why: str) -> int:
-    """How many HITs of a track (None: of all) expired; nothing is offered or put up until the stop
-    is lifted.
+    """Return how many HITs of a track (None: of all) expired; nothing is offered or put up until
+    the stop is lifted.
     """
     pause(track, who, why)
     hits = HIT.objects.filter(
@@ -44,7 +44,7 @@ def take_down(track: Track | None, who: User | None, why: str) -> int:
 
 
 def tick() -> int:
-    """How many HITs were put back, since the stop that took them down was lifted."""
+    """Return how many HITs were put back, since the stop that took them down was lifted."""
     down = _down().exclude(pk__in=halted_hits(Halt.Scope.ALL))
     payers = payers_of(Question.objects.filter(status="published", hits__in=down.values("pk")))
     return sum(_put_back(payer) for payer in payers)
@@ -61,8 +61,8 @@ def _down() -> QuerySet[HIT]:
 
 @transaction.atomic
 def _put_back(payer: Purpose) -> int:
-    """How many HITs of a payer are open again, in order, as far as its reservation reaches; the
-    rest is given up.
+    """Return how many HITs of a payer are open again, in order, as far as its reservation reaches;
+    the rest is given up.
     """
     one_publisher(payer)
     taken_down = _down().filter(**payer.at("questions__payer")).order_by("order", "pk")

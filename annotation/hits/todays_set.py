@@ -33,8 +33,8 @@ class TodaysSet:
 
 
 def todays_set(worker: Worker, holding: bool) -> TodaysSet:
-    """Where a worker is in today's set, and what they earned today; `holding` says that they have a
-    question now.
+    """Return where a worker is in today's set, and what they earned today; `holding` says that they
+    have a question now.
     """
     [(done, earned)] = TODAY.rows(worker=worker.pk, since=midnight(), answered=list(ANSWERED))
     number = done + 1
@@ -42,8 +42,8 @@ def todays_set(worker: Worker, holding: bool) -> TodaysSet:
 
 
 def _goal(worker: Worker, number: int, holding: bool) -> int:
-    """How many answers the set goes up to in which the answer of that number is. It is fixed with
-    the first question of the set: what others do meanwhile does not move it.
+    """Return how many answers the set goes up to in which the answer of that number is. It is fixed
+    with the first question of the set: what others do meanwhile does not move it.
     """
     day = midnight().date()
     if worker.goal_day == day and number <= worker.goal:
@@ -63,10 +63,10 @@ def _goal(worker: Worker, number: int, holding: bool) -> int:
 
 
 def answered(worker: Worker) -> QuerySet[Assignment]:
-    """The assignments that a worker answered."""
+    """Return the assignments that a worker answered."""
     return Assignment.objects.filter(worker=worker, status__in=ANSWERED)
 
 
 def midnight() -> datetime:
-    """The beginning of the day, UTC."""
+    """Return the beginning of the day, UTC."""
     return clock.now().replace(hour=0, minute=0, second=0, microsecond=0)

@@ -169,7 +169,7 @@ class Interface(ABC):
         return self.template.replace("page.html", "how.html")
 
     def instructions(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns what the instructions show of a payload, where there is no question yet."""
+        """Return what the instructions show of a payload, where there is no question yet."""
         return {"guide": payload.get("guide", [])}
 
     @property
@@ -179,107 +179,108 @@ class Interface(ABC):
 
     @abstractmethod
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Returns the template's context, from the question's payload alone; never who claimed
-        what, never gold.
+        """Return the template's context, from the question's payload alone; never who claimed what,
+        never gold.
 
-        `answer` is a raw answer (a draft, or one that was refused) to be shown as it was left."""
+        `answer` is a raw answer (a draft, or one that was refused) to be shown as it was left.
+        """
 
     @abstractmethod
     def whole(self, question: Question, text: str) -> dict[str, Any]:
-        """Returns the whole document with the question's marks: `text` and `marks` as (begin, end,
+        """Return the whole document with the question's marks: `text` and `marks` as (begin, end,
         role).
         """
 
     def other_targets(self, question: Question) -> list[int]:
-        """The targets that a question asks about beside its own."""
+        """Return the targets that a question asks about beside its own."""
         return []
 
     def answer_of(
         self, question: Question, values: Mapping[int, Mapping[str, Any]]
     ) -> dict[str, Any] | None:
-        """The answer, as the form would send it, that says what these labels of its targets say, a
-        step that they do not tell left open; None where they tell nothing.
+        """Return the answer, as the form would send it, that says what these labels of its targets
+        say, a step that they do not tell left open; None where they tell nothing.
         """
         return None
 
     @abstractmethod
     def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
-        """Returns the responses in a raw answer. Raises BadAnswer with a sentence for the
-        worker.
-        """
+        """Return the responses in a raw answer. Raises BadAnswer with a sentence for the worker."""
 
     @abstractmethod
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
-        """Returns the labels that responses of different workers aggregate to (empty list if too
-        few count).
+        """Return the labels that responses of different workers aggregate to (empty list if too few
+        count).
         """
 
     def size(self, payload: Mapping[str, Any]) -> int:
-        """Returns how many things a question is paid for, one by one: of whole documents alone."""
+        """Return how many things a question is paid for, one by one: of whole documents alone."""
         return 1
 
     def asked(self, question: Question) -> list[Asked]:
-        """Returns the targets of which a question asks what holds, yes or no of each thing."""
+        """Return the targets of which a question asks what holds, yes or no of each thing."""
         return []
 
     def held(self, target: int, value: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
-        """Returns what holds by a judgment under `criterion`: target, as text -> parts."""
+        """Return what holds by a judgment under `criterion`: target, as text -> parts."""
         return {}
 
     def value_of(
         self, shown: Sequence[str], holds: Sequence[str], votes: Mapping[str, int]
     ) -> dict[str, Any]:
-        """Returns the value of a label by which these of the parts that were shown hold."""
+        """Return the value of a label by which these of the parts that were shown hold."""
         return {}
 
     def choices(self, question: Question, raw: dict[str, Any]) -> list[dict[str, Any]]:
-        """Returns the sentences that its page lets people choose from, each with its `pieces`, the
+        """Return the sentences that its page lets people choose from, each with its `pieces`, the
         parts that it stands for, in one word, and whether an answer has `chosen` it.
         """
         return []
 
     def sentences(self, payload: Mapping[str, Any]) -> dict[str, str]:
-        """Returns part -> words, of all that a question about one target asks yes or no of."""
+        """Return part -> words, of all that a question about one target asks yes or no of."""
         return {}
 
     def besides(self, payload: Mapping[str, Any]) -> dict[int, str]:
-        """Returns target -> words, of other things about which the same question asks something by
+        """Return target -> words, of other things about which the same question asks something by
         itself.
         """
         return {}
 
     def joins_readers(self, payload: Mapping[str, Any]) -> bool:
-        """Whether a question asks alone what readers of a whole document were divided about."""
+        """Return whether a question asks alone what readers of a whole document were divided
+        about.
+        """
         return False
 
     def is_divided(self, said: Sequence[Said]) -> bool:
-        """Whether people are divided about one of these other things, by all that was said of it in
-        answer to whatever question.
+        """Return whether people are divided about one of these other things, by all that was said
+        of it in answer to whatever question.
         """
         return False
 
     def reread(self, question: Question, raw: dict[str, Any]) -> dict[int, dict[str, Any]] | None:
-        """Returns what an expert's answer says of each target where it is held as a whole against
+        """Return what an expert's answer says of each target where it is held as a whole against
         what counts now; None where it is held label by label. Raises BadAnswer.
         """
         return None
 
     def agrees(self, value: Mapping[str, Any]) -> bool:
-        """Whether what `reread` returned of a question's target is what counted then."""
+        """Return whether what `reread` returned of a question's target is what counted then."""
         return False
 
     def compared(self, question: Question, value: Mapping[str, Any]) -> list[Line]:
-        """Returns what `reread` returned, line by line, beside what counts now."""
+        """Return what `reread` returned, line by line, beside what counts now."""
         return []
 
     def is_split(self, question: Question, responses: Sequence[Response]) -> bool:
-        """Whether as many of these responses say one thing as say the other, so that one more would
-        decide. Of whole documents nobody is asked for that.
+        """Return whether as many of these responses say one thing as say the other, so that one
+        more would decide. Of whole documents nobody is asked for that.
         """
         return False
 
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
-        """Returns what an answer says, in words, in the order of the page. `answer` is what `parse`
+        """Return what an answer says, in words, in the order of the page. `answer` is what `parse`
         returned, or the same as it is stored. By default each unit is one.
         """
         statements = []
@@ -290,8 +291,8 @@ class Interface(ABC):
         return statements
 
     def lines(self, question: Question, raw: dict[str, Any]) -> Lines:
-        """Returns what a raw answer says, to be held beside another to the same question. By
-        default each unit is a line. Raises BadAnswer.
+        """Return what a raw answer says, to be held beside another to the same question. By default
+        each unit is a line. Raises BadAnswer.
         """
         lines: Lines = {}
         judgments = self.parse(question, raw)
@@ -302,27 +303,27 @@ class Interface(ABC):
         return lines
 
     def line(self, question: Question, what: str, which: str, value: str) -> str:
-        """Returns how a unit with what was said of it reads, in a line."""
+        """Return how a unit with what was said of it reads, in a line."""
         labels = {field["name"]: field["label"] for field in question.payload.get("fields", ())}
         return f"{labels[what]}: {value.lower()}"
 
     def earns_extra(self, judgments: Sequence[Judgment]) -> bool:
-        """Whether an answer, parsed, took the work that a question's extra pays for."""
+        """Return whether an answer, parsed, took the work that a question's extra pays for."""
         return False
 
     def doubts(self, judgments: Sequence[Judgment]) -> Iterator[Doubt]:
-        """Yields what an answer, parsed, is held against: whether it looks like little work."""
+        """Yield what an answer, parsed, is held against: whether it looks like little work."""
         return iter(())
 
     def is_right(self, question: Question, given: Mapping[str, Any], right: Judgment) -> bool:
-        """Whether what somebody said in a tutorial is right; parts that the right answer leaves
-        open do not count.
+        """Return whether what somebody said in a tutorial is right; parts that the right answer
+        leaves open do not count.
         """
         return all(given.get(name) == value for name, value in right.value.items())
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
-        """Yields what people can agree on in a response, each with what was said of it. Units
-        called "flag" are left out of measures of agreement. By default the whole value is one unit.
+        """Yield what people can agree on in a response, each with what was said of it. Units called
+        "flag" are left out of measures of agreement. By default the whole value is one unit.
         """
         yield (
             (response.criterion, str(response.target_id)),
@@ -330,7 +331,7 @@ class Interface(ABC):
         )
 
     def measured(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
-        """Yields the units in which agreement is measured, each with what was said of it: the same
+        """Yield the units in which agreement is measured, each with what was said of it: the same
         unless agreement is published in others.
         """
         return self.units(question, response)

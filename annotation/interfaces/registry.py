@@ -23,25 +23,27 @@ RATING = ("language_quality", "answer_correctness")
 
 
 def names() -> list[str]:
-    """The names of all interfaces, those of declared forms last."""
+    """Return the names of all interfaces, those of declared forms last."""
     return [*INTERFACES, *declared.classes()]
 
 
 def reading(*what: str) -> list[str]:
-    """The names of the interfaces that ask about whole documents, for any of these things (`NAME`,
-    `RELATION`) if some are named.
+    """Return the names of the interfaces that ask about whole documents, for any of these things
+    (`NAME`, `RELATION`) if some are named.
     """
     reads = {name: interface_of(name).reads for name in INTERFACES}
     return [name for name, subjects in reads.items() if subjects and (not what or subjects in what)]
 
 
 def asking_yes_or_no() -> list[str]:
-    """The names of the interfaces whose answers say yes or no of each thing that they ask."""
+    """Return the names of the interfaces whose answers say yes or no of each thing that they
+    ask.
+    """
     return [name for name in INTERFACES if interface_of(name).criterion]
 
 
 def interface_of(name: str) -> Interface:
-    """The interface of that name. Raises KeyError if there is none."""
+    """Return the interface of that name. Raises KeyError if there is none."""
     if name.startswith(FORM):
         made: Interface = import_string("annotation.interfaces.form.declared.interface_of_form")(
             name.removeprefix(FORM)

@@ -81,7 +81,7 @@ def _asked(hits: Collection[int]) -> dict[int, list[Question]]:
 
 
 def _untimed(asked: Mapping[int, Sequence[Question]]) -> set[int]:
-    """The tracks of these questions whose policy notes no times."""
+    """Return the tracks of these questions whose policy notes no times."""
     tracks = set()
     for questions in asked.values():
         for question in questions:
@@ -91,8 +91,8 @@ def _untimed(asked: Mapping[int, Sequence[Question]]) -> set[int]:
 
 
 def _put_to(assignment: Assignment, questions: list[Question]) -> list[Question]:
-    """The questions that an answer must speak of: not the gold among others that its worker had met
-    before.
+    """Return the questions that an answer must speak of: not the gold among others that its worker
+    had met before.
     """
     if len(questions) == 1 or not any(is_gold(question) for question in questions):
         return questions
@@ -129,9 +129,9 @@ def _note_work(parsed: dict[Assignment, Parsed]) -> None:
 
 
 def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
-    """The rows of these answers. What does not count says why: its worker is excluded, or had
-    judged it before, as on a platform somebody may get at a question twice. Such answers are paid
-    like any other.
+    """Return the rows of these answers. What does not count says why: its worker is excluded, or
+    had judged it before, as on a platform somebody may get at a question twice. Such answers are
+    paid like any other.
     """
     excluded = Worker.objects.filter(
         pk__in={one.worker_id for one in parsed}, excluded_at__isnull=False
@@ -161,7 +161,7 @@ def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
 
 
 def _met(parsed: dict[Assignment, Parsed]) -> set[Meeting]:
-    """Which questions the workers of these answers have met in others."""
+    """Return which questions the workers of these answers have met in others."""
     targets = set()
     for answers in parsed.values():
         for question, _ in answers:
@@ -201,8 +201,8 @@ def _use_late_answers(questions: Iterable[Question]) -> None:
 
 
 def _places(questions: Collection[Question]) -> Counter[int]:
-    """How many answers each question can get, over its HIT and the siblings of that: one more
-    answer has its own.
+    """Return how many answers each question can get, over its HIT and the siblings of that: one
+    more answer has its own.
     """
     pairs = HIT.questions.through.objects.filter(question__in=questions)
     pairs = pairs.exclude(hit__status__in=PUT_AWAY)
@@ -213,9 +213,9 @@ def _places(questions: Collection[Question]) -> Counter[int]:
 
 
 def answers_that_count(questions: Collection[Question]) -> Counter[int]:
-    """How many answers each question has that may count. On another platform an answer by somebody
-    who had judged it before is none: its place is bought again (`under_answered.py`). Our own pages
-    offer nothing twice.
+    """Return how many answers each question has that may count. On another platform an answer by
+    somebody who had judged it before is none: its place is bought again (`under_answered.py`). Our
+    own pages offer nothing twice.
     """
     pairs = HIT.questions.through.objects.filter(
         question__in=questions, hit__assignments__status__in=DONE
@@ -227,6 +227,6 @@ def answers_that_count(questions: Collection[Question]) -> Counter[int]:
 
 
 def met_before(questions: Collection[Question] | QuerySet[Question]) -> QuerySet[Response]:
-    """What other platforms' workers said of questions that they had judged before."""
+    """Return what other platforms' workers said of questions that they had judged before."""
     responses = Response.objects.filter(question__in=questions, met_before=True)
     return responses.exclude(assignment__hit__platform__in=local_names())

@@ -33,12 +33,12 @@ class Aggregates:
 
 
 def aggregated(question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
-    """The labels that responses aggregate to; none if too few count."""
+    """Return the labels that responses aggregate to; none if too few count."""
     return interface_of(question.interface).aggregate(question, responses)
 
 
 def counting(questions: Iterable[Question]) -> dict[int, list[Response]]:
-    """The responses that count, by question."""
+    """Return the responses that count, by question."""
     responses: dict[int, list[Response]] = defaultdict(list)
     counted = Response.objects.filter(question__in=questions, counts=True)
     for response in counted.select_related("assignment__worker").order_by("pk"):
@@ -47,8 +47,8 @@ def counting(questions: Iterable[Question]) -> dict[int, list[Response]]:
 
 
 def tied_on_other_targets(found: Mapping[Question, Sequence[AggregatedLabel]]) -> set[Question]:
-    """The questions after which people are divided about something that they settle besides what
-    is asked yes or no, all answers to all questions about it and its readers' taken together.
+    """Return the questions after which people are divided about something that they settle besides
+    what is asked yes or no, all answers to all questions about it and its readers' taken together.
     """
     besides = [
         (question, label)
@@ -76,10 +76,10 @@ def tied_on_other_targets(found: Mapping[Question, Sequence[AggregatedLabel]]) -
 def to_record(
     found: Mapping[Question, Sequence[AggregatedLabel]], modelled: Collection[int] = ()
 ) -> Aggregates:
-    """The labels that questions aggregate to; of those that had said something before, only what
-    differs from it, and for what they do not speak of any more an empty one. On `modelled` tracks
-    what holds of a target is for their model to say, as long as people could answer at all. The
-    caller holds the questions' locks.
+    """Return the labels that questions aggregate to; of those that had said something before, only
+    what differs from it, and for what they do not speak of any more an empty one. On `modelled`
+    tracks what holds of a target is for their model to say, as long as people could answer at all.
+    The caller holds the questions' locks.
     """
     before = _labels_before(found)
     made = Aggregates([], [])
@@ -118,8 +118,8 @@ def _add_again(
 def _taken_back(
     labels: Sequence[AggregatedLabel], standing_of: Mapping[int, Label]
 ) -> list[AggregatedLabel]:
-    """An empty label for each target of which a question said something, and does not speak any
-    more.
+    """Return an empty label for each target of which a question said something, and does not speak
+    any more.
     """
     spoken_of = {label.target_id for label in labels}
     return [
@@ -157,7 +157,7 @@ def _telling(question: Question, value: Mapping[str, object]) -> dict[str, objec
 
 
 def _empty(label: Label) -> AggregatedLabel:
-    """What takes back a label of which its question does not speak any more."""
+    """Return what takes back a label of which its question does not speak any more."""
     return AggregatedLabel(label.target_id, {}, TAKEN_BACK, 0, 0.0, label.source)
 
 

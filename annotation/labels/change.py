@@ -25,7 +25,7 @@ OPEN = ("published", "answered", "gold")
 
 
 def can_change(assignment: Assignment) -> bool:
-    """Whether an answer to a question of our own pages may still be changed."""
+    """Return whether an answer to a question of our own pages may still be changed."""
     return _is_open(assignment, list(assignment.hit.questions.all()))
 
 
@@ -41,8 +41,8 @@ def _is_open(assignment: Assignment, questions: list[Question]) -> bool:
 
 @transaction.atomic
 def change(assignment: Assignment, raw: dict[str, Any]) -> bool:
-    """Whether this answer stands in the place of the one that was sent; not if that counts by now,
-    or a team of its worker has come to have a stake in it. Raises BadAnswer.
+    """Return whether this answer stands in the place of the one that was sent; not if that counts
+    by now, or a team of its worker has come to have a stake in it. Raises BadAnswer.
     """
     row = (
         Assignment.objects.select_for_update(of=("self",))  # before its questions, as in `accept`

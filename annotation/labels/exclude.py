@@ -66,10 +66,10 @@ class Undecided:
 
 
 def review() -> int:
-    """How many workers were excluded because their signals passed a limit, the worst first: only
-    after a warning and a chance to do better, never so that too few who are active are left, never
-    more than a share of them within a day, and never so that the money does not reach for other
-    answers in the place of theirs. The others wait for an admin (`undecided`). Only those are
+    """Return how many workers were excluded because their signals passed a limit, the worst first:
+    only after a warning and a chance to do better, never so that too few who are active are left,
+    never more than a share of them within a day, and never so that the money does not reach for
+    other answers in the place of theirs. The others wait for an admin (`undecided`). Only those are
     looked at of whom something was noted since; who passed a limit is looked at again.
     """
     done: set[int] = set()
@@ -89,8 +89,8 @@ def review() -> int:
 
 
 def _worst(done: set[int]) -> tuple[int, list[Flag]] | None:
-    """The next worker to be excluded by signals alone, with their flags of the kinds that do so;
-    None if nobody is.
+    """Return the next worker to be excluded by signals alone, with their flags of the kinds that do
+    so; None if nobody is.
     """
     warned = had_a_chance(_excluding(list(due_for_review())))
     if not warned:
@@ -123,7 +123,7 @@ class _Crowd:
         return max(1, int(MOST_A_DAY * (len(self.active) + self.excluded)))
 
     def spares(self, worker: int) -> str:
-        """Why signals alone do not leave somebody out, as a sentence; empty if they do."""
+        """Return why signals alone do not leave somebody out, as a sentence; empty if they do."""
         if len(self.active - {worker}) < LEAST_LEFT:
             return (
                 f"No more than {LEAST_LEFT} annotators are active: then signals alone"
@@ -143,13 +143,13 @@ class _Crowd:
 
 
 def excluded_since(moment: datetime) -> int:
-    """How many workers signals alone excluded since then."""
+    """Return how many workers signals alone excluded since then."""
     notes = Audit.objects.filter(what=EXCLUDE, who=None, at__gt=moment)
     return notes.values("about").distinct().count()  # noted again for what is read afterwards
 
 
 def undecided() -> list[Undecided]:
-    """The workers who wait for an admin, the worst first."""
+    """Return the workers who wait for an admin, the worst first."""
     beyond = _beyond(doubtful())
     if not beyond:
         return []
@@ -179,7 +179,7 @@ def _beyond(workers: Sequence[int]) -> dict[int, list[Flag]]:
 
 
 def _passing(flags_by_worker: Mapping[int, Sequence[Flag]]) -> dict[int, list[Flag]]:
-    """The flags that passed their limits alone, of workers who have any such."""
+    """Return the flags that passed their limits alone, of workers who have any such."""
     passing = {}
     for worker, flags in flags_by_worker.items():
         beyond = [flag for flag in flags if flag.beyond]
@@ -208,13 +208,12 @@ def keep(worker: Worker, who: User, why: str) -> None:
 
 @transaction.atomic
 def exclude(worker: Worker, reason: str, who: User | None = None) -> LeftOut:
-    """What no longer counts of a worker's answers, and what became of the labels. Without `who`,
-    signals did it.
+    """Return what no longer counts of a worker's answers, and what became of the labels. Without
+    `who`, signals did it.
 
     Nothing is deleted, and all work stays paid. Questions in progress settle without this worker,
-    and ask others where fewer answers count than their track promises.
-    The answers that wait to be read are locked, so that whoever is reading one has written down
-    what it says before.
+    and ask others where fewer answers count than their track promises. The answers that wait to be
+    read are locked, so that whoever is reading one has written down what it says before.
     """
     if not reason.strip():
         raise ValueError("Say why: the reason is recorded, and the worker may appeal.")
@@ -236,8 +235,8 @@ def exclude(worker: Worker, reason: str, who: User | None = None) -> LeftOut:
 def reinstate(
     worker: Worker, who: User | None = None, why: str = "", *, is_answer: bool = False
 ) -> LeftOut:
-    """What counts again after an exclusion was taken back. What is known by now does not exclude
-    again. Where it is the answer to an appeal, that answer tells the worker.
+    """Return what counts again after an exclusion was taken back. What is known by now does not
+    exclude again. Where it is the answer to an appeal, that answer tells the worker.
     """
     before = (
         Worker.objects.select_for_update(of=("self",), no_key=True)
@@ -264,8 +263,8 @@ def _count_again(
     why: str,
     before: str = "",
 ) -> LeftOut:
-    """These judgments count, or not for a reason, and the settled questions they answer are added
-    up again.
+    """Return these judgments count, or not for a reason, and the settled questions they answer are
+    added up again.
     """
     questions = lock(set(responses.values_list("question", flat=True)))
     judgments = responses.update(counts=not reason, excluded_reason=reason)

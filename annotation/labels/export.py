@@ -71,7 +71,7 @@ AGREEMENT = [
 
 
 def answers(track: Track) -> Iterator[Row]:
-    """Yields every judgment that was given on a track, counting or not, in the order of arrival."""
+    """Yield every judgment that was given on a track, counting or not, in the order of arrival."""
     responses = Response.objects.filter(question__track=track).select_related(
         "assignment__worker", "question", "target"
     )
@@ -102,7 +102,7 @@ def answers(track: Track) -> Iterator[Row]:
 
 
 def labels(track: Track) -> Iterator[Row]:
-    """Yields every label about the texts of a track, in the order in which they were made: of
+    """Yield every label about the texts of a track, in the order in which they were made: of
     several about one target the last of the strongest source holds.
     """
     rows = Label.objects.filter(target__corpus=track.corpus).select_related("target")
@@ -124,7 +124,7 @@ def labels(track: Track) -> Iterator[Row]:
 
 
 def agreement(track: Track) -> Iterator[Row]:
-    """Yields how far people agree on each kind of unit, with intervals of α."""
+    """Yield how far people agree on each kind of unit, with intervals of α."""
     for one in measure(track=track):
         yield [
             one.interface,
@@ -144,7 +144,7 @@ def agreement(track: Track) -> Iterator[Row]:
 
 
 def _place(target: Target) -> Row:
-    """Which target, and where it stands in its document."""
+    """Return which target, and where it stands in its document."""
     return [target.kind, target.key, *target.ends]
 
 

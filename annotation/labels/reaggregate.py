@@ -61,8 +61,8 @@ class Again:
 
 
 def lock(questions: Collection[int]) -> list[Question]:
-    """These questions, locked in the order of their numbers; before them the money of whoever pays
-    for them, as where they are published: so `reaggregate` can promise it.
+    """Return these questions, locked in the order of their numbers; before them the money of
+    whoever pays for them, as where they are published: so `reaggregate` can promise it.
     """
     asked = Question.objects.filter(pk__in=questions)
     for payer in payers_of(asked):
@@ -74,9 +74,9 @@ def lock(questions: Collection[int]) -> list[Question]:
 def reaggregate(
     questions: Sequence[Question], why: str, who: User | None = None, *, back: bool = False
 ) -> Again:
-    """What became of those of these questions that are settled; where answers came `back`, also of
-    those that had been asked again or were given up for want of them. The caller holds their locks
-    (`lock`).
+    """Return what became of those of these questions that are settled; where answers came `back`,
+    also of those that had been asked again or were given up for want of them. The caller holds
+    their locks (`lock`).
     """
     settled = [question for question in questions if question.status == "settled"]
     policies = Policy.objects.filter(
@@ -106,7 +106,7 @@ def reaggregate(
 def _enough(
     questions: Sequence[Question], left: Mapping[int, Sequence[Response]], modelled: Collection[int]
 ) -> dict[Question, list[AggregatedLabel]]:
-    """What those questions aggregate to of which the answers that are left suffice."""
+    """Return what those questions aggregate to of which the answers that are left suffice."""
     missed = _with_answers_excluded(questions)
     aggregated_labels: dict[Question, list[AggregatedLabel]] = {}
     for question in questions:
@@ -135,9 +135,9 @@ def short_of_promise(
 
 
 def _undone(questions: Sequence[Question], modelled: Collection[int]) -> int:
-    """How many questions are settled next, since answers to them count again: those that were asked
-    again, or wait to be since no answer had counted, and need no more; and those that were given up
-    meanwhile.
+    """Return how many questions are settled next, since answers to them count again: those that
+    were asked again, or wait to be since no answer had counted, and need no more; and those that
+    were given up meanwhile.
     """
     open_ones = [question for question in questions if question.status in ANSWERABLE]
     left = counting(open_ones)
@@ -151,7 +151,7 @@ def _undone(questions: Sequence[Question], modelled: Collection[int]) -> int:
 
 
 def _with_answers_excluded(questions: Sequence[Question]) -> set[int]:
-    """The questions some of whose answers do not count, though they once did."""
+    """Return the questions some of whose answers do not count, though they once did."""
     responses = Response.objects.filter(question__in=questions, counts=False, met_before=False)
     return set(responses.values_list("question", flat=True))
 
@@ -163,9 +163,9 @@ def _too_few(
     *,
     weighed: bool,
 ) -> bool:
-    """Whether the answers that are left say nothing: there are none, most could not read a whole
-    document, or as many say the one as the other; unless that is `weighed`: by a model, or since
-    all that were given do count.
+    """Return whether the answers that are left say nothing: there are none, most could not read a
+    whole document, or as many say the one as the other; unless that is `weighed`: by a model, or
+    since all that were given do count.
     """
     if not labels or (question.target.kind == "document" and not labels[0].value):
         return True
@@ -173,8 +173,8 @@ def _too_few(
 
 
 def _without_lost_names(questions: Iterable[Question], made: Aggregates) -> Aggregates:
-    """The labels without those that take names of a document back whose relations were asked:
-    people read them.
+    """Return the labels without those that take names of a document back whose relations were
+    asked: people read them.
     """
     of_names = reading(NAME)
     names = [question for question in questions if question.interface in of_names]
@@ -202,7 +202,7 @@ def _store_facts(questions: Iterable[Question], labels: Sequence[NewLabel]) -> N
 
 
 def _by_model(settled: Sequence[Question], modelled: Collection[int]) -> int:
-    """How many labels changed on tracks that aggregate by a model: all answers there weigh
+    """Return how many labels changed on tracks that aggregate by a model: all answers there weigh
     differently now.
     """
     asked, tracks = asking_yes_or_no(), set()

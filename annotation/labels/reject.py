@@ -47,7 +47,9 @@ def check(assignment: Assignment, evidence: str) -> None:
 
 
 def _owed_for(assignment: Assignment) -> tuple[QuerySet[Payment], QuerySet[Bonus]]:
-    """The rows by which an answer is paid: its reward, and what it earned besides elsewhere."""
+    """Return the rows by which an answer is paid: its reward, and what it earned besides
+    elsewhere.
+    """
     return (
         Payment.objects.filter(assignment=assignment),
         Bonus.objects.filter(assignment=assignment).exclude(payer_kind=None),
@@ -55,7 +57,7 @@ def _owed_for(assignment: Assignment) -> tuple[QuerySet[Payment], QuerySet[Bonus
 
 
 def _which(assignment: Assignment) -> str:
-    """Which answer is meant, as its giver knows it, and what it is worth."""
+    """Return which answer is meant, as its giver knows it, and what it is worth."""
     sent = assignment.submitted_at or assignment.accepted_at
     owed = Payment.objects.filter(assignment=assignment).values_list("amount", flat=True)
     worth = f", ${sum(owed):.2f}" if owed else ""
@@ -63,8 +65,8 @@ def _which(assignment: Assignment) -> str:
 
 
 def reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
-    """The rejection; the platform is told first, which can be repeated. Raises CannotReject, and
-    nothing changed.
+    """Return the rejection; the platform is told first, which can be repeated. Raises CannotReject,
+    and nothing changed.
     """
     check(assignment, evidence)
     _tell(assignment, evidence, approve=False)
@@ -99,8 +101,8 @@ def _reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
 
 
 def undo(assignment: Assignment, who: User, why: str, *, is_answer: bool = False) -> Rejection:
-    """The rejection, undone: the answer counts and is paid again. Raises CannotReject, also without
-    a reason. Where it is the answer to an appeal, that answer tells the worker.
+    """Return the rejection, undone: the answer counts and is paid again. Raises CannotReject, also
+    without a reason. Where it is the answer to an appeal, that answer tells the worker.
     """
     if assignment.status != "rejected":
         raise CannotReject("This answer is not rejected.")

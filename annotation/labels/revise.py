@@ -87,8 +87,8 @@ class Revision:
 
 
 def revision(track: Track, method: str, number: int) -> Revision:
-    """The labels that would change if a track's answers were aggregated by this method; nothing is
-    written.
+    """Return the labels that would change if a track's answers were aggregated by this method;
+    nothing is written.
     """
     if method not in (MAJORITY, MODEL):
         raise ValueError(
@@ -201,8 +201,8 @@ def _label(tally: Votes, holds: tuple[str, ...], method: str, number: int) -> Ne
 
 @transaction.atomic
 def switch(track: Track, method: str, who: User | None, why: str) -> Revision:
-    """The revision, applied: from now on the track's answers are aggregated by this method. Labels
-    are appended.
+    """Return the revision, applied: from now on the track's answers are aggregated by this method.
+    Labels are appended.
     """
     one_at_a_time("annotation.labels.revise", track.pk)
     policy, _ = Policy.objects.get_or_create(track=track)
@@ -237,9 +237,9 @@ def _apply(track: Track, policy: Policy, method: str) -> Revision:
 
 
 def refit(track: Track) -> int:
-    """How many labels of a track change since its model is fitted anew, to the answers that count
-    now. Runs in the transaction in which these changed; nothing where the track does not use the
-    model.
+    """Return how many labels of a track change since its model is fitted anew, to the answers that
+    count now. Runs in the transaction in which these changed; nothing where the track does not use
+    the model.
     """
     one_at_a_time("annotation.labels.revise", track.pk)
     policy = Policy.objects.filter(track=track, aggregation=MODEL).first()
@@ -247,8 +247,8 @@ def refit(track: Track) -> int:
 
 
 def tick() -> int:
-    """How many labels changed where tracks use the model and new answers have come since it was
-    fitted.
+    """Return how many labels changed where tracks use the model and new answers have come since it
+    was fitted.
     """
     changed = 0
     due = Policy.objects.filter(
@@ -282,10 +282,10 @@ class LockHeld(Exception):
 def ask_one_more(
     question: Question, models: dict[str, Any], free: dict[Purpose, Decimal], *, tied: bool = False
 ) -> bool:
-    """Whether an answered question goes back to people: they are `tied` over what a mention refers
-    to and somebody else may answer, or its model is unsure of it; fewer than five answered, and the
-    money reaches. The caller holds the question's lock, and keeps for each payer what is `free` of
-    its money: that is counted once in a transaction. Raises LockHeld.
+    """Return whether an answered question goes back to people: they are `tied` over what a mention
+    refers to and somebody else may answer, or its model is unsure of it; fewer than five answered,
+    and the money reaches. The caller holds the question's lock, and keeps for each payer what is
+    `free` of its money: that is counted once in a transaction. Raises LockHeld.
     """
     if question.answers_wanted >= most_asked(question):
         return False
@@ -307,8 +307,9 @@ def ask_one_more(
 
 
 def _is_unsure(question: Question, model: dict[str, Any]) -> bool:
-    """Whether one more answer is worth its price: about one target, if the model is unsure of any
-    of its sentences; about a whole document, if it is unsure of more than a tenth of its targets.
+    """Return whether one more answer is worth its price: about one target, if the model is unsure
+    of any of its sentences; about a whole document, if it is unsure of more than a tenth of its
+    targets.
     """
     said = votes_on(question)
     unsure = sum(
@@ -340,8 +341,8 @@ def _between(chance: float) -> bool:
 
 
 def price_of_reader(track: Track) -> Decimal | None:
-    """What one more reader of a whole document costs on a track, on average; None if none was
-    asked yet.
+    """Return what one more reader of a whole document costs on a track, on average; None if none
+    was asked yet.
     """
     questions = Question.objects.filter(track=track, interface__in=reading(RELATION), gold=None)
     found = questions.aggregate(Avg("price"))["price__avg"]

@@ -58,7 +58,7 @@ AT_ONCE = timedelta(seconds=5)
 
 
 def tick() -> int:
-    """How many assignments and questions moved."""
+    """Return how many assignments and questions moved."""
     beat()
     moved = work_together(Assignment, "submitted", accept, limit=BATCH)
     moved += work_together(Question, "answered", settle, limit=BATCH)
@@ -127,8 +127,8 @@ def _models(questions: Sequence[Question]) -> dict[int, dict[str, Any]]:
 
 
 def _settled_before(questions: Iterable[Question]) -> list[Question]:
-    """Those of these questions that have a label already: the answers to them were held against
-    others than now.
+    """Return those of these questions that have a label already: the answers to them were held
+    against others than now.
     """
     by_number = {question.pk: question for question in questions}
     return [by_number[number] for number in settled_before(by_number.values())]

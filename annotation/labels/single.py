@@ -23,7 +23,7 @@ class SingleRating(NamedTuple):
 
 
 def single_ratings(targets: Collection[int], *, public: bool = False) -> Iterator[SingleRating]:
-    """Yields the ratings of these targets that count, in the order in which they came; those alone
+    """Yield the ratings of these targets that count, in the order in which they came; those alone
     whose question has a public label if asked.
     """
     responses = Response.objects.filter(

@@ -38,26 +38,26 @@ class Votes:
     holds: tuple[str, ...] = ()
 
     def expanded(self, held: Collection[str]) -> tuple[str, ...]:
-        """The parts that hold, given the sentences that do."""
+        """Return the parts that hold, given the sentences that do."""
         found = {
             part for sentence, parts in self.sentences.items() if sentence in held for part in parts
         }
         return tuple(part for part in self.shown if part in found)
 
     def by_majority(self) -> tuple[str, ...]:
-        """What more than half say."""
+        """Return what more than half say."""
         return self.expanded(
             {part for part, who in self.yes.items() if 2 * len(who) > len(self.workers)}
         )
 
     def answer_of_worker(self, worker: int) -> tuple[str, ...]:
-        """What one of them says."""
+        """Return what one of them says."""
         return self.expanded({part for part, who in self.yes.items() if worker in who})
 
 
 def votes(track: Track, interface: str) -> list[Votes]:
-    """The answers that count to all settled questions of a track, target by target; flags are no
-    votes.
+    """Return the answers that count to all settled questions of a track, target by target; flags
+    are no votes.
     """
     questions = Question.objects.filter(
         track=track, interface=interface, status="settled", gold=None
@@ -77,7 +77,7 @@ def votes(track: Track, interface: str) -> list[Votes]:
 
 
 def votes_on(question: Question) -> list[Votes]:
-    """The answers that count to one question, target by target."""
+    """Return the answers that count to one question, target by target."""
     said = _holding_parts({question.pk: question}, question.interface)
     return list(votes_of(question, said[question.pk])) if said else []
 
@@ -101,7 +101,7 @@ def _holding_parts(
 def votes_of(
     question: Question, said: Mapping[int, Mapping[str, Sequence[str]]]
 ) -> Iterator[Votes]:
-    """The targets of a question with what its workers said of each."""
+    """Return the targets of a question with what its workers said of each."""
     workers = tuple(sorted(said))
     for asked in interface_of(question.interface).asked(question):
         yes: dict[str, set[int]] = defaultdict(set)

@@ -45,8 +45,8 @@ class Standing:
 
 
 def answer_requests(platform: Platform) -> int:
-    """How many were answered. Each may be answered again: what was answered is not listed any
-    more.
+    """Return how many were answered. Each may be answered again: what was answered is not listed
+    any more.
     """
     if not platform.capabilities.admits:
         return 0
@@ -69,7 +69,7 @@ def _answer(platform: Platform, request: Request) -> int:
 
 
 def standing(worker: Worker) -> Standing:
-    """Where a worker stands who wants to be let in."""
+    """Return where a worker stands who wants to be let in."""
     if worker.excluded_at is not None:
         return Standing(why=OUT.format(address=_here(say_path(worker))))
     if Leaving.objects.filter(worker=worker).exists():
@@ -86,8 +86,8 @@ def standing(worker: Worker) -> Standing:
 
 
 def _lesson_for(worker: Worker) -> Tutorial | None:
-    """The one under way; else one of what is asked on the worker's platform; None if they have
-    failed.
+    """Return the one under way; else one of what is asked on the worker's platform; None if they
+    have failed.
     """
     runs = TutorialRun.objects.filter(worker=worker)
     left = teach.learnable(worker)

@@ -74,7 +74,7 @@ class Holdings:
 
 
 def books_of(platform: str) -> PlatformBooks:
-    """The row of a platform at the endpoint that is set."""
+    """Return the row of a platform at the endpoint that is set."""
     set_account = account()
     row, _ = PlatformBooks.objects.get_or_create(
         platform=platform, endpoint=set_account.endpoint if set_account else ""
@@ -83,9 +83,9 @@ def books_of(platform: str) -> PlatformBooks:
 
 
 def claim(platform: str) -> bool:
-    """Whether it is time to look again (after some seconds, or at once after a hint), and this
-    process alone does. It counts as looked at; whoever was killed while it looked holds it for some
-    minutes.
+    """Return whether it is time to look again (after some seconds, or at once after a hint), and
+    this process alone does. It counts as looked at; whoever was killed while it looked holds it for
+    some minutes.
     """
     row, now = books_of(platform), clock.now()
     wait = platform_of(platform).capabilities.looked_at_every
@@ -143,8 +143,8 @@ def explain(platform: str) -> None:
 
 
 def paid_there(platform: str) -> Decimal:
-    """What the platform has taken for us at the endpoint that is set, as far as it has told us:
-    rewards and bonuses, with fees.
+    """Return what the platform has taken for us at the endpoint that is set, as far as it has told
+    us: rewards and bonuses, with fees.
     """
     here = platform_of(platform).endpoint
     assignments = Assignment.objects.filter(
@@ -162,7 +162,7 @@ def paid_there(platform: str) -> Decimal:
 
 
 def holdings(platform: str) -> Holdings:
-    """The books of one platform, beside ours."""
+    """Return the books of one platform, beside ours."""
     here = platform_of(platform).endpoint
     everywhere = Payment.objects.filter(assignment__hit__platform=platform, status__in=UNPAID)
     owed = everywhere.filter(endpoint=here)
@@ -180,7 +180,7 @@ def holdings(platform: str) -> Holdings:
 
 
 def _others(platform: str, here: str) -> list[Other]:
-    """What is not at its end at other endpoints."""
+    """Return what is not at its end at other endpoints."""
     living = HIT.objects.filter(platform=platform, called_at__isnull=False).exclude(
         platform_status="gone"
     )
@@ -199,18 +199,18 @@ def _others(platform: str, here: str) -> list[Other]:
 
 
 def platforms() -> list[Holdings]:
-    """Every platform that is not our own pages."""
+    """Return every platform that is not our own pages."""
     return [holdings(name) for name in other_names()]
 
 
 def bonuses(limit: int = 50) -> list[Bonus]:
-    """The latest bonuses and compensations on platforms."""
+    """Return the latest bonuses and compensations on platforms."""
     return list(Bonus.objects.select_related("worker").order_by("-created_at")[:limit])
 
 
 def explain_balance(platform: str, who: User, why: str) -> bool:
-    """Whether there is such a platform; its balance as it is now counts as right, and who said so
-    is noted.
+    """Return whether there is such a platform; its balance as it is now counts as right, and who
+    said so is noted.
     """
     if platform not in other_names():
         return False

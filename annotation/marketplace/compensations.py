@@ -42,7 +42,9 @@ class Withdrawn(Exception):
 
 
 def offer(platform: Platform, bonus: Bonus) -> bool:
-    """Whether the worker has been paid. Raises Withdrawn if nobody was, and nobody will be."""
+    """Return whether the worker has been paid. Raises Withdrawn if nobody was, and nobody
+    will be.
+    """
     status, why = _why_not(bonus)
     if not bonus.external_id and not why and (stop := _stops(bonus).first()) is not None:
         raise PlatformDown(f"Publishing is stopped: {stop.why}")
@@ -61,8 +63,8 @@ def offer(platform: Platform, bonus: Bonus) -> bool:
 
 
 def _why_not(bonus: Bonus) -> tuple[str, str]:
-    """Why a payment is not offered (any more), as what it then becomes and a sentence; nothing if
-    it is.
+    """Return why a payment is not offered (any more), as what it then becomes and a sentence;
+    nothing if it is.
     """
     if (stop := _stops(bonus).filter(scope=Halt.Scope.ALL).first()) is not None:
         return "stopped", f"Taken down: {stop.why}"
@@ -77,8 +79,8 @@ def _stops(bonus: Bonus) -> QuerySet[Halt]:
 
 
 def _taken_down(platform: Platform, bonus: Bonus, why: str) -> Offer:
-    """What became of a payment that the platform refuses for good; in doubt until it says whether
-    somebody has it.
+    """Return what became of a payment that the platform refuses for good; in doubt until it says
+    whether somebody has it.
     """
     try:
         return platform.compensate(bonus, offered=False)
@@ -126,8 +128,8 @@ def accrue_again(bonus: Bonus) -> None:
 
 
 def put_back(name: str) -> int:
-    """How many payments are owed again, since the stop that took them down was lifted; as far as
-    the caps allow.
+    """Return how many payments are owed again, since the stop that took them down was lifted; as
+    far as the caps allow.
     """
     bonuses = Bonus.objects.filter(
         worker__platform=name, status="stopped", next_try_at__lte=clock.now()
@@ -167,8 +169,8 @@ def hurry(name: str) -> None:
 
 
 def clear_away(platform: Platform) -> int:
-    """How many HITs of payments that have ended were deleted, each with the qualification that was
-    made for it.
+    """Return how many HITs of payments that have ended were deleted, each with the qualification
+    that was made for it.
     """
     bonuses = Bonus.objects.filter(
         worker__platform=platform.name,
@@ -197,8 +199,8 @@ def clear_away(platform: Platform) -> int:
 
 
 def _is_nobodys(platform: Platform, bonus: Bonus) -> bool:
-    """Whether nobody took what was given up. Somebody may have: while a list was short we knew of
-    no HIT.
+    """Return whether nobody took what was given up. Somebody may have: while a list was short we
+    knew of no HIT.
     """
     try:
         became = platform.compensate(bonus, offered=False)

@@ -32,7 +32,7 @@ class Rows:
 
 
 def by_mark(hits: Iterable[HIT], seen: Iterable[Seen]) -> dict[str, Rows]:
-    """The rows for each token of ours; our HIT is the one that we know by its id, else the
+    """Return the rows for each token of ours; our HIT is the one that we know by its id, else the
     oldest.
     """
     ours = {hit.token: hit.external_id for hit in hits}
@@ -51,8 +51,8 @@ def _kept_and_surplus(seen_by_id: dict[str, Seen], ours: str) -> Rows:
 
 
 def tend_duplicate(platform: Platform, hit: HIT, seen: Seen) -> int:
-    """What moved: the second HIT of ours is taken down, its answers are taken in, and at its end it
-    is deleted.
+    """Return what moved: the second HIT of ours is taken down, its answers are taken in, and at its
+    end it is deleted.
     """
     twin = HIT(external_id=seen.external_id, platform=hit.platform, endpoint=hit.endpoint)
     if seen.status in ("open", "busy") and seen.expires_at > clock.now():
@@ -66,8 +66,8 @@ def tend_duplicate(platform: Platform, hit: HIT, seen: Seen) -> int:
 
 
 def _has_answered(hit: HIT, answer: dict[str, Any]) -> bool:
-    """Whether the first HIT has an answer of the same worker: two cannot both count. The platform
-    pays the second by itself when its time has come.
+    """Return whether the first HIT has an answer of the same worker: two cannot both count. The
+    platform pays the second by itself when its time has come.
     """
     same_worker = hit.assignments.filter(
         worker__handle=handle_of(hit.platform, answer["worker_id"])

@@ -37,10 +37,11 @@ def grant(
     who: User | None = None,
     key: str = "",
 ) -> Bonus:
-    """A bonus for an answer or, without one, a compensation; its money is set aside at once. Raises
-    ValueError.
+    """Return a bonus for an answer or, without one, a compensation; its money is set aside at once.
+    Raises ValueError.
 
-    A form's key is good for one of them: sent again, it gives the first."""
+    A form's key is good for one of them: sent again, it gives the first.
+    """
     if not reason.strip():
         raise ValueError("Say what it is for: the worker reads it.")
     if amount <= 0 or amount != amount.quantize(Decimal("0.01")):
@@ -106,8 +107,8 @@ def _check_payable(worker: Worker) -> None:
 
 
 def _where(worker: Worker, assignment: Assignment | None) -> str:
-    """The endpoint at which a worker is paid: that of the answer, else that of their latest HIT,
-    else the one set.
+    """Return the endpoint at which a worker is paid: that of the answer, else that of their latest
+    HIT, else the one set.
     """
     latest = (
         assignment
@@ -120,10 +121,11 @@ def _where(worker: Worker, assignment: Assignment | None) -> str:
 
 
 def admit(handle: str, who: User, why: str, *, held: bool = True) -> str:
-    """What was noted, as a sentence: a worker of a platform holds the qualification of the
+    """Return what was noted, as a sentence: a worker of a platform holds the qualification of the
     tutorial, or no more.
 
-    Raises ValueError with a sentence. The platform is told on the next round."""
+    Raises ValueError with a sentence. The platform is told on the next round.
+    """
     worker = _of_a_platform(handle)
     if not why.strip():
         raise ValueError("Nothing was changed: say why. It stands in the log.")
@@ -142,8 +144,8 @@ def admit(handle: str, who: User, why: str, *, held: bool = True) -> str:
 
 
 def _of_a_platform(identifier: str) -> Worker:
-    """The worker that an administrator means: by hash or its beginning, or by their own id on
-    Mechanical Turk.
+    """Return the worker that an administrator means: by hash or its beginning, or by their own id
+    on Mechanical Turk.
     """
     if OWN_ID.fullmatch(identifier):  # a hash has small letters
         return known("mturk", identifier)
@@ -171,10 +173,11 @@ def grant_to(
     answer: str = "",
     key: str = "",
 ) -> str:
-    """What was granted, as a sentence. The worker by hash, its beginning, or their id on Mechanical
-    Turk.
+    """Return what was granted, as a sentence. The worker by hash, its beginning, or their id on
+    Mechanical Turk.
 
-    Raises ValueError with a sentence."""
+    Raises ValueError with a sentence.
+    """
     worker, assignment = _of_a_platform(said), None
     if answer:
         assignment = (

@@ -90,8 +90,8 @@ def _let_go(hit: HIT, worker: Worker, row: Assignment | None, external_id: str) 
 
 
 def _raw(hit: HIT, answer: dict[str, Any], handle: str) -> dict[str, Any]:
-    """The answer as our page composed it; what did not come from our page is kept as it is, and
-    cannot be used.
+    """Return the answer as our page composed it; what did not come from our page is kept as it is,
+    and cannot be used.
     """
     fields: dict[str, str] = answer["fields"]
     if proves(fields.get("proof", ""), hit.pk, answer["external_id"], handle):

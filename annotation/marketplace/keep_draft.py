@@ -44,8 +44,8 @@ class Kept:
 def keep_draft(
     hit: HIT, assignment: str, handle: str, answer: dict[str, Any] | None, *, external_id: str = ""
 ) -> Kept:
-    """The draft as it stands now. Without a new answer nothing is changed but the time that it is
-    kept.
+    """Return the draft as it stands now. Without a new answer nothing is changed but the time that
+    it is kept.
 
     The worker's id on the platform, where the address names it, is noted at once: whoever cannot
     send anything in may still be owed a compensation.

@@ -38,7 +38,7 @@ BATCH = 200
 
 
 def tick() -> int:
-    """How many rows moved."""
+    """Return how many rows moved."""
     return sum(_pay_out(name) for name in other_names())
 
 
@@ -88,8 +88,8 @@ def _each(model: type[Row], where: Q, pay: Callable[[Row], bool]) -> int:
 
 @transaction.atomic
 def _claim(model: type[Row], where: Q, tried: set[int]) -> Row | None:
-    """The next row to be paid, now "sent": the intent. What was sent before is "unknown": its
-    outcome is asked for.
+    """Return the next row to be paid, now "sent": the intent. What was sent before is "unknown":
+    its outcome is asked for.
     """
     now = clock.now()
     slowest = max(platform_of(name).capabilities.answers_within for name in other_names())
@@ -157,8 +157,8 @@ def _paid(row: Moving) -> int:
 
 @transaction.atomic
 def _give_up(row: Moving, sentence: str) -> int:
-    """The platform will not pay: a person must look. A bonus that was not paid is not spent; what
-    may have been paid through a HIT that is lost stays spent.
+    """Return the platform will not pay: a person must look. A bonus that was not paid is not spent;
+    what may have been paid through a HIT that is lost stays spent.
     """
     row.move("failed", sentence)
     if isinstance(row, Bonus):

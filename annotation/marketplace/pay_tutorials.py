@@ -19,7 +19,7 @@ SENT_IN = ("submitted", "accepted", "approved", "paid")
 
 
 def pay_lessons(platform: str) -> int:
-    """How many promises became bonuses. A promise that became one is none any more."""
+    """Return how many promises became bonuses. A promise that became one is none any more."""
     runs = TutorialRun.objects.filter(
         worker__platform=platform,
         worker__identity__isnull=False,

@@ -39,13 +39,13 @@ HITS_A_HOLD = 10
 
 
 def tick() -> int:
-    """How many rows moved, over all platforms but our own pages."""
+    """Return how many rows moved, over all platforms but our own pages."""
     return sum(_look_at(name) for name in other_names())
 
 
 def hint(platform: str, external_ids: list[str] | None = None) -> int:
-    """How many HITs are looked at sooner, because something is said to have happened to them: a
-    hint, no more.
+    """Return how many HITs are looked at sooner, because something is said to have happened to
+    them: a hint, no more.
     """
     PlatformBooks.objects.filter(platform=platform).update(hinted_at=clock.now())
     hits = HIT.objects.filter(platform=platform, external_id__in=external_ids or [])
@@ -55,7 +55,9 @@ def hint(platform: str, external_ids: list[str] | None = None) -> int:
 
 
 def _look_at(name: str) -> int:
-    """What moved on one platform; nothing if it is not yet time, or somebody else is at it."""
+    """Return what moved on one platform; nothing if it is not yet time, or somebody else is
+    at it.
+    """
     platform = platform_of(name)
     hits = _living(name).filter(endpoint=platform.endpoint)
     if not hits.exists():
@@ -103,7 +105,7 @@ def _living(name: str) -> models.QuerySet[HIT]:
 
 
 def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
-    """What moved: every HIT of ours beside the platform's row of it."""
+    """Return what moved: every HIT of ours beside the platform's row of it."""
     answers_of = _answers_known(hits)
     halted = set(halted_hits(Halt.Scope.ALL).values_list("pk", flat=True))
     by_token = by_mark(hits, seen)
@@ -143,7 +145,7 @@ def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
 
 
 def _answers_known(hits: list[HIT]) -> dict[int, int]:
-    """How many answers of each HIT we have, or know to be decided."""
+    """Return how many answers of each HIT we have, or know to be decided."""
     ours = HIT.objects.filter(pk__in=[hit.pk for hit in hits])
     have = Count(
         "assignments", filter=Q(assignments__status__in=SENT_IN) & ~Q(assignments__external_id="")
@@ -154,7 +156,7 @@ def _answers_known(hits: list[HIT]) -> dict[int, int]:
 def _tend(
     platform: Platform, hit: HIT, seen: Seen, n_known: int, halted: bool, *, alone: bool
 ) -> int:
-    """What moved on one HIT: adopted, collected, taken down or offered again, ended short,
+    """Return what moved on one HIT: adopted, collected, taken down or offered again, ended short,
     deleted.
     """
     moved = _adopt(hit, seen)
@@ -181,8 +183,8 @@ def _tend(
 
 
 def _may_have_news(hit: HIT, seen: Seen, n_known: int, now: datetime) -> bool:
-    """Whether answers are to be fetched: there are more than we know of, or nobody has looked for
-    long.
+    """Return whether answers are to be fetched: there are more than we know of, or nobody has
+    looked for long.
     """
     if seen.sent > n_known and not hit.unread:
         return True
@@ -205,9 +207,9 @@ def _take_down(platform: Platform, hit: HIT, now: datetime) -> None:
 
 
 def _import_all(hit: HIT, answers: Iterable[dict[str, Any]]) -> int:
-    """How many answers were new to us. One that cannot be taken in stands in nobody's way: it is on
-    the HIT and among the failures on the desk, once in the log, and is tried again when the HIT is
-    looked at anyway.
+    """Return how many answers were new to us. One that cannot be taken in stands in nobody's way:
+    it is on the HIT and among the failures on the desk, once in the log, and is tried again when
+    the HIT is looked at anyway.
     """
     new, unread = 0, ""
     for answer in answers:
@@ -246,7 +248,7 @@ def _adopt(hit: HIT, seen: Seen) -> int:
 
 
 def _offer_again(platform: Platform, hit: HIT, seen: Seen) -> int:
-    """A HIT that ended before its time is offered again: after a halt, and once more when it
+    """Return a HIT that ended before its time is offered again: after a halt, and once more when it
     expired unfinished.
     """
     if seen.sent >= seen.max_assignments:
@@ -268,7 +270,9 @@ def _offer_again(platform: Platform, hit: HIT, seen: Seen) -> int:
 
 
 def _is_decided(hit: HIT) -> bool:
-    """Whether every answer is paid or rejected there, and no question needs the HIT any more."""
+    """Return whether every answer is paid or rejected there, and no question needs the HIT any
+    more.
+    """
     sent = hit.assignments.filter(status__in=SENT_IN)
     return (
         hit.status != "open"
@@ -277,7 +281,7 @@ def _is_decided(hit: HIT) -> bool:
 
 
 def _is_gone(hit: HIT) -> int:
-    """The platform has the HIT no more; what it still owed us in answers is settled without
+    """Return the platform has the HIT no more; what it still owed us in answers is settled without
     them.
     """
     HIT.objects.filter(pk=hit.pk).update(platform_status="gone", checked_at=clock.now())

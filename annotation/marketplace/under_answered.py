@@ -24,8 +24,8 @@ NOBODY = "Nobody on the platform answered it in time."
 
 
 def finish_under_answered(platform: Platform | None, hit: HIT) -> int:
-    """How many questions of an ended HIT moved: those that get no further answer are settled with
-    what they have.
+    """Return how many questions of an ended HIT moved: those that get no further answer are settled
+    with what they have.
     """
     places = _places_lost(hit)
     if places is None:
@@ -48,8 +48,8 @@ def finish_under_answered(platform: Platform | None, hit: HIT) -> int:
 
 
 def _places_lost(hit: HIT) -> int | None:
-    """How many places are to be bought in the stead of those whose answers cannot be used; None if
-    nobody waits for this HIT, answers are still being read, or a sibling may bring more.
+    """Return how many places are to be bought in the stead of those whose answers cannot be used;
+    None if nobody waits for this HIT, answers are still being read, or a sibling may bring more.
 
     The siblings of a HIT have ended too: one place more here makes up for what cannot be used
     there. A free place that nobody took is not bought again: it was offered twice, and the question
@@ -73,9 +73,9 @@ def _places_lost(hit: HIT) -> int | None:
 
 @transaction.atomic
 def _promise(platform: Platform, hit: HIT, places: int) -> bool:
-    """Whether the platform's limit and every payer's reservation allow more places. They are ours
-    from here on, before the platform is asked for them; if it never hears of it, its own number
-    counts again (`elsewhere._adopt`).
+    """Return whether the platform's limit and every payer's reservation allow more places. They are
+    ours from here on, before the platform is asked for them; if it never hears of it, its own
+    number counts again (`elsewhere._adopt`).
     """
     if hit.max_assignments + places > platform.capabilities.max_assignments or hit.status != "open":
         return False
@@ -91,8 +91,8 @@ def _promise(platform: Platform, hit: HIT, places: int) -> bool:
 
 
 def _left(payer: Purpose, price: Decimal, hit: HIT) -> Decimal:
-    """What is free of a payer's reservation. An answer that failed is paid, and still counted among
-    the open places.
+    """Return what is free of a payer's reservation. An answer that failed is paid, and still
+    counted among the open places.
     """
     paid = hit.assignments.filter(status="failed", payment__isnull=False).count()
     return balance(purpose=payer).open - committed(payer) + price * paid

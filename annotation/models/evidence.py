@@ -15,7 +15,7 @@ SIGNALS = ("majority", "gold", "unread", "too_fast", "short_edit")
 
 
 def signals_that_exclude() -> list[str]:
-    """The kinds of signals that exclude by themselves where nobody has said otherwise."""
+    """Return the kinds of signals that exclude by themselves where nobody has said otherwise."""
     return ["majority", "gold", "unread"]
 
 

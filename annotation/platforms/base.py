@@ -131,24 +131,26 @@ class Platform(ABC):
         return ""
 
     def ready(self) -> str:
-        """The endpoint, if it may be called as things are set. Raises PlatformDown with a
+        """Return the endpoint, if it may be called as things are set. Raises PlatformDown with a
         sentence.
         """
         return ""
 
     def fee(self, reward: Decimal) -> Decimal:
-        """What it takes on top of the reward of a HIT, all its questions together."""
+        """Return what it takes on top of the reward of a HIT, all its questions together."""
         return (reward * self.capabilities.fee_rate).quantize(
             Decimal("0.01"), rounding=ROUND_CEILING
         )
 
     def lease_seconds(self, advert: Advert) -> int:
-        """How long a worker has a HIT in hand, in seconds; 0 where our own pages lease it."""
+        """Return how long a worker has a HIT in hand, in seconds; 0 where our own pages lease
+        it.
+        """
         return 0
 
     @abstractmethod
     def publish(self, hit: HIT, advert: Advert) -> str:
-        """Returns the platform's id of the HIT, which is put up and advertised like this. With
+        """Return the platform's id of the HIT, which is put up and advertised like this. With
         `hit.token` a repeat returns the same id.
         """
 
@@ -162,7 +164,7 @@ class Platform(ABC):
 
     @abstractmethod
     def collect(self, hit: HIT) -> Iterable[dict[str, Any]]:
-        """Yields assignments that the platform knows and we may not: external id, worker id, raw
+        """Yield assignments that the platform knows and we may not: external id, worker id, raw
         answer, times.
         """
 
@@ -184,18 +186,20 @@ class Platform(ABC):
 
     @abstractmethod
     def reconcile(self) -> dict[str, Any]:
-        """Returns the platform's own books: what is available and what is on hold, where it keeps
+        """Return the platform's own books: what is available and what is on hold, where it keeps
         money.
         """
 
     # -- Only for platforms that are not our own pages; what cannot be done raises Refused
     # -----------------------------
     def survey(self) -> Iterable[Seen]:
-        """Yields every HIT that the platform has, ours or not."""
+        """Yield every HIT that the platform has, ours or not."""
         return ()
 
     def find(self, hit: HIT) -> Seen | None:
-        """The platform's row of a HIT, by its id or by our token; None if the platform has none."""
+        """Return the platform's row of a HIT, by its id or by our token; None if the platform has
+        none.
+        """
         return None
 
     def renew(self, hit: HIT, until: datetime) -> None:
@@ -211,11 +215,11 @@ class Platform(ABC):
         )
 
     def outcome(self, assignment: Assignment) -> str:
-        """What the platform says of an assignment: submitted, approved or rejected."""
+        """Return what the platform says of an assignment: submitted, approved or rejected."""
         return "submitted"
 
     def bonus_was_paid(self, bonus: Bonus) -> bool:
-        """Whether the platform's books have a bonus."""
+        """Return whether the platform's books have a bonus."""
         return False
 
     def compensate(self, bonus: Bonus, *, offered: bool = True) -> Offer:
@@ -238,7 +242,7 @@ class Platform(ABC):
         )
 
     def requests(self) -> Iterable[Request]:
-        """Yields who asks for our qualification of the tutorial and has had no answer."""
+        """Yield who asks for our qualification of the tutorial and has had no answer."""
         return ()
 
     def grant_request(self, request: Request) -> None:

@@ -28,14 +28,14 @@ HOOK_SALT, SAY_SALT, LEARN_SALT = (
 
 
 def task_path(hit: HIT) -> str:
-    """The path of a HIT's task page."""
+    """Return the path of a HIT's task page."""
     return reverse(
         "task", kwargs={"signed": signing.Signer(salt=HIT_SALT, sep="~").sign(str(hit.pk))}
     )
 
 
 def thanks_path(bonus: Bonus) -> str:
-    """The path of the page by which somebody takes a payment that is for them alone."""
+    """Return the path of the page by which somebody takes a payment that is for them alone."""
     return reverse(
         "task_thanks",
         kwargs={"signed": signing.Signer(salt=THANKS_SALT, sep="~").sign(str(bonus.pk))},
@@ -43,7 +43,7 @@ def thanks_path(bonus: Bonus) -> str:
 
 
 def say_path(worker: Worker) -> str:
-    """The path of the page on which a worker without an account says what they think, and
+    """Return the path of the page on which a worker without an account says what they think, and
     appeals.
     """
     return reverse(
@@ -52,14 +52,15 @@ def say_path(worker: Worker) -> str:
 
 
 def go_say_path(said_by_form: str) -> str:
-    """The path of that page for who has a HIT in hand. A worker's id in an address proves nothing:
-    until their platform has listed the assignment, the page takes feedback and shows nothing.
+    """Return the path of that page for who has a HIT in hand. A worker's id in an address proves
+    nothing: until their platform has listed the assignment, the page takes feedback and shows
+    nothing.
     """
     return reverse("task_say", kwargs={"signed": said_by_form})
 
 
 def learn_path(worker: Worker) -> str:
-    """The path of the page on which a worker who may accept no HIT yet does the tutorial."""
+    """Return the path of the page on which a worker who may accept no HIT yet does the tutorial."""
     return reverse(
         "task_learn",
         kwargs={"signed": signing.Signer(salt=LEARN_SALT, sep="~").sign(worker.handle)},
@@ -67,15 +68,15 @@ def learn_path(worker: Worker) -> str:
 
 
 def go_of_page(said_by_form: str) -> tuple[str, str]:
-    """The hash of the worker and the assignment that a page's path names; nothing if we have not
-    written it.
+    """Return the hash of the worker and the assignment that a page's path names; nothing if we have
+    not written it.
     """
     said = proven(said_by_form)
     return said.get("worker", ""), said.get("assignment", "")
 
 
 def worker_of_page(signed: str, salt: str = SAY_SALT) -> str:
-    """The hash of the worker whose page a path names; nothing if we have not written it."""
+    """Return the hash of the worker whose page a path names; nothing if we have not written it."""
     try:
         return signing.Signer(salt=salt, sep="~").unsign(signed)
     except signing.BadSignature:
@@ -83,12 +84,12 @@ def worker_of_page(signed: str, salt: str = SAY_SALT) -> str:
 
 
 def hit_of(signed: str) -> int | None:
-    """The HIT that a path names; None if we have not written it."""
+    """Return the HIT that a path names; None if we have not written it."""
     return _number(signed, HIT_SALT)
 
 
 def bonus_of(signed: str) -> int | None:
-    """The payment that a path names; None if we have not written it."""
+    """Return the payment that a path names; None if we have not written it."""
     return _number(signed, THANKS_SALT)
 
 
@@ -100,14 +101,16 @@ def _number(signed: str, salt: str) -> int | None:
 
 
 def prove(hit: int, assignment: str, handle: str, site: str = "") -> str:
-    """What the form carries: whose go at which HIT this is, and where the answer is to be sent."""
+    """Return what the form carries: whose go at which HIT this is, and where the answer is to be
+    sent.
+    """
     return signing.dumps(
         {"hit": hit, "assignment": assignment, "worker": handle, "site": site}, salt=FORM_SALT
     )
 
 
 def proven(proof: str) -> dict[str, Any]:
-    """What a form's proof says; nothing if we have not written it."""
+    """Return what a form's proof says; nothing if we have not written it."""
     try:
         said: dict[str, Any] = signing.loads(proof, salt=FORM_SALT)
     except signing.BadSignature:
@@ -116,7 +119,7 @@ def proven(proof: str) -> dict[str, Any]:
 
 
 def proves(proof: str, hit: int, assignment: str, handle: str) -> bool:
-    """Whether a proof is ours and of this go at this HIT."""
+    """Return whether a proof is ours and of this go at this HIT."""
     said = proven(proof)
     return (said.get("hit"), said.get("assignment"), said.get("worker")) == (
         hit,
@@ -126,14 +129,14 @@ def proves(proof: str, hit: int, assignment: str, handle: str) -> bool:
 
 
 def hook_path(platform: str) -> str:
-    """The path that a platform's notifications may be sent to; a secret."""
+    """Return the path that a platform's notifications may be sent to; a secret."""
     return reverse(
         "task_notify", kwargs={"signed": signing.Signer(salt=HOOK_SALT, sep="~").sign(platform)}
     )
 
 
 def platform_of_hook(signed: str) -> str | None:
-    """The platform whose notifications come to a path; None if we have not written it."""
+    """Return the platform whose notifications come to a path; None if we have not written it."""
     try:
         return signing.Signer(salt=HOOK_SALT, sep="~").unsign(signed)
     except signing.BadSignature:

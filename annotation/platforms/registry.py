@@ -19,18 +19,20 @@ OUR_PAGES = ("pool", "simulated")
 
 
 def platform_of(name: str) -> Platform:
-    """The platform of that name. Raises KeyError if there is none."""
+    """Return the platform of that name. Raises KeyError if there is none."""
     found: Platform = import_string(PLATFORMS[name])()
     return found
 
 
 def fee_rate_of(name: str) -> Decimal:
-    """What a platform takes on top of a reward. Raises KeyError if there is no such platform."""
+    """Return what a platform takes on top of a reward. Raises KeyError if there is no such
+    platform.
+    """
     return platform_of(name).capabilities.fee_rate
 
 
 def frame_sites() -> list[str]:
-    """The sites that show our task pages in a frame, of all platforms."""
+    """Return the sites that show our task pages in a frame, of all platforms."""
     sites: list[str] = []
     for name in other_names():
         for site in platform_of(name).capabilities.frame_sites:
@@ -39,10 +41,10 @@ def frame_sites() -> list[str]:
 
 
 def local_names() -> list[str]:
-    """The platforms that are our own pages."""
+    """Return the platforms that are our own pages."""
     return list(OUR_PAGES)
 
 
 def other_names() -> list[str]:
-    """The platforms that must be called."""
+    """Return the platforms that must be called."""
     return [name for name in PLATFORMS if name not in OUR_PAGES]

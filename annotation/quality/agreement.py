@@ -99,8 +99,8 @@ def choices(
 
 
 def one_choice(rows: Iterable[Row]) -> list[Row]:
-    """What each person ticked of each question, as one value: of kinds of units that are ticked or
-    not, and nothing else.
+    """Return what each person ticked of each question, as one value: of kinds of units that are
+    ticked or not, and nothing else.
     """
     kinds: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
@@ -127,8 +127,8 @@ def kept(
     payer: Purpose | None,
     latest: int,
 ) -> list[T]:
-    """What is reckoned from the latest answers of a track or of one batch, kept until there are
-    others.
+    """Return what is reckoned from the latest answers of a track or of one batch, kept until there
+    are others.
     """
     where: dict[str, object] = {}
     if payer or track is not None:
@@ -145,7 +145,7 @@ def kept(
 
 
 def excluded(where: dict[str, object]) -> int:
-    """How many answers do not count; a change makes an old measure stale."""
+    """Return how many answers do not count; a change makes an old measure stale."""
     of_questions = {f"question__{name}": value for name, value in where.items()}
     return Response.objects.filter(**of_questions, counts=False).count()
 
@@ -167,7 +167,7 @@ def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
 
 
 def comparable() -> list[str]:
-    """The interfaces whose answers can be taken apart into units."""
+    """Return the interfaces whose answers can be taken apart into units."""
     return [name for name in names() if interface_of(name).tolerance is not None]
 
 
@@ -223,7 +223,9 @@ def agreement(interface: str, what: str, rows: Iterable[Row]) -> Measured:
 
 
 def _ends(drawn: FloatArray) -> list[float | None]:
-    """The ends of an interval at each of `LEVELS`, from resamples; None where there are none."""
+    """Return the ends of an interval at each of `LEVELS`, from resamples; None where there are
+    none.
+    """
     ends: list[float | None] = []
     for level in LEVELS:
         for side in (-1, 1):

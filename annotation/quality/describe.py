@@ -124,7 +124,7 @@ class Record:
 
 
 def online() -> int:
-    """How many annotators asked for a question within the last minutes."""
+    """Return how many annotators asked for a question within the last minutes."""
     return Worker.objects.filter(last_seen_at__gt=clock.now() - ONLINE).count()
 
 
@@ -166,7 +166,7 @@ def _lines(rows: list[Worker]) -> list[WorkerLine]:
 
 
 def record(handle: str, limit: int = 60) -> Record | None:
-    """A worker's record with their latest answers; None if there is no such worker."""
+    """Return a worker's record with their latest answers; None if there is no such worker."""
     worker = Worker.objects.filter(handle=handle).first()
     if worker is None:
         return None
@@ -226,7 +226,7 @@ def _answer(row: Assignment) -> AnswerLine:
 
 
 def title_of(question: Question) -> str:
-    """What a question is about, in a line."""
+    """Return what a question is about, in a line."""
     payload = question.payload
     document = payload.get("document") or {}
     sides = [payload[side]["gloss"] for side in ("a", "b") if side in payload]

@@ -69,8 +69,8 @@ class Weighed:
 
 
 def errors(track: Track, what: str = PAIRS) -> Errors:
-    """How often experts contradict the crowd on a track: on what was asked alone, or on what was
-    marked.
+    """Return how often experts contradict the crowd on a track: on what was asked alone, or on what
+    was marked.
     """
     judgments = _weighed(track, what)
     if not judgments:
@@ -117,7 +117,7 @@ def _ratio(rows: Sequence[tuple[float, int, int]]) -> Errors:
 
 
 def _weighed(track: Track, what: str) -> list[Weighed]:
-    """The random judgments of one kind that are answered."""
+    """Return the random judgments of one kind that are answered."""
     rows = list(
         ExpertCheck.objects.filter(track=track, kind="random", judgment=what).values_list(
             "target", "round", "round__drawn_at", "round__probability", "status", "agrees", "value"
@@ -138,7 +138,7 @@ def _weighed(track: Track, what: str) -> list[Weighed]:
 
 
 def _draws(rows: Sequence[tuple[int, datetime, float, bool]]) -> list[Draw]:
-    """The draws, the first one first."""
+    """Return the draws, the first one first."""
     terms: dict[int, tuple[datetime, float]] = {}
     answers: dict[int, list[bool]] = {}
     for number, moment, probability, answered in rows:
@@ -152,8 +152,8 @@ def _draws(rows: Sequence[tuple[int, datetime, float, bool]]) -> list[Draw]:
 
 
 def _chance(draws: Sequence[Draw], drawn_in: int, since: datetime | None) -> float:
-    """The chance that a target which was drawn in one of the draws is among those that are answered
-    now.
+    """Return the chance that a target which was drawn in one of the draws is among those that are
+    answered now.
     """
     chance, left = 0.0, 1.0
     for draw in draws:

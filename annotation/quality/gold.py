@@ -102,17 +102,17 @@ class Standing:
 
 
 def policy_of(track: Track) -> Policy:
-    """The track's policy; the defaults, not stored, where it has none."""
+    """Return the track's policy; the defaults, not stored, where it has none."""
     return Policy.objects.filter(track=track).first() or Policy(track=track)
 
 
 def purpose_of(track: Track | int) -> Purpose:
-    """What money that gold costs on a track is for."""
+    """Return what money that gold costs on a track is for."""
     return Purpose("gold", track if isinstance(track, int) else track.pk)
 
 
 def gold_instead(worker: Worker, hit: int, track: int, rate: float) -> HIT | None:
-    """A gold question's HIT to be leased in the place of this one; None mostly. Runs where a
+    """Return a gold question's HIT to be leased in the place of this one; None mostly. Runs where a
     question is leased; `rate` is that of its track.
     """
     if not rate or DICE.random() >= rate:
@@ -123,10 +123,11 @@ def gold_instead(worker: Worker, hit: int, track: int, rate: float) -> HIT | Non
 
 
 def gold_among(questions: Sequence[Question], places: int) -> Question | None:
-    """A gold question that goes out with these in one HIT of so many places; None mostly. Runs
-    where HITs are made.
+    """Return a gold question that goes out with these in one HIT of so many places; None mostly.
+    Runs where HITs are made.
 
-    So often that of all that a worker is asked the share of the policy is gold."""
+    So often that of all that a worker is asked the share of the policy is gold.
+    """
     first = questions[0]
     rate = rate_of(first.track_id)
     if not rate or DICE.random() >= len(questions) * rate / (1 - rate):
@@ -138,7 +139,7 @@ def gold_among(questions: Sequence[Question], places: int) -> Question | None:
 
 
 def rate_of(track: int) -> float:
-    """The share of gold that a track's policy asks for."""
+    """Return the share of gold that a track's policy asks for."""
     return Policy.objects.filter(track=track).values_list("gold_rate", flat=True).first() or 0.0
 
 
@@ -165,8 +166,8 @@ def _next_gold(
 
 
 def _own_hit(question: Question) -> HIT:
-    """The HIT on our own pages that holds this gold question alone, made when it is dealt out there
-    first.
+    """Return the HIT on our own pages that holds this gold question alone, made when it is dealt
+    out there first.
     """
     hits = question.hits.filter(status="open", platform__in=local_names(), max_assignments=MOST)
     hit = hits.first()
@@ -183,13 +184,13 @@ def _own_hit(question: Question) -> HIT:
 
 
 def is_gold(question: Question) -> bool:
-    """Whether a question is gold, or was before it was retired."""
+    """Return whether a question is gold, or was before it was retired."""
     return question.payer_kind == "gold"
 
 
 def asked_of(hit: HIT, worker: Worker | None) -> list[Question]:
-    """The questions of a HIT in its own order, which tells nobody which of them is gold. Gold that
-    this worker has met in another HIT is excluded, and paid all the same.
+    """Return the questions of a HIT in its own order, which tells nobody which of them is gold.
+    Gold that this worker has met in another HIT is excluded, and paid all the same.
     """
     questions = list(hit.questions.all())
     golds = [question for question in questions if is_gold(question)]
@@ -201,8 +202,8 @@ def asked_of(hit: HIT, worker: Worker | None) -> list[Question]:
 
 
 def _met_gold(hit: HIT, worker: Worker | None, golds: Sequence[Question]) -> set[int]:
-    """The gold questions of a HIT whose targets a worker judged, or began to, in a HIT that they
-    took before this.
+    """Return the gold questions of a HIT whose targets a worker judged, or began to, in a HIT that
+    they took before this.
     """
     if worker is None or not golds:
         return set()
@@ -219,7 +220,7 @@ def _met_gold(hit: HIT, worker: Worker | None, golds: Sequence[Question]) -> set
 
 
 def money_left(track: Track | int) -> Decimal:
-    """What is set aside for gold and not yet promised to anybody."""
+    """Return what is set aside for gold and not yet promised to anybody."""
     purpose = purpose_of(track)
     return balance(purpose=purpose).open - committed(purpose)
 
@@ -245,8 +246,8 @@ def candidates(track: Track, limit: int = 30) -> list[Question]:
 
 @transaction.atomic
 def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gold:
-    """The gold question with the same page as `source`, which may be one that nobody is asked, and
-    this right answer. Raises BadAnswer or CannotMake.
+    """Return the gold question with the same page as `source`, which may be one that nobody is
+    asked, and this right answer. Raises BadAnswer or CannotMake.
     """
     expected = interface_of(source.interface).parse(source, raw)
     if any(judgment.criterion == "flag" for judgment in expected):
@@ -307,8 +308,8 @@ def _stored(judgment: ParsedResponse) -> dict[str, Any]:
 
 @transaction.atomic
 def retire(gold: Gold, who: User, why: str) -> bool:
-    """Whether a gold question was taken out; what was answered stays paid, and counts as before.
-    Raises CannotMake.
+    """Return whether a gold question was taken out; what was answered stays paid, and counts as
+    before. Raises CannotMake.
     """
     _check_reason(why, "Nothing was retired: say why")
     if not Gold.objects.filter(pk=gold.pk, retired_at=None).update(retired_at=clock.now()):
@@ -323,7 +324,7 @@ def retire(gold: Gold, who: User, why: str) -> bool:
 
 @transaction.atomic
 def set_rate(track: Track, rate: float, who: User, why: str) -> Policy:
-    """The policy with this share of gold, from 0 to one half. Raises CannotMake."""
+    """Return the policy with this share of gold, from 0 to one half. Raises CannotMake."""
     if not 0 <= rate <= MOST_RATE:
         raise CannotMake("Between 0 and 50 % of everybody’s questions can be gold.")
     _check_reason(why, "The share is as it was: say why you change it")
@@ -363,7 +364,7 @@ def _check_reason(why: str, request: str) -> None:
 
 
 def grade(assignment: Assignment) -> bool | None:
-    """Whether an answer to a gold question is right, noted once; None if it is no gold."""
+    """Return whether an answer to a gold question is right, noted once; None if it is no gold."""
     golds = {
         gold.question_id: gold for gold in Gold.objects.filter(question__hits=assignment.hit_id)
     }
@@ -390,9 +391,9 @@ def grade(assignment: Assignment) -> bool | None:
 
 
 def is_right(gold: Gold, responses: Sequence[Judgment]) -> bool:
-    """Whether responses say what the gold answer says, in everything that people can agree on. Of a
-    whole document nobody finds all: there they are right if they differ by no more than its
-    interface tolerates.
+    """Return whether responses say what the gold answer says, in everything that people can agree
+    on. Of a whole document nobody finds all: there they are right if they differ by no more than
+    its interface tolerates.
     """
     question = gold.question
     interface = interface_of(question.interface)
@@ -408,7 +409,7 @@ def is_right(gold: Gold, responses: Sequence[Judgment]) -> bool:
 
 
 def expected_of(gold: Gold) -> list[ParsedResponse]:
-    """The right answer to a gold question."""
+    """Return the right answer to a gold question."""
     return [
         ParsedResponse(judgment["target"], judgment["criterion"], judgment["value"])
         for judgment in gold.expected
@@ -427,7 +428,7 @@ def f1(expected: Mapping[Unit, str], given: Mapping[Unit, str]) -> float:
 
 
 def _marks(answer: Mapping[Unit, str]) -> set[tuple[Unit, str]]:
-    """What an answer marks, and as what."""
+    """Return what an answer marks, and as what."""
     marks = set()
     for unit, value in answer.items():
         if unit[0] not in ("link", "flag") and value not in NOTHING:
@@ -436,7 +437,7 @@ def _marks(answer: Mapping[Unit, str]) -> set[tuple[Unit, str]]:
 
 
 def standings(track: Track) -> list[Standing]:
-    """The gold questions of a track that are dealt out, newest first, with how people answer
+    """Return the gold questions of a track that are dealt out, newest first, with how people answer
     them.
     """
     dealt = Gold.objects.filter(question__track=track, retired_at=None).order_by("-pk")

@@ -60,8 +60,8 @@ class Hourly:
 
 
 def hourly_rates(*, worker: Worker | None = None, track: Track | None = None) -> dict[str, Hourly]:
-    """What an hour pays through each interface, by the latest answers: of everybody or of one
-    worker, everywhere or on one track.
+    """Return what an hour pays through each interface, by the latest answers: of everybody or of
+    one worker, everywhere or on one track.
     """
     assignments = Assignment.objects.filter(status__in=ANSWERED, seconds__gt=0)
     assignments = assignments if worker is None else assignments.filter(worker=worker)

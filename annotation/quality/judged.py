@@ -46,7 +46,7 @@ class Judged:
 
 
 def words_of(track: Track) -> dict[str, str]:
-    """What experts can be asked about on a track -> in words, the first what is asked alone;
+    """Return what experts can be asked about on a track -> in words, the first what is asked alone;
     nothing where they cannot be asked.
     """
     kind = kind_of(track)
@@ -56,19 +56,19 @@ def words_of(track: Track) -> dict[str, str]:
 
 
 def judged(track: Track, what: str) -> list[Judged]:
-    """All of one kind that people judged on a track, in the order of the targets."""
+    """Return all of one kind that people judged on a track, in the order of the targets."""
     found = {PAIRS: _alone, TEXTS: _alone, MARKED: _marked, NAMES: _names}[what](track)
     return sorted(found, key=lambda one: one.target)
 
 
 def asked_alone() -> Q:
-    """The questions that asked about a target by itself, and no whole document."""
+    """Return the questions that asked about a target by itself, and no whole document."""
     return ~Q(interface__in=reading())
 
 
 def settled_of(track: Track, reads: str = "") -> Q:
-    """The questions of a track that people settled which asked for every name, or every relation,
-    of a document; or else about a target alone. Gold has no part in it.
+    """Return the questions of a track that people settled which asked for every name, or every
+    relation, of a document; or else about a target alone. Gold has no part in it.
     """
     asked = Q(interface__in=reading(reads)) if reads else asked_alone()
     return asked & Q(track=track, status="settled", gold=None)
@@ -122,8 +122,8 @@ def votes_in(track: Track, targets: Sequence[int]) -> dict[int, list[set[str]]]:
 
 
 def _alone(track: Track) -> Iterator[Judged]:
-    """What was asked alone: the latest settled question about each. How divided people were about
-    a text is how far apart they lie under the criterion where that is most.
+    """Return what was asked alone: the latest settled question about each. How divided people were
+    about a text is how far apart they lie under the criterion where that is most.
     """
     questions = Question.objects.filter(settled_of(track))
     latest = dict(questions.values_list("target").annotate(Max("pk")).order_by())

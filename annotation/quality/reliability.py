@@ -53,7 +53,7 @@ def _kappa(track: Track) -> float | None:
 
 
 def _of_gold(track: Track) -> tuple[int, float | None]:
-    """How many answers to gold there are, and the share that is wrong."""
+    """Return how many answers to gold there are, and the share that is wrong."""
     answers = Response.objects.filter(
         question__track=track,
         question__gold__isnull=False,

@@ -157,8 +157,8 @@ class Flag:
 
 
 def note_signals(expected: Mapping[Assignment, int]) -> int:
-    """How many of these answers came too fast, by the seconds that were expected; each is noted
-    once.
+    """Return how many of these answers came too fast, by the seconds that were expected; each is
+    noted once.
     """
     signals = []
     for answer, seconds in expected.items():
@@ -174,9 +174,9 @@ def _signal(answer: Assignment, kind: str, detail: str) -> Signal:
 
 
 def hold_against_reading(asked: Mapping[Assignment, Sequence[Question]]) -> int:
-    """How many of these answers came before anybody could have read the sentences they are about,
-    each of them once, however many questions are about it. Only answers about a document which
-    their worker had never had before are held against this: who knows it need not read again.
+    """Return how many of these answers came before anybody could have read the sentences they are
+    about, each of them once, however many questions are about it. Only answers about a document
+    which their worker had never had before are held against this: who knows it need not read again.
     """
     words: dict[Assignment, int] = {}
     for answer, questions in asked.items():
@@ -199,8 +199,8 @@ def hold_against_reading(asked: Mapping[Assignment, Sequence[Question]]) -> int:
 
 
 def note_doubts(doubts: Mapping[Assignment, Iterable[Doubt]]) -> int:
-    """How many of these answers look like little work by themselves, as their interface says; each
-    is noted once a kind, with the worst that was found.
+    """Return how many of these answers look like little work by themselves, as their interface
+    says; each is noted once a kind, with the worst that was found.
     """
     worst: dict[tuple[Assignment, str], Doubt] = {}
     for answer, doubts_of_it in doubts.items():
@@ -218,9 +218,9 @@ def note_doubts(doubts: Mapping[Assignment, Iterable[Doubt]]) -> int:
 
 
 def _words(questions: Iterable[Question]) -> int:
-    """How many words must be read at least for all of these questions together: of a pair those of
-    the sentence that it stands in, else those of the whole text. A sentence that several questions
-    are about is read once.
+    """Return how many words must be read at least for all of these questions together: of a pair
+    those of the sentence that it stands in, else those of the whole text. A sentence that several
+    questions are about is read once.
     """
     places = set()
     for question in questions:
@@ -230,7 +230,7 @@ def _words(questions: Iterable[Question]) -> int:
 
 
 def _places(question: Question) -> list[int]:
-    """Where in its document the words begin that must be read for a question."""
+    """Return where in its document the words begin that must be read for a question."""
     payload = question.payload
     begin, text = payload.get("begin", 0), payload["text"]
     start, end = payload.get("lit") or (begin, begin + len(text))
@@ -241,8 +241,8 @@ def _places(question: Question) -> list[int]:
 def _known_before(
     answers: Collection[Assignment], asked: Mapping[Assignment, Sequence[Question]]
 ) -> set[Assignment]:
-    """Those of these answers whose worker had had a question about one of their documents in hand
-    before.
+    """Return those of these answers whose worker had had a question about one of their documents in
+    hand before.
     """
     documents: dict[Assignment, set[int]] = {assignment: set() for assignment in answers}
     for answer in answers:
@@ -266,8 +266,8 @@ def _known_before(
 
 
 def compare_with_majority(counting: Mapping[Question, Sequence[Response]]) -> int:
-    """How many answers to settled questions say otherwise than most of the others who said anything
-    of the same.
+    """Return how many answers to settled questions say otherwise than most of the others who said
+    anything of the same.
     """
     comparisons, against = [], {}
     for answer, (points, units) in _held(counting).items():
@@ -283,8 +283,8 @@ def compare_with_majority(counting: Mapping[Question, Sequence[Response]]) -> in
 
 
 def compare_with_majority_again(counting: Mapping[Question, Sequence[Response]]) -> int:
-    """How many answers are held otherwise against the others than before, since some were excluded
-    or count again.
+    """Return how many answers are held otherwise against the others than before, since some were
+    excluded or count again.
 
     Whoever said otherwise than those alone who are excluded must not be excluded for it. Where too
     few others are left to hold an answer against, nothing is against it.
@@ -363,8 +363,8 @@ def said_of(question: Question, responses: Sequence[Response]) -> dict[int, dict
 
 
 def differs(own: Mapping[Unit, str], others: Sequence[Mapping[Unit, str]]) -> list[Unit] | None:
-    """The units in which an answer differs from what more than half of the others said, at least
-    two of them; None if they agree on nothing that it could be held against.
+    """Return the units in which an answer differs from what more than half of the others said, at
+    least two of them; None if they agree on nothing that it could be held against.
     """
     against, compared = [], 0
     for unit, value in own.items():
@@ -378,12 +378,14 @@ def differs(own: Mapping[Unit, str], others: Sequence[Mapping[Unit, str]]) -> li
 
 
 def flags(worker: Worker) -> list[Flag]:
-    """What is known against a worker since they were last reinstated, a line for each kind."""
+    """Return what is known against a worker since they were last reinstated, a line for each
+    kind.
+    """
     return [flag for _, flag in _flags([worker.pk])]
 
 
 def flags_of(workers: Sequence[int]) -> dict[int, list[Flag]]:
-    """The flags of several workers, by number."""
+    """Return the flags of several workers, by number."""
     return _by_worker(_flags(workers))
 
 
@@ -396,7 +398,7 @@ def due_for_review() -> dict[int, int]:
 
 
 def flags_that_exclude(workers: Sequence[int]) -> dict[int, list[Flag]]:
-    """The flags of several workers, by number, counting only answers for tracks whose policy
+    """Return the flags of several workers, by number, counting only answers for tracks whose policy
     excludes for that kind of signal.
     """
     return _by_worker(_flags(workers, FLAGS_THAT_EXCLUDE))
@@ -410,8 +412,8 @@ def _by_worker(flags: Iterable[tuple[int, Flag]]) -> dict[int, list[Flag]]:
 
 
 def doubtful() -> list[int]:
-    """The workers, of those who are not excluded, who have enough against them that a flag may pass
-    its limit.
+    """Return the workers, of those who are not excluded, who have enough against them that a flag
+    may pass its limit.
     """
     against = Comparison.objects.filter(against=True, assignment__worker__excluded_at=None)
     compared = against.values_list("assignment__worker", "kind").annotate(n=Count("pk")).order_by()

@@ -49,13 +49,13 @@ class ChangedMeanwhile(CannotTeach):
 
 
 def chosen(interface: str) -> OwnTutorial | None:
-    """What an admin chose last for an interface; None as long as it is as built in."""
+    """Return what an admin chose last for an interface; None as long as it is as built in."""
     return OwnTutorial.objects.filter(interface=interface).order_by("-version").first()
 
 
 def teachable(interface: str) -> QuerySet[Gold]:
-    """The gold of all tracks that can be taught: dealt out now, and the answer known as the form
-    sent it.
+    """Return the gold of all tracks that can be taught: dealt out now, and the answer known as the
+    form sent it.
     """
     golds = Gold.objects.filter(retired_at=None, raw__isnull=False, question__status="gold")
     golds = golds.filter(question__interface=interface)
@@ -73,12 +73,12 @@ def teach_these(
     anew: bool,
     seen: int,
 ) -> OwnTutorial:
-    """The new version of a tutorial, in the place of the one that the admin has `seen` (0: as built
-    in): these of its built-in questions, by number from 0, then gold with a sentence each. Such
-    gold is dealt out no more and its judgments are public, for everybody who learns reads them.
-    Whoever passed before need not again unless it is asked for `anew`. Raises CannotTeach;
-    ChangedMeanwhile where another version holds than the one that was seen (below 0: nobody
-    knows which).
+    """Return the new version of a tutorial, in the place of the one that the admin has `seen` (0:
+    as built in): these of its built-in questions, by number from 0, then gold with a sentence each.
+    Such gold is dealt out no more and its judgments are public, for everybody who learns reads
+    them. Whoever passed before need not again unless it is asked for `anew`. Raises CannotTeach;
+    ChangedMeanwhile where another version holds than the one that was seen (below 0: nobody knows
+    which).
     """
     _one_at_a_time(interface)
     before, base = chosen(interface), teach.built_in().get(interface)
@@ -125,8 +125,8 @@ def _one_at_a_time(interface: str) -> None:
 
 
 def halves(of_gold: Sequence[Asked]) -> tuple[list[Asked], list[Asked]]:
-    """The gold of the first attempt and that of the second: other questions, as many, but for an
-    odd one, which is in both; fewer than four are all in both.
+    """Return the gold of the first attempt and that of the second: other questions, as many, but
+    for an odd one, which is in both; fewer than four are all in both.
     """
     if len(of_gold) < APART:
         return list(of_gold), list(of_gold)
@@ -136,16 +136,16 @@ def halves(of_gold: Sequence[Asked]) -> tuple[list[Asked], list[Asked]]:
 
 
 def gold_of(own: OwnTutorial | None) -> list[Asked]:
-    """The gold that a tutorial asks in either attempt, each once, in the order of choice but for
-    an odd one.
+    """Return the gold that a tutorial asks in either attempt, each once, in the order of choice but
+    for an odd one.
     """
     asked = [*own.questions, *own.again] if own else []
     return list({one["gold"]: one for one in asked if "gold" in one}.values())
 
 
 def taught_so_far(interface: str) -> dict[int, Asked]:
-    """The gold that any version of a tutorial asked, by its number, as it was last: it is public,
-    and may be taught again.
+    """Return the gold that any version of a tutorial asked, by its number, as it was last: it is
+    public, and may be taught again.
     """
     owns = OwnTutorial.objects.filter(interface=interface).order_by("version")
     return {asked["gold"]: asked for own in owns for asked in gold_of(own)}

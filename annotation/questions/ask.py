@@ -69,7 +69,7 @@ class Candidate:
 
 
 def tick() -> int:
-    """How many questions were asked."""
+    """Return how many questions were asked."""
     return sum(
         _ask_track(track)
         for track in Track.objects.filter(submissions__status="judging").distinct()
@@ -90,8 +90,8 @@ def _ask_track(track: Track) -> int:
 
 @transaction.atomic
 def _ask_batch(track: Track) -> int | None:
-    """How many questions a batch of samples led to; None if there is nothing left, or another
-    worker is asking.
+    """Return how many questions a batch of samples led to; None if there is nothing left, or
+    another worker is asking.
     """
     if not holds_lock():
         return None
@@ -123,7 +123,9 @@ def _ask_batch(track: Track) -> int | None:
 
 
 def _agreed(submissions: Iterable[int]) -> dict[tuple[Purpose, str], Price]:
-    """What an answer costs each of these runs in the interface that its plan was priced for."""
+    """Return what an answer costs each of these runs in the interface that its plan was
+    priced for.
+    """
     agreed = {}
     for submission in Submission.objects.filter(pk__in=list(submissions)).select_related("track"):
         price = agreed_price(submission)
@@ -169,9 +171,9 @@ def new_questions(
     *,
     agreed: Mapping[tuple[Purpose, str], Price] | None = None,
 ) -> Iterator[Question]:
-    """A question for each draft that holds or offers anything which was not asked before; `payers`
-    says for each target who pays and when it goes out. At the price that was agreed with who pays
-    for this interface, else at the track's.
+    """Return a question for each draft that holds or offers anything which was not asked before;
+    `payers` says for each target who pays and when it goes out. At the price that was agreed with
+    who pays for this interface, else at the track's.
     """
     drafts = list(drafts)
     rounds = _rounds(drafts)
@@ -244,14 +246,14 @@ def _rounds(drafts: Sequence[QuestionDraft]) -> dict[tuple[int, str], tuple[int,
 
 
 def asked_on(track: Track) -> list[str]:
-    """The interfaces that a track asks through, or has a price for."""
+    """Return the interfaces that a track asks through, or has a price for."""
     priced = set(Price.objects.filter(track=track).values_list("interface", flat=True))
     return sorted(priced | {asking.interface for asking in kind_of(track).asking})
 
 
 def terms_of(track: Track, interface: str) -> Price:
-    """The track's price of one answer. Where it has none that of its kind, which plans are priced
-    by; the interface's own for what the kind says nothing of.
+    """Return the track's price of one answer. Where it has none that of its kind, which plans are
+    priced by; the interface's own for what the kind says nothing of.
     """
     price = Price.objects.filter(track=track, interface=interface).first()
     if price is not None:

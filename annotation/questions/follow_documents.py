@@ -42,7 +42,7 @@ class OrderState:
 
 
 def document_orders(track: Track) -> list[OrderState]:
-    """The track's orders, newest first."""
+    """Return the track's orders, newest first."""
     rows = list(DocumentOrder.objects.filter(track=track).select_related("who").order_by("-pk"))
     samples: dict[int, list[DocumentSample]] = {row.pk: [] for row in rows}
     for one in OrderedDocument.objects.filter(order__in=rows).select_related("sample"):
@@ -129,7 +129,7 @@ def _stage(asked: Sequence[Question], flagged: set[int]) -> str:
 
 
 def _flagged(questions: Sequence[Question]) -> set[int]:
-    """The settled questions that most flagged: their label is empty."""
+    """Return the settled questions that most flagged: their label is empty."""
     settled = [question.pk for question in questions if question.status == "settled"]
     empty = Label.objects.filter(
         question__in=settled, again=None, value={}, target__kind="document"

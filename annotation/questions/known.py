@@ -61,7 +61,9 @@ def unmarked(track: Track, limit: int = 10) -> list[Unmarked]:
 
 
 def unmarked_target(track: Track, name: str) -> int | None:
-    """The target of such a pair, made if there was none; None where there is no such pair."""
+    """Return the target of such a pair, made if there was none; None where there is no such
+    pair.
+    """
     document = name.partition("-")[0]
     if not re.fullmatch(r"[0-9]{1,18}", document):
         return None
@@ -73,8 +75,8 @@ def unmarked_target(track: Track, name: str) -> int | None:
 
 
 def questions_about(track: Track, targets: Sequence[int], *, made: bool = True) -> list[Question]:
-    """A question about each of these targets as the track would ask it, none of them stored; none
-    where it has nothing to ask. With `made=False` nothing else is stored either.
+    """Return a question about each of these targets as the track would ask it, none of them stored;
+    none where it has nothing to ask. With `made=False` nothing else is stored either.
     """
     drafts = [draft for draft in kind_of(track).again(targets, made=made) if draft.shown]
     terms = {name: terms_of(track, name) for name in {draft.interface for draft in drafts}}
@@ -97,14 +99,16 @@ def questions_about(track: Track, targets: Sequence[int], *, made: bool = True) 
 
 
 def is_open(track: Track, target: int) -> bool:
-    """Whether gold can be made of a target: nobody is or was asked about it on this track."""
+    """Return whether gold can be made of a target: nobody is or was asked about it on this
+    track.
+    """
     return _free(track, Target.objects.filter(pk=target)).exists()
 
 
 def known_answer(question: Question) -> dict[str, Any] | None:
-    """The answer to a question that judgments from elsewhere give, as its form would send it, a
-    step that they do not tell left open; None where they tell nothing. What nobody marked is false
-    where the document's annotation is closed.
+    """Return the answer to a question that judgments from elsewhere give, as its form would send
+    it, a step that they do not tell left open; None where they tell nothing. What nobody marked is
+    false where the document's annotation is closed.
     """
     interface = interface_of(question.interface)
     targets = [question.target_id, *interface.other_targets(question)]
@@ -122,8 +126,8 @@ def known_answer(question: Question) -> dict[str, Any] | None:
 
 
 def _free(track: Track, targets: QuerySet[Target]) -> QuerySet[Target]:
-    """Those of the targets that a track asks about and that nobody is or was asked about there,
-    nor are gold.
+    """Return those of the targets that a track asks about and that nobody is or was asked about
+    there, nor are gold.
     """
     asked = Question.objects.filter(
         Q(status__in=[*UNSETTLED, "settled"]) | Q(gold__retired_at=None, status="gold")
@@ -135,7 +139,7 @@ def _free(track: Track, targets: QuerySet[Target]) -> QuerySet[Target]:
 
 
 def _read_whole(track: Track) -> QuerySet[Document]:
-    """The documents that somebody read whole; none where a kind has no such."""
+    """Return the documents that somebody read whole; none where a kind has no such."""
     if recall_of(track) is None:
         return Document.objects.none()
     read = Label.objects.filter(
@@ -145,7 +149,7 @@ def _read_whole(track: Track) -> QuerySet[Document]:
 
 
 def _unmarked(track: Track, document: Document) -> list[Unmarked]:
-    """The pairs of a document that nobody marked and nobody is or was asked about."""
+    """Return the pairs of a document that nobody marked and nobody is or was asked about."""
     places = kind_with_recall(track).near_pairs(document)
     target_of = found_at(track.corpus, places)
     free = _free(track, Target.objects.filter(pk__in=target_of.values(), labels=None))

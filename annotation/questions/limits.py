@@ -24,30 +24,30 @@ LATELY = timedelta(days=1)
 
 
 def most_asked(question: Question) -> int:
-    """How many people are asked a question at most, however divided they are."""
+    """Return how many people are asked a question at most, however divided they are."""
     return MOST_BESIDE_READERS if joins_readers(question) else MOST_IF_UNSURE
 
 
 def most_given(question: Question) -> int:
-    """How many answers a question is given at most, whether or not they count."""
+    """Return how many answers a question is given at most, whether or not they count."""
     return MOST_BESIDE_READERS if joins_readers(question) else MOST_ANSWERS
 
 
 def promised(question: Question) -> int:
-    """How many answers a question is to have: as many as its track says, or one that joins those of
-    a document's readers.
+    """Return how many answers a question is to have: as many as its track says, or one that joins
+    those of a document's readers.
     """
     return 1 if joins_readers(question) else question.track.workers_per_question
 
 
 def joins_readers(question: Question) -> bool:
-    """Whether a question asks alone what its document's readers were divided about."""
+    """Return whether a question asks alone what its document's readers were divided about."""
     return interface_of(question.interface).joins_readers(question.payload)
 
 
 def somebody_else(question: Question) -> bool:
-    """Whether anybody is there who has not met a question yet, nor read its document where it joins
-    readers.
+    """Return whether anybody is there who has not met a question yet, nor read its document where
+    it joins readers.
     """
     asked = Question.objects.filter(pk=question.pk)
     if joins_readers(question):
@@ -56,13 +56,14 @@ def somebody_else(question: Question) -> bool:
 
 
 def readings_of(document: int) -> QuerySet[Question]:
-    """The questions that ask about a whole document."""
+    """Return the questions that ask about a whole document."""
     return Question.objects.filter(target__document=document, target__kind="document")
 
 
 def somebody_available(asked: QuerySet[Question], track: Track) -> bool:
-    """Whether anybody is there who has met none of these questions, or may take one up again. On
-    other platforms somebody always is; of our own annotators those who were seen lately count.
+    """Return whether anybody is there who has met none of these questions, or may take one up
+    again. On other platforms somebody always is; of our own annotators those who were seen lately
+    count.
     """
     if track.platform not in local_names():
         return True

@@ -72,15 +72,15 @@ class Plan:
 
 
 def round_up(amount: Decimal) -> Decimal:
-    """An amount of dollars in cents, rounded up."""
+    """Return an amount of dollars in cents, rounded up."""
     return amount.quantize(CENT, rounding=ROUND_CEILING)
 
 
 def plan_documents(
     track: Track, n: int, *, per_token: Decimal = PER_TOKEN, per_pair: Decimal = PER_PAIR
 ) -> Plan:
-    """What the next `n` documents would cost: mentions to the cent, relations at most, by the pairs
-    to be expected.
+    """Return what the next `n` documents would cost: mentions to the cent, relations at most, by
+    the pairs to be expected.
 
     Raises CannotOrder with a sentence.
     """
@@ -110,7 +110,8 @@ def order_documents(
     per_pair: Decimal = PER_PAIR,
     why: str = "",
 ) -> DocumentOrder:
-    """The order: the documents are drawn, their money is set aside, and the clock asks about them.
+    """Return the order: the documents are drawn, their money is set aside, and the clock asks about
+    them.
 
     `at_most` is the price that was shown; whoever orders says what for. Raises CannotOrder if it
     would be more by now, OverBudget if a cap forbids it, and then nothing has changed.
@@ -158,7 +159,7 @@ def order_documents(
 
 
 def _next(track: Track, n: int) -> tuple[list[int], list[int], int]:
-    """The next `n` documents that nobody has ordered: those that wait, then new ones, drawn
+    """Return the next `n` documents that nobody has ordered: those that wait, then new ones, drawn
     uniformly with a seed that nobody can foresee; the same ones until something is drawn or
     ordered.
     """
@@ -190,8 +191,8 @@ def _next(track: Track, n: int) -> tuple[list[int], list[int], int]:
 
 @transaction.atomic
 def add_money(order: DocumentOrder, *, who: User | None = None, why: str = "") -> Decimal:
-    """What was set aside besides, so that all questions of the order that wait can be published;
-    0.00 if none needs it.
+    """Return what was set aside besides, so that all questions of the order that wait can be
+    published; 0.00 if none needs it.
 
     Raises OverBudget if a cap forbids it, or CannotOrder if whoever adds it does not say why.
     """
@@ -228,8 +229,8 @@ def add_money(order: DocumentOrder, *, who: User | None = None, why: str = "") -
 
 
 def add_money_to(track: Track, pk: int, *, who: User | None = None, why: str = "") -> Decimal:
-    """What was set aside besides for an order of a track. Raises CannotOrder if there is none, or
-    OverBudget.
+    """Return what was set aside besides for an order of a track. Raises CannotOrder if there is
+    none, or OverBudget.
     """
     order = DocumentOrder.objects.filter(track=track, pk=pk, closed_at=None).first()
     if order is None:
@@ -238,7 +239,7 @@ def add_money_to(track: Track, pk: int, *, who: User | None = None, why: str = "
 
 
 def missing(order: DocumentOrder) -> Decimal:
-    """What the waiting questions of an order need beyond what is set aside for it."""
+    """Return what the waiting questions of an order need beyond what is set aside for it."""
     waiting = Question.objects.filter(status="waiting", **order.purpose.at("payer"))
     needed = waiting.aggregate(sum=Sum(F("price") * F("answers_wanted")))["sum"] or Decimal(0)
     return max(
@@ -247,19 +248,19 @@ def missing(order: DocumentOrder) -> Decimal:
 
 
 def price_of(units: int, each: Decimal, fee_rate: Decimal) -> Decimal:
-    """The price of one assignment: its reward, rounded up to the cent, with the platform's fee,
-    rounded up again.
+    """Return the price of one assignment: its reward, rounded up to the cent, with the platform's
+    fee, rounded up again.
     """
     return round_up(reward_of(units, each) * (1 + fee_rate))
 
 
 def reward_of(units: int, each: Decimal) -> Decimal:
-    """What one worker gets for some tokens or pairs, rounded up to the cent."""
+    """Return what one worker gets for some tokens or pairs, rounded up to the cent."""
     return max(CENT, round_up(units * each))
 
 
 def fee_of(track: Track) -> Decimal:
-    """The fee that the track pays on any answer: that of its price of a relation."""
+    """Return the fee that the track pays on any answer: that of its price of a relation."""
     price = Price.objects.filter(track=track).order_by("-interface").first()
     return price.fee_rate if price else Decimal(0)
 
@@ -270,8 +271,8 @@ def _tokens(documents: list[int]) -> dict[int, int]:
 
 
 def _pairs_a_token(track: Track) -> Decimal:
-    """How many pairs a token brings: what was found on this track, a quarter more; a guess before
-    that is known.
+    """Return how many pairs a token brings: what was found on this track, a quarter more; a guess
+    before that is known.
     """
     payloads = Question.objects.filter(track=track, interface__in=reading(RELATION)).order_by("-pk")
     found = list(payloads.values_list("target__document", "payload__pairs")[:50])

@@ -122,14 +122,14 @@ class PilotPlan:
 
 
 def pilotable(track: Track) -> list[str]:
-    """The interfaces that can be piloted on a track: the one through which it asks about targets
-    alone, then those of all names of a document.
+    """Return the interfaces that can be piloted on a track: the one through which it asks about
+    targets alone, then those of all names of a document.
     """
     return [kind_of(track).asking[0].interface, *reading(NAME)]
 
 
 def is_of_documents(interface: str) -> bool:
-    """Whether the items of a pilot are documents, and not what systems predict."""
+    """Return whether the items of a pilot are documents, and not what systems predict."""
     return bool(interface_of(interface).reads)
 
 
@@ -139,13 +139,15 @@ def default_items(interface: str) -> int:
 
 
 def seed_of(key: str) -> int:
-    """The seed that belongs to a form's key: what its price was shown for is what is asked."""
+    """Return the seed that belongs to a form's key: what its price was shown for is what is
+    asked.
+    """
     return int.from_bytes(sha256(f"pilot:{key}".encode()).digest()[:7])
 
 
 def plan_pilot(track: Track, *, workers: int, items: int, interface: str, seed: int) -> PilotPlan:
-    """What a pilot with this seed would ask now, and its price. Raises CannotPilot; nothing is
-    changed.
+    """Return what a pilot with this seed would ask now, and its price. Raises CannotPilot; nothing
+    is changed.
     """
     if not 2 <= workers <= MOST_WORKERS or not 1 <= items <= MOST_ITEMS:
         raise CannotPilot(f"A pilot has 2 to {MOST_WORKERS} workers on 1 to {MOST_ITEMS:,} items.")
@@ -166,7 +168,8 @@ def launch_pilot(
     at_most: Decimal | None = None,
     why: str = "",
 ) -> Pilot:
-    """The pilot, asked and paid for. Raises CannotPilot or OverBudget, and nothing was asked.
+    """Return the pilot, asked and paid for. Raises CannotPilot or OverBudget, and nothing was
+    asked.
 
     `at_most` is the price that was shown for the seed: if it would be more by now, that is refused.
 
@@ -312,8 +315,8 @@ def _unasked(track: Track, submissions: Sequence[int]) -> list[int]:
 
 
 def pilot_report(track: Track, pilot: Pilot | None = None) -> PilotReport:
-    """How far people agree, and how much of an expert's names they find: in one pilot, or on the
-    whole track.
+    """Return how far people agree, and how much of an expert's names they find: in one pilot, or on
+    the whole track.
 
     A pilot of pairs marks no names: beside its agreement stands what is found on the whole track.
     """
@@ -370,7 +373,9 @@ def span_recall(track: Track, payer: Purpose | None = None) -> tuple[list[SpanRe
 
 
 def _held_against(known: int, read: int) -> str:
-    """What spans are held against, and in how many of the documents that several people read."""
+    """Return what spans are held against, and in how many of the documents that several people
+    read.
+    """
     if not known:
         return (
             "spans that most of them marked, in want of an expert’s: those they find by themselves"
@@ -416,7 +421,7 @@ def majority_recall(
         return {}
 
     def in_words(spans: set[Span]) -> set[Span]:
-        """The same spans, by the numbers of their words."""
+        """Return the same spans, by the numbers of their words."""
         return {(bisect_right(token_begin, a) - 1, bisect_left(token_begin, b)) for a, b in spans}
 
     spans_of, wanted = [sorted(in_words(spans)) for spans in marked], in_words(reference)
@@ -436,20 +441,20 @@ def majority_recall(
 
 
 def _marked(question: Question) -> list[set[Span]]:
-    """The spans that each worker marked."""
+    """Return the spans that each worker marked."""
     responses = Response.objects.filter(question=question, criterion="mentions", counts=True)
     values = responses.order_by("pk").values_list("value", flat=True)
     return [_spans(value) for value in values]
 
 
 def _spans(value: Mapping[str, Any]) -> set[Span]:
-    """The spans of the names in an answer about all names of a document."""
+    """Return the spans of the names in an answer about all names of a document."""
     return {(mention["span"][0], mention["span"][1]) for mention in value["mentions"]}
 
 
 def _expert_spans(question: Question, named: Sequence[str]) -> set[Span]:
-    """The names of a document that an expert or an import marked: targets of the kinds that are
-    `named`. Of what experts were asked only random draws count: what is disputed or divided is
+    """Return the names of a document that an expert or an import marked: targets of the kinds that
+    are `named`. Of what experts were asked only random draws count: what is disputed or divided is
     harder than the rest.
     """
     reread = ExpertCheck.objects.filter(
@@ -467,13 +472,13 @@ def _expert_spans(question: Question, named: Sequence[str]) -> set[Span]:
 
 
 def _most_marked(marked: Sequence[set[Span]]) -> set[Span]:
-    """The spans that more than half of the workers marked, exactly so."""
+    """Return the spans that more than half of the workers marked, exactly so."""
     votes = Counter(span for spans in marked for span in spans)
     return {span for span, n in votes.items() if 2 * n > len(marked)}
 
 
 def pilots_of(track: Track) -> list[Pilot]:
-    """The pilots of a track, newest first."""
+    """Return the pilots of a track, newest first."""
     return list(track.pilots.order_by("-pk"))
 
 

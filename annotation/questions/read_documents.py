@@ -42,7 +42,7 @@ SAMPLE = ("sample__track__corpus", "sample__document", "sample__batch")
 
 
 def tick() -> int:
-    """How many documents moved, and orders were closed."""
+    """Return how many documents moved, and orders were closed."""
     moved = 0
     for row in _due():
         try:
@@ -60,7 +60,9 @@ def tick() -> int:
 
 
 def _due() -> QuerySet[OrderedDocument]:
-    """The ordered documents with a step to be done: those that are being asked about wait."""
+    """Return the ordered documents with a step to be done: those that are being asked about
+    wait.
+    """
     asked = Question.objects.filter(
         track=OuterRef("sample__track"),
         target__document=OuterRef("sample__document"),
@@ -102,8 +104,8 @@ def _move(pk: int) -> int:
 
 
 def question_of(sample: DocumentSample, reads: str) -> Question | None:
-    """The question of the sample's track that asked for every name, or every relation, of its
-    document.
+    """Return the question of the sample's track that asked for every name, or every relation, of
+    its document.
     """
     questions = Question.objects.filter(
         track=sample.track_id,
@@ -115,7 +117,7 @@ def question_of(sample: DocumentSample, reads: str) -> Question | None:
 
 
 def was_read(question: Question) -> bool:
-    """Whether a question is settled, and people could answer it: most did not flag it."""
+    """Return whether a question is settled, and people could answer it: most did not flag it."""
     labels = Label.objects.filter(
         target=question.target_id, question=question.pk, again=None
     ).exclude(value={})
@@ -123,7 +125,9 @@ def was_read(question: Question) -> bool:
 
 
 def is_dead(question: Question | None) -> bool:
-    """Whether nothing more will come of a question: nobody answered it, or most flagged it."""
+    """Return whether nothing more will come of a question: nobody answered it, or most
+    flagged it.
+    """
     if question is None:
         return False
     return question.status in DEAD or (question.status == "settled" and not was_read(question))
@@ -154,8 +158,8 @@ def _ask(row: OrderedDocument, draft: QuestionDraft | None) -> int:
 
 
 def _ask_divided(order: DocumentOrder) -> int:
-    """How many things are asked, each once, that readers of the order's documents were divided
-    about: as many as the money reaches for that is left.
+    """Return how many things are asked, each once, that readers of the order's documents were
+    divided about: as many as the money reaches for that is left.
     """
     left = balance(purpose=order.purpose).open
     rows = OrderedDocument.objects.filter(order=order).exclude(sample__settled_at=None)
@@ -172,8 +176,8 @@ def _ask_divided(order: DocumentOrder) -> int:
 
 
 def _divided(row: OrderedDocument) -> Iterable[Question]:
-    """What was not asked yet of what readers of a document were divided about; nothing where nobody
-    is there who was none of them.
+    """Return what was not asked yet of what readers of a document were divided about; nothing where
+    nobody is there who was none of them.
     """
     sample = row.sample
     mentions = question_of(sample, NAME)
@@ -230,8 +234,8 @@ def _close(order: DocumentOrder) -> int:
 
 
 def _is_asked(order: DocumentOrder) -> bool:
-    """Whether a document is still to be read, or people are asked about what readers were divided
-    about.
+    """Return whether a document is still to be read, or people are asked about what readers were
+    divided about.
     """
     waiting = OrderedDocument.objects.filter(order=order, sample__settled_at=None).select_related(
         "sample"
@@ -246,7 +250,9 @@ def _unsettled(order: DocumentOrder) -> QuerySet[Question]:
 
 
 def _asked_nobody(order: DocumentOrder) -> list[int]:
-    """The questions of one person more that nobody has in hand, where nobody else is there."""
+    """Return the questions of one person more that nobody has in hand, where nobody else is
+    there.
+    """
     asked = Question.objects.filter(status__in=ANSWERABLE, **order.purpose.at("payer"))
     free = asked.exclude(interface__in=reading()).exclude(
         hits__assignments__status__in=["leased", "submitted"]
@@ -256,8 +262,8 @@ def _asked_nobody(order: DocumentOrder) -> list[int]:
 
 
 def _give_up_other_questions(order: DocumentOrder) -> int:
-    """How many questions of one person more were given up, since nobody has them in hand and nobody
-    else is there: they are settled with the answers that they have.
+    """Return how many questions of one person more were given up, since nobody has them in hand and
+    nobody else is there: they are settled with the answers that they have.
     """
     free = Question.objects.filter(pk__in=_asked_nobody(order), status__in=ANSWERABLE)
     locked = free.select_for_update(of=("self",), skip_locked=True).order_by("pk")

@@ -26,8 +26,8 @@ class Shared:
 
 
 def shared(submission: Submission) -> Shared:
-    """How many targets of a submission's sample it asked about, how many others did, how many of
-    its own others use.
+    """Return how many targets of a submission's sample it asked about, how many others did, how
+    many of its own others use.
     """
     targets = Sample.objects.filter(batch__submission=submission).values("target")
     asked = Question.objects.filter(target__in=targets).exclude(status="cancelled")

@@ -18,8 +18,8 @@ LONGEST = 255
 
 
 def folded(text: str) -> str:
-    """A text in lower case, without accents and with single blanks: what titles are looked up
-    by.
+    """Return a text in lower case, without accents and with single blanks: what titles are looked
+    up by.
     """
     plain = unicodedata.normalize("NFKD", text.replace("_", " ").casefold())
     return " ".join(
@@ -38,7 +38,7 @@ def suggest(typed: str, most: int = MOST) -> list[str]:
 
 @transaction.atomic
 def load_titles(lines: Iterable[str]) -> int:
-    """How many titles were loaded, one a line; they take the place of those that were there
+    """Return how many titles were loaded, one a line; they take the place of those that were there
     before.
     """
     with connection.cursor() as cursor:

@@ -41,8 +41,8 @@ class Text:
     text: str
 
     def parts(self, *, marketplace: bool = False) -> list[tuple[str, list[str]]]:
-        """Every part for annotators with an account here, or for workers of a marketplace: its
-        first line, and the lines under it.
+        """Return every part for annotators with an account here, or for workers of a marketplace:
+        its first line, and the lines under it.
         """
         wanted, other = (MARKETPLACE, POOL) if marketplace else (POOL, MARKETPLACE)
         sections = []
@@ -56,19 +56,19 @@ class Text:
 
 
 def parts_for(worker: Worker | None, text: Text) -> list[tuple[str, list[str]]]:
-    """The parts of the terms that are true for a worker; without one those of the pool."""
+    """Return the parts of the terms that are true for a worker; without one those of the pool."""
     at_marketplace = worker is not None and worker.platform not in local_names()
     return text.parts(marketplace=at_marketplace)
 
 
 def current() -> Text:
-    """The terms that hold now."""
+    """Return the terms that hold now."""
     latest = Terms.objects.order_by("-version").first()
     return Text(latest.version, latest.text) if latest else _shipped(SHIPPED[-1])
 
 
 def version(number: int) -> Text | None:
-    """The terms of that version; None if there was none."""
+    """Return the terms of that version; None if there was none."""
     row = Terms.objects.filter(version=number).first()
     if row is not None:
         return Text(row.version, row.text)
@@ -80,8 +80,8 @@ def _shipped(number: int) -> Text:
 
 
 def has_consented(worker: Worker, assignment: str = "") -> bool:
-    """Whether a worker agreed to the terms that hold now, with this assignment in hand if they have
-    one.
+    """Return whether a worker agreed to the terms that hold now, with this assignment in hand if
+    they have one.
     """
     return _to_current().filter(counts(assignment), worker=worker).exists()
 
@@ -92,8 +92,8 @@ def _to_current() -> QuerySet[Consent]:
 
 
 def consent(worker: Worker, agreed: int, assignment: str = "") -> Consent:
-    """The consent, noted once. Raises StaleTerms if the version that was read is not the one that
-    holds.
+    """Return the consent, noted once. Raises StaleTerms if the version that was read is not the one
+    that holds.
     """
     holds = current().version
     if agreed != holds:
@@ -104,7 +104,7 @@ def consent(worker: Worker, agreed: int, assignment: str = "") -> Consent:
 
 
 def take(worker: Worker, said: Mapping[str, str], assignment: str = "") -> str:
-    """Why the consent that a form sends was not noted, as a sentence; nothing if it was."""
+    """Return why the consent that a form sends was not noted, as a sentence; nothing if it was."""
     if not said.get("agree"):
         return "Tick the box if you agree. Without it we cannot offer you questions."
     try:

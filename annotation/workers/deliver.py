@@ -18,7 +18,7 @@ DOUBT = "Nobody knows whether the marketplace handed it over; it is not sent twi
 
 
 def deliver(platform: Platform) -> int:
-    """How many messages the platform took. One that was tried and has no outcome is never
+    """Return how many messages the platform took. One that was tried and has no outcome is never
     repeated.
     """
     waiting = Message.objects.filter(
@@ -51,7 +51,7 @@ def deliver(platform: Platform) -> int:
 
 @transaction.atomic
 def _claim(pk: int) -> Message | None:
-    """The message, noted as tried before the call; None if somebody else has it."""
+    """Return the message, noted as tried before the call; None if somebody else has it."""
     messages = Message.objects.select_for_update(of=("self",), skip_locked=True).select_related(
         "worker__identity"
     )
@@ -63,6 +63,6 @@ def _claim(pk: int) -> Message | None:
 
 
 def ending(worker: Worker) -> str:
-    """How every message to a worker of a marketplace ends: where they can answer."""
+    """Return how every message to a worker of a marketplace ends: where they can answer."""
     address = settings.SITE_URL.rstrip("/") + say_path(worker)
     return f"You can answer here, without an account; the address is yours alone: {address}"

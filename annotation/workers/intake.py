@@ -22,8 +22,8 @@ from kbpo.tracks.models import Track
 
 
 def intake_of(track: Track | None = None) -> Intake:
-    """The policy that holds for a track (None: for the service); nothing is saved where nobody has
-    set one.
+    """Return the policy that holds for a track (None: for the service); nothing is saved where
+    nobody has set one.
     """
     policies = list(Intake.objects.filter(track=track) if track is not None else ()) or list(
         Intake.objects.filter(track=None)
@@ -32,13 +32,13 @@ def intake_of(track: Track | None = None) -> Intake:
 
 
 def takes_volunteers() -> str:
-    """Whether one can sign up without an invitation: closed, queue or open."""
+    """Return whether one can sign up without an invitation: closed, queue or open."""
     return str(intake_of().volunteers)
 
 
 def tracks_for_volunteers() -> list[int]:
-    """The tracks on which volunteers judge: those whose own policy says so, or the service's where
-    there is none.
+    """Return the tracks on which volunteers judge: those whose own policy says so, or the service's
+    where there is none.
     """
     own = dict(Intake.objects.exclude(track=None).values_list("track", "volunteers"))
     service = takes_volunteers()
@@ -58,7 +58,7 @@ class Offer:
 
 
 def offers_of(tracks: QuerySet[Track]) -> list[Offer]:
-    """What there is to judge on those of some tracks that are open, by what they pay for."""
+    """Return what there is to judge on those of some tracks that are open, by what they pay for."""
     prices = Price.objects.filter(track__in=tracks, track__status=Track.Status.OPEN)
     seconds: dict[str, list[int]] = {}
     for interface, one in prices.order_by("interface").values_list("interface", "seconds"):
@@ -67,7 +67,7 @@ def offers_of(tracks: QuerySet[Track]) -> list[Offer]:
 
 
 def tutorial_reward_on(track: Track) -> Decimal:
-    """What a track pays for passing a tutorial, while its money lasts."""
+    """Return what a track pays for passing a tutorial, while its money lasts."""
     reward = intake_of(track).tutorial_reward
     left = allowance(track, None, Purpose("tutorial")).left
     return reward if left is None or left >= reward else Decimal(0)
@@ -116,7 +116,7 @@ def tutorial_rewards(
 
 
 def _open_to(worker: Worker) -> QuerySet[Track]:
-    """The open tracks whose questions are put up where this worker is, and are for them."""
+    """Return the open tracks whose questions are put up where this worker is, and are for them."""
     ours = local_names()
     where = ours if worker.platform in ours else [worker.platform]
     tracks = Track.objects.filter(status=Track.Status.OPEN, platform__in=where)

@@ -8,7 +8,7 @@ from kbpo.tracks.models import Track
 
 
 def has_judged(track: Track, team: Team) -> bool:
-    """Whether a member of a team has answered a question of a track."""
+    """Return whether a member of a team has answered a question of a track."""
     return Assignment.objects.filter(
         worker__user__memberships__team=team, hit__questions__track=track, raw__isnull=False
     ).exists()

@@ -15,12 +15,12 @@ MOST = 26
 
 
 def keys_of(worker: Worker | None) -> str:
-    """The settings as the page reads them; those that everybody begins with for nobody."""
+    """Return the settings as the page reads them; those that everybody begins with for nobody."""
     return json.dumps(worker.keys if worker is not None else {})
 
 
 def set_keys(worker: Worker, said: str) -> bool:
-    """Whether these settings were kept; not if they are none, or give a key two meanings."""
+    """Return whether these settings were kept; not if they are none, or give a key two meanings."""
     try:
         wanted = json.loads(said)
     except (ValueError, RecursionError):

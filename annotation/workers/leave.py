@@ -55,14 +55,14 @@ REMARKS = """
 
 
 def tick() -> int:
-    """How many annotators were erased and promises taken back."""
+    """Return how many annotators were erased and promises taken back."""
     pending = Leaving.objects.filter(erased_at=None).values_list("worker", flat=True)
     return sum(finish(pk) for pk in list(pending)) + _stale_promises()
 
 
 def ask(worker: Worker, *, waives: bool) -> bool:
-    """Whether a worker who asked to leave is erased already; else it is done as soon as nothing is
-    owed.
+    """Return whether a worker who asked to leave is erased already; else it is done as soon as
+    nothing is owed.
     """
     with transaction.atomic():
         Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
@@ -74,14 +74,14 @@ def ask(worker: Worker, *, waives: bool) -> bool:
 
 
 def stay(worker: Worker) -> bool:
-    """Whether a request to leave was taken back; one that was done cannot be."""
+    """Return whether a request to leave was taken back; one that was done cannot be."""
     return bool(Leaving.objects.filter(worker=worker, erased_at=None).delete()[0])
 
 
 @transaction.atomic
 def finish(worker_pk: int) -> bool:
-    """Whether a worker who asked for it was erased now: nothing of theirs is being read, nothing is
-    owed.
+    """Return whether a worker who asked for it was erased now: nothing of theirs is being read,
+    nothing is owed.
     """
     worker = Worker.objects.select_for_update(of=("self",)).get(pk=worker_pk)
     leaving = Leaving.objects.filter(worker=worker, erased_at=None).first()
@@ -104,8 +104,8 @@ def finish(worker_pk: int) -> bool:
 
 
 def erase_elsewhere(worker: Worker, who: User, why: str) -> str:
-    """What became of the erasure of a marketplace's worker that an admin orders, as a sentence.
-    Raises ValueError.
+    """Return what became of the erasure of a marketplace's worker that an admin orders, as a
+    sentence. Raises ValueError.
 
     Their id there goes, and with it every trace of who they are; answers, payments and the ledger
     stay.
@@ -126,15 +126,15 @@ def erase_elsewhere(worker: Worker, who: User, why: str) -> str:
 
 
 def _is_needed_there(worker: Worker) -> bool:
-    """Whether a marketplace still shows us answers of theirs, which we must know again, or owes
-    them a bonus.
+    """Return whether a marketplace still shows us answers of theirs, which we must know again, or
+    owes them a bonus.
     """
     undecided = worker.assignments.exclude(status="returned").exclude(hit__platform_status="gone")
     return undecided.exists() or worker.bonuses.filter(status__in=UNPAID).exists()
 
 
 def _waive(payments: list[Payment]) -> Decimal:
-    """The sum of what was given up; it goes back to those who would have paid."""
+    """Return the sum of what was given up; it goes back to those who would have paid."""
     for payment in payments:
         unspend(f"assignment:{payment.assignment_id}" if payment.assignment_id else payment.token)
         give_up_late(payment)
@@ -211,7 +211,7 @@ def _end_promises(worker: Worker) -> None:
 
 
 def is_more(user: User) -> bool:
-    """Whether an account is more than an annotator's, and stays when they leave."""
+    """Return whether an account is more than an annotator's, and stays when they leave."""
     return user.is_staff or user.is_researcher or user.teams.exists()
 
 
@@ -232,8 +232,8 @@ def _close(user: User) -> None:
 
 
 def _stale_promises() -> int:
-    """How many promises went back of attempts that nobody finished, or tried again once they had
-    failed.
+    """Return how many promises went back of attempts that nobody finished, or tried again once they
+    had failed.
     """
     late = clock.now() - PATIENCE
     stale = TutorialRun.objects.filter(

@@ -302,7 +302,7 @@ class WorkMail(models.Model):
 
 
 def _number() -> str:
-    """A receipt's number, which says nothing about how many there are."""
+    """Return a receipt's number, which says nothing about how many there are."""
     return secrets.token_hex(5).upper()
 
 

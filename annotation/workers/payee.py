@@ -38,7 +38,7 @@ class Schedule:
     """How money can be sent, in the words of the admins"""
 
     def next_date(self, today: date | None = None) -> date:
-        """The next day of payouts: today too."""
+        """Return the next day of payouts: today too."""
         today = today or clock.now().date()
         this_month = _on(today.year, today.month, self.day)
         if today <= this_month:
@@ -47,7 +47,7 @@ class Schedule:
         return _on(year, month, self.day)
 
     def sentence(self) -> str:
-        """How and when is paid, for the terms and the pages."""
+        """Return how and when is paid, for the terms and the pages."""
         return (
             f"What you are owed is paid on day {self.day} of every month, once it is"
             f" ${self.minimum:.2f} or more; less waits for the next time. {self.ways}"
@@ -59,26 +59,26 @@ def _on(year: int, month: int, day: int) -> date:
 
 
 def schedule() -> Schedule:
-    """The schedule that holds now."""
+    """Return the schedule that holds now."""
     rules = intake_of()
     return Schedule(rules.payout_minimum, rules.payout_day, rules.payout_ways)
 
 
 def address_of(worker: Worker) -> str:
-    """Where a worker's money goes; empty if they have not said."""
+    """Return where a worker's money goes; empty if they have not said."""
     row = PayoutAddress.objects.filter(worker=worker).first()
     return row.address if row else ""
 
 
 def addresses(workers: list[int]) -> dict[int, str]:
-    """Where the money of some workers goes, of those who have said."""
+    """Return where the money of some workers goes, of those who have said."""
     payout_addresses = PayoutAddress.objects.filter(worker__in=workers)
     return dict(payout_addresses.values_list("worker", "address"))
 
 
 def masked(address: str) -> str:
-    """The last digits of an address, by which its owner knows it again; its end where it has no
-    number.
+    """Return the last digits of an address, by which its owner knows it again; its end where it has
+    no number.
     """
     digits = "".join(sign for sign in address if sign.isdigit())
     end = (digits if len(digits) > SHOWN else address)[-SHOWN:]
@@ -87,7 +87,7 @@ def masked(address: str) -> str:
 
 @transaction.atomic
 def set_address(worker: Worker, text: str) -> str:
-    """The address that holds from now on. Raises CannotSet for one that is none."""
+    """Return the address that holds from now on. Raises CannotSet for one that is none."""
     address = "\n".join(" ".join(line.split()) for line in text.replace("\x00", "").splitlines())
     address = address.strip()
     if not SHORTEST <= len(address) <= LONGEST:
@@ -102,7 +102,9 @@ def set_address(worker: Worker, text: str) -> str:
 
 
 def prospect(worker: Worker, owed: Decimal) -> str:
-    """What becomes of what a worker is owed, in a sentence or two; what they have to do first."""
+    """Return what becomes of what a worker is owed, in a sentence or two; what they have to do
+    first.
+    """
     rules = schedule()
     when = f"{rules.next_date():%-d %B %Y}"
     if not address_of(worker):

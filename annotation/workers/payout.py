@@ -83,7 +83,7 @@ def owed() -> list[Owed]:
 
 
 def owed_to(worker: Worker) -> Decimal:
-    """What a worker of the pool is owed now."""
+    """Return what a worker of the pool is owed now."""
     payments = Payment.objects.filter(worker=worker, status="owed")
     return payments.aggregate(sum=Sum("amount"))["sum"] or Decimal("0.00")
 
@@ -92,8 +92,8 @@ def owed_to(worker: Worker) -> Decimal:
 def pay(
     worker: Worker, *, upto: int, amount: Decimal, reference: str, key: str, who: User
 ) -> Payout:
-    """The payout of all that a worker was owed up to a payment; the same one if the form is sent
-    again.
+    """Return the payout of all that a worker was owed up to a payment; the same one if the form is
+    sent again.
 
     Raises CannotPay if that is not `amount` any more: somebody else has paid, or the list was
     another; or if the worker has not said where the money goes. They are told of it, with the
@@ -159,10 +159,11 @@ def _receipt_address(payout: Payout) -> str:
 
 @transaction.atomic
 def undo(number: str, who: User, why: str) -> Payout:
-    """The row that takes a payout back which was marked by mistake: its payments are owed again.
-    Raises CannotPay.
+    """Return the row that takes a payout back which was marked by mistake: its payments are owed
+    again. Raises CannotPay.
 
-    A second click gives the same row."""
+    A second click gives the same row.
+    """
     reason = " ".join(why.replace("\x00", "").split())
     payout = Payout.objects.filter(number=number, undoes=None).first()
     if payout is None:
@@ -234,8 +235,8 @@ class Line:
 
 
 def lines_of(payout: Payout) -> list[Line]:
-    """The lines of a receipt: answers by interface and price, and what was paid besides. Their sum
-    is the payout.
+    """Return the lines of a receipt: answers by interface and price, and what was paid besides.
+    Their sum is the payout.
     """
     payments = Payment.objects.filter(payout_items__payout=payout)
     answers = (
@@ -275,7 +276,7 @@ class Earnings:
 
 
 def earnings(worker: Worker) -> Earnings:
-    """What a worker's answers and tutorials come to: sent, approved (owed), paid."""
+    """Return what a worker's answers and tutorials come to: sent, approved (owed), paid."""
     being_read = Assignment.objects.filter(worker=worker, status__in=["submitted", "accepted"])
     sums = payments_of(worker).aggregate(
         owed=Sum("amount", filter=Q(status__in=["owed", "sent", "unknown"])),

@@ -39,7 +39,7 @@ class CannotSay(Exception):
 
 
 def clean(text: str, what: str, *, most: int = LONGEST, needed: bool = True) -> str:
-    """The text, trimmed. Raises CannotSay if it is empty or too long."""
+    """Return the text, trimmed. Raises CannotSay if it is empty or too long."""
     cleaned = text.replace("\x00", "").strip()
     if needed and not cleaned:
         raise CannotSay(f"{what} is empty. Write a sentence or two.")
@@ -49,8 +49,8 @@ def clean(text: str, what: str, *, most: int = LONGEST, needed: bool = True) -> 
 
 
 def write(worker: Worker, subject: str, text: str, by: User | None) -> Message:
-    """The message to a worker, who finds it on their page, or gets it from their marketplace.
-    Raises CannotSay.
+    """Return the message to a worker, who finds it on their page, or gets it from their
+    marketplace. Raises CannotSay.
     """
     if worker.platform not in local_names():
         return _write_elsewhere(worker, subject, text, by)
@@ -63,8 +63,8 @@ def write(worker: Worker, subject: str, text: str, by: User | None) -> Message:
 
 
 def tell(worker: Worker, subject: str, text: str) -> Message | None:
-    """The message of the service itself to a worker with an account here, by mail too if they have
-    an address; None without an account.
+    """Return the message of the service itself to a worker with an account here, by mail too if
+    they have an address; None without an account.
     """
     if worker.user is None:
         return None
@@ -73,16 +73,16 @@ def tell(worker: Worker, subject: str, text: str) -> Message | None:
 
 
 def tell_decided(worker: Worker, subject: str, text: str, page: str = "") -> Message | None:
-    """The message of a decision about somebody's answers, with the address of the page that says
-    more and takes appeals: their own, or one below it. None without an account here; marketplaces
-    hand over their own.
+    """Return the message of a decision about somebody's answers, with the address of the page that
+    says more and takes appeals: their own, or one below it. None without an account here;
+    marketplaces hand over their own.
     """
     return tell(worker, subject, f"{text}\n\n{settings.SITE_URL.rstrip('/')}/annotate/{page}")
 
 
 def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -> Message:
-    """A message that waits for its marketplace. Its rules: only to people who have worked for us,
-    and not too long.
+    """Return a message that waits for its marketplace. Its rules: only to people who have worked
+    for us, and not too long.
     """
     if not platform_of(worker.platform).capabilities.messages:
         raise CannotSay("This marketplace hands no messages over.")
@@ -108,8 +108,8 @@ def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -
 
 
 def tell_of_exclusions(platform: str) -> int:
-    """How many workers of a marketplace were written why they were excluded, and where they can
-    appeal; each once.
+    """Return how many workers of a marketplace were written why they were excluded, and where they
+    can appeal; each once.
     """
     workers = Worker.objects.filter(
         platform=platform, excluded_at__isnull=False, identity__isnull=False
@@ -129,7 +129,7 @@ def tell_of_exclusions(platform: str) -> int:
 
 
 def tell_of_refusals(platform: str) -> int:
-    """How many workers of a marketplace were written why pay was refused, and where they can
+    """Return how many workers of a marketplace were written why pay was refused, and where they can
     appeal; each refusal once, those of one worker together.
     """
     rejections = Rejection.objects.filter(undone_at=None, assignment__worker__platform=platform)
@@ -154,7 +154,7 @@ def tell_of_refusals(platform: str) -> int:
 
 
 def write_to_all(subject: str, text: str, by: User | None) -> int:
-    """How many annotators got a message: all who have an account. Raises CannotSay."""
+    """Return how many annotators got a message: all who have an account. Raises CannotSay."""
     subject, text = clean(subject, "The subject", most=120), clean(text, "The message")
     workers = Worker.objects.filter(user__is_annotator=True, user__is_active=True)
     return len(
@@ -172,7 +172,7 @@ def read(worker: Worker) -> None:
 def give_feedback(
     worker: Worker, interface: str, *, clear: bool, fair: bool, comment: str
 ) -> Feedback:
-    """The feedback, for admins only. Raises CannotSay."""
+    """Return the feedback, for admins only. Raises CannotSay."""
     today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     if Feedback.objects.filter(worker=worker, at__gte=today).count() >= A_DAY:
         raise CannotSay("That was a lot of feedback for one day. Thank you; come back tomorrow.")
@@ -183,13 +183,13 @@ def give_feedback(
 
 
 def refusals(worker: Worker) -> QuerySet[Rejection]:
-    """The answers of a worker for which pay is refused, as it stands."""
+    """Return the answers of a worker for which pay is refused, as it stands."""
     return Rejection.objects.filter(assignment__worker=worker, undone_at=None).order_by("pk")
 
 
 def appeal(worker: Worker, text: str) -> Appeal:
-    """The appeal of a worker who is excluded, or whose pay was refused; one at a time. Raises
-    CannotSay.
+    """Return the appeal of a worker who is excluded, or whose pay was refused; one at a time.
+    Raises CannotSay.
     """
     reason, about_pay = worker.excluded_reason, worker.excluded_at is None
     if about_pay:

@@ -135,7 +135,7 @@ def standing_of(worker: int) -> WorkerStanding:
 
 
 def _versions(names: list[str]) -> Iterator[tuple[str, int]]:
-    """Yields interface and version of each “interface/version”."""
+    """Yield interface and version of each “interface/version”."""
     for name in names:
         interface, _, version = name.rpartition("/")
         yield interface, int(version)

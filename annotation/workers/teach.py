@@ -75,21 +75,24 @@ class Tutorial:
         return bool(self.again) and not any(one in self.questions for one in self.again)
 
     def asked(self, attempt: int = 1) -> list[dict[str, Any]]:
-        """The questions of an attempt: a second one has others, so that nobody passes by heart, but
-        for gold where an admin chose too little for both (`taught.halves`), and what has no others.
+        """Return the questions of an attempt: a second one has others, so that nobody passes by
+        heart, but for gold where an admin chose too little for both (`taught.halves`), and what has
+        no others.
         """
         return self.again if attempt > 1 and self.again else self.questions
 
     def key(self, number: int, attempt: int = 1) -> str:
-        """What the number-th question of an attempt is called, whatever version it stands in."""
+        """Return what the number-th question of an attempt is called, whatever version it stands
+        in.
+        """
         asked = self.asked(attempt)[number - 1]
         if "gold" in asked:
             return f"{self.interface}/gold/{asked['gold']}"
         return f"{self.interface}/{attempt}/{asked.get('built_in', number - 1) + 1}"
 
     def question(self, number: int, attempt: int = 1) -> Question:
-        """The number-th question (from 1) of an attempt, as an unsaved row that the interface can
-        show and parse.
+        """Return the number-th question (from 1) of an attempt, as an unsaved row that the
+        interface can show and parse.
         """
         interface = interface_of(self.interface)
         return Question(
@@ -103,8 +106,8 @@ class Tutorial:
 
 
 def tutorials() -> dict[str, Tutorial]:
-    """The tutorials there are, by interface: those that ship and those of declared forms, as far as
-    no admin chose other questions.
+    """Return the tutorials there are, by interface: those that ship and those of declared forms, as
+    far as no admin chose other questions.
     """
     tutorial_of = built_in()
     for own in own_tutorials():
@@ -113,12 +116,12 @@ def tutorials() -> dict[str, Tutorial]:
 
 
 def built_in() -> dict[str, Tutorial]:
-    """The same, whatever an admin chose."""
+    """Return the same, whatever an admin chose."""
     return shipped() | _of_forms(declared.tutorials())
 
 
 def own_tutorials() -> list[OwnTutorial]:
-    """What admins chose, the latest of each interface."""
+    """Return what admins chose, the latest of each interface."""
     return list(OwnTutorial.objects.order_by("interface", "-version").distinct("interface"))
 
 
@@ -136,7 +139,9 @@ def _as_chosen(own: OwnTutorial, base: Tutorial | None) -> Tutorial:
 
 
 def _of_version(interface: str, version: int) -> Tutorial:
-    """The tutorial as it was in that version; the one that holds where nobody knows it any more."""
+    """Return the tutorial as it was in that version; the one that holds where nobody knows it any
+    more.
+    """
     own = OwnTutorial.objects.filter(interface=interface, version=version).first()
     base = built_in().get(interface)
     if own is not None:
@@ -145,13 +150,14 @@ def _of_version(interface: str, version: int) -> Tutorial:
 
 
 def tutorial_of(run: TutorialRun) -> Tutorial:
-    """The tutorial that an attempt is at."""
+    """Return the tutorial that an attempt is at."""
     return _of_version(run.interface, run.version)
 
 
 def tutorial_for(worker: Worker, interface: str, assignment: str = "") -> Tutorial | None:
-    """What this worker learns of an interface, or learned: the version that they passed, else one
-    that they began and have an attempt left at, else the one that holds; None if there is none.
+    """Return what this worker learns of an interface, or learned: the version that they passed,
+    else one that they began and have an attempt left at, else the one that holds; None if there is
+    none.
     """
     latest = tutorials().get(interface)
     since = _since().get(interface)
@@ -174,7 +180,7 @@ def _since() -> dict[str, int]:
 
 
 def _of_forms(declared: Mapping[str, dict[str, Any] | None]) -> dict[str, Tutorial]:
-    """The tutorials of declared forms, by interface."""
+    """Return the tutorials of declared forms, by interface."""
     return {
         interface: Tutorial(**fields)
         for interface, fields in declared.items()
@@ -184,7 +190,7 @@ def _of_forms(declared: Mapping[str, dict[str, Any] | None]) -> dict[str, Tutori
 
 @cache
 def shipped() -> dict[str, Tutorial]:
-    """The tutorials of the interfaces that have a directory."""
+    """Return the tutorials of the interfaces that have a directory."""
     read_tutorials = [
         Tutorial(**json.loads(path.read_text(encoding="utf-8")))
         for path in sorted(HOME.glob("*/tutorial.json"))
@@ -197,8 +203,8 @@ def shipped() -> dict[str, Tutorial]:
 
 
 def taught(worker: Worker, assignment: str = "") -> list[str]:
-    """The interfaces that a worker may be asked through, with this assignment in hand if they have
-    one: without a tutorial, or with one that they passed.
+    """Return the interfaces that a worker may be asked through, with this assignment in hand if
+    they have one: without a tutorial, or with one that they passed.
     """
     runs = TutorialRun.objects.filter(counts(assignment), worker=worker, passed=True)
     passed = set(runs.values_list("interface", "version"))
@@ -210,9 +216,9 @@ def taught_by(
     of_forms: Mapping[str, dict[str, Any] | None],
     since: Mapping[str, int],
 ) -> list[str]:
-    """The interfaces that somebody may be asked through who passed these versions of tutorials;
-    `of_forms` has those of the declared forms, `since` from which version on passing counts where
-    admins chose what is taught.
+    """Return the interfaces that somebody may be asked through who passed these versions of
+    tutorials; `of_forms` has those of the declared forms, `since` from which version on passing
+    counts where admins chose what is taught.
     """
     tutorial_of = shipped() | _of_forms(of_forms)
     return [
@@ -225,8 +231,8 @@ def taught_by(
 
 
 def runs_of(worker: Worker, tutorial: Tutorial, assignment: str = "") -> list[TutorialRun]:
-    """A worker's attempts at this version of a tutorial that count, with this assignment in hand if
-    they have one, the first one first.
+    """Return a worker's attempts at this version of a tutorial that count, with this assignment in
+    hand if they have one, the first one first.
     """
     tutorial_runs = TutorialRun.objects.filter(
         counts(assignment), worker=worker, interface=tutorial.interface, version=tutorial.version
@@ -235,8 +241,8 @@ def runs_of(worker: Worker, tutorial: Tutorial, assignment: str = "") -> list[Tu
 
 
 def learnable(worker: Worker) -> list[str]:
-    """The interfaces that a worker can still learn: with a tutorial that is not passed, and an
-    attempt left at it.
+    """Return the interfaces that a worker can still learn: with a tutorial that is not passed, and
+    an attempt left at it.
     """
     runs: dict[tuple[str, int], list[TutorialRun]] = defaultdict(list)
     for run in TutorialRun.objects.filter(counts(""), worker=worker):
@@ -255,21 +261,21 @@ def _earlier(
     tutorial: Tutorial,
     since: Mapping[str, int],
 ) -> Iterator[list[TutorialRun]]:
-    """Yields the attempts at each earlier version of a tutorial that still counts."""
+    """Yield the attempts at each earlier version of a tutorial that still counts."""
     for (interface, version), tried in runs.items():
         if interface == name and since.get(name, tutorial.version) <= version < tutorial.version:
             yield tried
 
 
 def _can_learn(tried: Iterable[list[TutorialRun]]) -> bool:
-    """Whether of these versions none is passed, and an attempt is left at one."""
+    """Return whether of these versions none is passed, and an attempt is left at one."""
     attempts = list(tried)
     is_passed = any(run.passed for runs in attempts for run in runs)
     return not is_passed and any(attempts_left(runs) for runs in attempts)
 
 
 def attempts_left(runs: list[TutorialRun]) -> int:
-    """How many attempts are left after these, the one under way included; none once it is
+    """Return how many attempts are left after these, the one under way included; none once it is
     passed.
     """
     return (
@@ -281,7 +287,8 @@ def attempts_left(runs: list[TutorialRun]) -> int:
 
 @transaction.atomic
 def begin(worker: Worker, tutorial: Tutorial, assignment: str = "") -> TutorialRun | None:
-    """The attempt under way, or a new one; None if the tutorial is passed or no attempt is left.
+    """Return the attempt under way, or a new one; None if the tutorial is passed or no attempt is
+    left.
 
     What is paid for passing it is reserved here, before the work: a promise that cannot be kept is
     not made.
@@ -306,8 +313,8 @@ def begin(worker: Worker, tutorial: Tutorial, assignment: str = "") -> TutorialR
 
 @transaction.atomic
 def renew(run: TutorialRun) -> TutorialRun:
-    """The attempt as it is now; one under way with nothing promised, as what was went back to its
-    track meanwhile, is promised it anew if the money is there.
+    """Return the attempt as it is now; one under way with nothing promised, as what was went back
+    to its track meanwhile, is promised it anew if the money is there.
     """
     if run.passed is not None or run.promised > 0:
         return run
@@ -322,8 +329,8 @@ def renew(run: TutorialRun) -> TutorialRun:
 
 
 def _take_over(first: TutorialRun, run: TutorialRun) -> bool:
-    """Whether a second attempt has now what the first was promised: nothing is left of what went
-    back to its track meanwhile.
+    """Return whether a second attempt has now what the first was promised: nothing is left of what
+    went back to its track meanwhile.
     """
     before = TutorialRun.objects.select_for_update(of=("self",)).get(pk=first.pk)
     if before.promised <= 0:
@@ -335,18 +342,20 @@ def _take_over(first: TutorialRun, run: TutorialRun) -> bool:
 
 
 def payment_key(worker: int, interface: str) -> str:
-    """The key of what a worker is paid for an interface's tutorial: once, whatever its version."""
+    """Return the key of what a worker is paid for an interface's tutorial: once, whatever its
+    version.
+    """
     return f"tutorial:{interface}:{worker}"
 
 
 def passed_reason(run: TutorialRun) -> str:
-    """What a worker reads of being paid for a tutorial."""
+    """Return what a worker reads of being paid for a tutorial."""
     return f"Tutorial passed: {interface_of(run.interface).offered_as}"
 
 
 def paid_for(worker: Worker, interfaces: Iterable[str]) -> set[str]:
-    """The interfaces among these for whose tutorial a worker was paid, in whatever version: from
-    our list, by a bonus, or by one that waits for their first HIT.
+    """Return the interfaces among these for whose tutorial a worker was paid, in whatever version:
+    from our list, by a bonus, or by one that waits for their first HIT.
     """
     keys = {payment_key(worker.pk, interface): interface for interface in interfaces}
     granted = {bonus_token(key): interface for key, interface in keys.items()}
@@ -359,20 +368,20 @@ def paid_for(worker: Worker, interfaces: Iterable[str]) -> set[str]:
 
 
 def bonus_token(key: str) -> str:
-    """The token of the bonus that is granted under a key."""
+    """Return the token of the bonus that is granted under a key."""
     return sha256(f"grant:{key}".encode()).hexdigest()
 
 
 def offered_reward(worker: Worker, tutorial: Tutorial) -> Decimal:
-    """What passing would be paid if somebody began now; nothing if they were paid before, or no
-    track can pay.
+    """Return what passing would be paid if somebody began now; nothing if they were paid before, or
+    no track can pay.
     """
     return offered_rewards(worker, [tutorial.interface])[tutorial.interface]
 
 
 def reward_after(worker: Worker, tutorial: Tutorial, runs: Sequence[TutorialRun]) -> Decimal:
-    """What passing is paid after these attempts: what the last one was promised; where that is
-    nothing, what would be offered now to who begins another one, or goes on.
+    """Return what passing is paid after these attempts: what the last one was promised; where that
+    is nothing, what would be offered now to who begins another one, or goes on.
     """
     last = runs[-1] if runs else None
     if last is None or (not last.passed and last.promised <= 0):
@@ -381,7 +390,7 @@ def reward_after(worker: Worker, tutorial: Tutorial, runs: Sequence[TutorialRun]
 
 
 def offered_rewards(worker: Worker, interfaces: Sequence[str]) -> dict[str, Decimal]:
-    """The same of the tutorials of several interfaces."""
+    """Return the same of the tutorials of several interfaces."""
     offered = dict.fromkeys(interfaces, ZERO)
     tracks_of = tutorial_rewards(worker, interfaces)
     if not any(tracks_of.values()) or _are_too_many_unclaimed(worker):
@@ -400,7 +409,7 @@ def offered_rewards(worker: Worker, interfaces: Sequence[str]) -> dict[str, Deci
 
 
 def tutorial_notice(interface: str, reward: Decimal) -> str:
-    """What is said of an interface's tutorial before anybody accepts work; empty if there is
+    """Return what is said of an interface's tutorial before anybody accepts work; empty if there is
     none.
     """
     lesson = tutorials().get(interface)
@@ -424,7 +433,7 @@ def _are_too_many_unclaimed(worker: Worker) -> bool:
 
 
 def _cost(worker: Worker, reward: Decimal) -> Decimal:
-    """What a reward costs its track: a marketplace takes its fee of it."""
+    """Return what a reward costs its track: a marketplace takes its fee of it."""
     return reward + (reward * fee_rate_of(worker.platform)).quantize(CENT, ROUND_UP)
 
 
@@ -455,7 +464,7 @@ def _promise(run: TutorialRun) -> None:
 
 @transaction.atomic
 def forget(worker: Worker, tutorial: Tutorial) -> bool:
-    """Whether a worker who failed every attempt may begin anew: the attempts are deleted, no
+    """Return whether a worker who failed every attempt may begin anew: the attempts are deleted, no
     promise is open.
     """
     Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
@@ -468,8 +477,8 @@ def forget(worker: Worker, tutorial: Tutorial) -> bool:
 
 @transaction.atomic
 def answer(run: TutorialRun, number: int, raw: dict[str, Any]) -> TutorialRun:
-    """The attempt with the answer to its number-th question. The first answer counts; one out of
-    turn changes nothing.
+    """Return the attempt with the answer to its number-th question. The first answer counts; one
+    out of turn changes nothing.
 
     Raises BadAnswer for one that the interface would not accept.
     """
@@ -488,14 +497,16 @@ def answer(run: TutorialRun, number: int, raw: dict[str, Any]) -> TutorialRun:
 
 
 def right_of(tutorial: Tutorial, number: int, attempt: int = 1) -> list[ParsedResponse]:
-    """The right answer to a question, as its interface reads it."""
+    """Return the right answer to a question, as its interface reads it."""
     return interface_of(tutorial.interface).parse(
         tutorial.question(number, attempt), tutorial.asked(attempt)[number - 1]["right"]
     )
 
 
 def feedback(run: TutorialRun, number: int) -> SideBySide:
-    """The answer that was given to the number-th question of an attempt, beside the right one."""
+    """Return the answer that was given to the number-th question of an attempt, beside the right
+    one.
+    """
     tutorial = tutorial_of(run)
     interface, asked = interface_of(run.interface), tutorial.question(number, run.attempt)
     responses = interface.parse(asked, run.answers[number - 1]["raw"])
@@ -505,8 +516,8 @@ def feedback(run: TutorialRun, number: int) -> SideBySide:
 def missed_by(
     tutorial: Tutorial, number: int, given: list[ParsedResponse], attempt: int = 1
 ) -> list[str]:
-    """The criteria under which an answer to a question is not the right one, of those that the
-    question tests (all, if it does not say).
+    """Return the criteria under which an answer to a question is not the right one, of those that
+    the question tests (all, if it does not say).
     """
     interface, asked = interface_of(tutorial.interface), tutorial.question(number, attempt)
     tested = tutorial.asked(attempt)[number - 1].get("tests")
@@ -570,9 +581,9 @@ def _qualify(worker: Worker) -> None:
 
 
 def _next_key(purpose: Purpose, kind: str) -> str:
-    """The key of the next movement of this kind: an attempt can be promised its reward again once
-    that went back. The first is ``tutorial:7/reserve``, the second ``tutorial:7/reserve/2``. Who
-    calls it holds a lock on the attempt, which says whether the movement is to be.
+    """Return the key of the next movement of this kind: an attempt can be promised its reward again
+    once that went back. The first is ``tutorial:7/reserve``, the second ``tutorial:7/reserve/2``.
+    Who calls it holds a lock on the attempt, which says whether the movement is to be.
     """
     n = Ledger.objects.filter(kind=kind, **purpose.at("purpose")).count()
     return f"{purpose}/{kind}/{n + 1}" if n else f"{purpose}/{kind}"

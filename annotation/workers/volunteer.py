@@ -61,8 +61,8 @@ def check(address: str, network: str) -> None:
 
 @transaction.atomic
 def apply(user: User, why: str = "", network: str = "") -> Application:
-    """The application of a user: admitted at once where everybody may come in, else it waits for an
-    admin.
+    """Return the application of a user: admitted at once where everybody may come in, else it waits
+    for an admin.
     """
     if user.is_annotator:
         raise CannotVolunteer("You are an annotator already.")
@@ -79,7 +79,9 @@ def apply(user: User, why: str = "", network: str = "") -> Application:
 
 @transaction.atomic
 def decide(pk: int, who: User, *, admit: bool, why: str = "") -> Application | None:
-    """The application, decided once; None if there is none that waits. Whoever asked is told."""
+    """Return the application, decided once; None if there is none that waits. Whoever asked is
+    told.
+    """
     applications = waiting().select_for_update(of=("self",)).select_related("user")
     row = applications.filter(pk=pk).first()
     if row is None:

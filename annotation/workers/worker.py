@@ -24,14 +24,14 @@ MET = Prepared(f"""
 
 
 def handle_of(platform: str, external_id: str) -> str:
-    """The keyed hash that stands for a worker everywhere but in the identity table."""
+    """Return the keyed hash that stands for a worker everywhere but in the identity table."""
     message = f"{platform}:{external_id}".encode()
     return hmac.new(settings.WORKER_KEY.encode(), message, hashlib.sha256).hexdigest()[:32]
 
 
 @transaction.atomic
 def known(platform: str, external_id: str) -> Worker:
-    """The worker whom a platform calls so, with their id there; made if we have not met."""
+    """Return the worker whom a platform calls so, with their id there; made if we have not met."""
     handle = handle_of(platform, external_id)
     worker, _ = Worker.objects.get_or_create(handle=handle, defaults={"platform": platform})
     WorkerIdentity.objects.get_or_create(worker=worker, defaults={"external_id": external_id})
@@ -39,8 +39,8 @@ def known(platform: str, external_id: str) -> Worker:
 
 
 def worker_of(user: User, platform: str = "pool") -> Worker:
-    """The worker that a user is, made on the first visit; one who is known comes with the subject
-    of the newest message that they have not read, as `unread`.
+    """Return the worker that a user is, made on the first visit; one who is known comes with the
+    subject of the newest message that they have not read, as `unread`.
     """
     if (met := MET.first(user=user.pk)) is not None:
         unread, *of_worker = met
@@ -79,8 +79,8 @@ def counts(assignment: str = "") -> Q:
 
 
 def reachable(worker: Worker) -> bool:
-    """Whether a message can reach a worker: on their page, or through a marketplace that hands
-    messages over, which it does only to people who have sent something in; taking a HIT, or
+    """Return whether a message can reach a worker: on their page, or through a marketplace that
+    hands messages over, which it does only to people who have sent something in; taking a HIT, or
     drafting an answer, is not that.
     """
     if worker.platform in local_names():

@@ -116,7 +116,7 @@ def decline(request: AccountRequest, who: User, why: str) -> None:
 
 
 def _what_now(request: AccountRequest) -> str:
-    """What somebody does who is let in: who has an account keeps it."""
+    """Return what somebody does who is let in: who has an account keeps it."""
     if request.user is None:
         return "you can make your account now:"
     name = request.user.get_username()
@@ -145,7 +145,7 @@ def _decide(
 
 
 def team_named(name: str) -> Team:
-    """The team of this name, made if it is new: in capitals or not, it is the same."""
+    """Return the team of this name, made if it is new: in capitals or not, it is the same."""
     name = " ".join(name.split())[:80]
     team = Team.objects.filter(name__iexact=name).first()
     if team is not None:

@@ -23,7 +23,7 @@ def note(
     after: str = "",
     track: str = "",
 ) -> Audit:
-    """The entry. Without `who` the service itself did it; `about` names the row, e.g.
+    """Return the entry. Without `who` the service itself did it; `about` names the row, e.g.
     ``submission:12``.
     """
     person = who if who is not None and who.pk else None
@@ -39,15 +39,15 @@ def note(
 
 
 def forget(about: str, instead: str) -> int:
-    """How many entries about somebody who is erased lost their old name, and what was written of
-    them in words. That something was done, by whom and when, stays.
+    """Return how many entries about somebody who is erased lost their old name, and what was
+    written of them in words. That something was done, by whom and when, stays.
     """
     return Audit.objects.filter(about=about).update(about=instead, before="", why=ERASED)
 
 
 def dismissed(kind: str) -> Exists:
-    """Whether a row that failed was dismissed since it did: a filter for rows of this kind, which
-    have a status.
+    """Return whether a row that failed was dismissed since it did: a filter for rows of this kind,
+    which have a status.
     """
     about = Concat(Value(f"{kind}:"), Cast(OuterRef("pk"), CharField()), output_field=CharField())
     return Exists(Audit.objects.filter(what=DISMISS, about=about, at__gte=OuterRef("status_since")))

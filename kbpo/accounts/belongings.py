@@ -11,9 +11,7 @@ from django.db.models import CASCADE, ManyToOneRel, Model, QuerySet
 
 
 def relations(model: type[Model]) -> Iterator[ManyToOneRel]:
-    """Yields every foreign key that leads to a table,
-    those of tables between two others as well.
-    """
+    """Yield every foreign key that leads to a table, those of tables between two others as well."""
     for relation in model._meta.get_fields(include_hidden=True):
         if isinstance(relation, ManyToOneRel):
             yield relation

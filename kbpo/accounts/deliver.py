@@ -130,8 +130,8 @@ def _done(row: Delivery) -> str:
 
 
 def _kept(row: Delivery, status: str) -> dict[str, Any]:
-    """What is kept of it: of a mail that is sent its subject, for its text may hold a link that
-    lets people in.
+    """Return what is kept of it: of a mail that is sent its subject, for its text may hold a link
+    that lets people in.
     """
     is_over = row.hook is None and status in ("sent", "printed")
     return {"subject": row.body["subject"]} if is_over else row.body

@@ -67,6 +67,6 @@ class Limit:
         LimitCount.objects.filter(key=self._key(who)).delete()
 
     def _key(self, who: tuple[str, ...]) -> str:
-        """A hash: the table names nobody."""
+        """Return a hash: the table names nobody."""
         joined = "|".join(part.strip().lower() for part in who)
         return f"{self.what}.{hashlib.sha256(joined.encode(errors='replace')).hexdigest()[:32]}"

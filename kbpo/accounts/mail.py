@@ -24,7 +24,7 @@ class CannotSend(Exception):
 
 
 def goes_out() -> bool:
-    """Whether mails reach anybody; without a mail server they are written to the log."""
+    """Return whether mails reach anybody; without a mail server they are written to the log."""
     return bool(settings.MAIL_URL)
 
 
@@ -76,7 +76,7 @@ def post(row: Delivery) -> None:
 
 
 def _code_of(problem: Exception) -> int | None:
-    """What the mail server answered; None where there was no answer."""
+    """Return what the mail server answered; None where there was no answer."""
     refused = getattr(problem, "recipients", {}).values()
     codes = [getattr(problem, "smtp_code", None), *(code for code, _ in refused)]
     return next((code for code in codes if isinstance(code, int) and code > 0), None)

@@ -77,14 +77,14 @@ class User(AbstractUser):
         return frozenset(self.only_looks)
 
     def teams_to_act_for(self) -> models.QuerySet[Team]:
-        """The teams that this person submits for, not those where they only may look."""
+        """Return the teams that this person submits for, not those where they only may look."""
         acting = Team.objects.filter(memberships__user=self, memberships__may_only_look=False)
         return acting.order_by("pk")
 
     def team(self, slug: str = "", *, looks: bool = False) -> Team | None:
-        """The team of that name in addresses, of those that this person submits for; without one,
-        that which was made first. `looks`: also of those where they only may look. None if there is
-        no such team.
+        """Return the team of that name in addresses, of those that this person submits for; without
+        one, that which was made first. `looks`: also of those where they only may look. None if
+        there is no such team.
         """
         teams = self.teams.order_by("pk") if looks else self.teams_to_act_for()
         return (teams.filter(slug=slug[:80].replace("\x00", "")) if slug else teams).first()
@@ -194,7 +194,7 @@ class Token(models.Model):
     def issue(
         cls, user: User, name: str, *, days: int | None = 365, scope: str = Scope.ALL
     ) -> tuple[Token, str]:
-        """A new token and its secret, which is shown once and never stored."""
+        """Return a new token and its secret, which is shown once and never stored."""
         secret = "kbpo_" + secrets.token_urlsafe(32)
         expires = clock.now() + timedelta(days=days) if days else None
         token = cls.objects.create(
@@ -209,13 +209,13 @@ class Token(models.Model):
 
     @classmethod
     def find(cls, secret: str) -> Token | None:
-        """The token with this secret, whether or not it may still be used; None if there is
+        """Return the token with this secret, whether or not it may still be used; None if there is
         none.
         """
         return cls.objects.select_related("user").filter(digest=_digest(secret)).first()
 
     def allows(self, scope: str) -> bool:
-        """Whether it may do what needs this scope."""
+        """Return whether it may do what needs this scope."""
         wider = list(self.Scope)
         return wider.index(self.Scope(self.scope)) >= wider.index(self.Scope(scope))
 

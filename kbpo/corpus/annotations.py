@@ -20,8 +20,8 @@ __all__ = ["CannotLoad", "GoldRecord", "MentionRecord", "gold_in", "mentions_in"
 
 
 def mentions_in(path: Path, corpus: Corpus, documents: DatabaseCorpus) -> Iterator[MentionRecord]:
-    """The mentions of a file, streamed. Raises CannotLoad at its end if it has errors: then none
-    may be kept.
+    """Return the mentions of a file, streamed. Raises CannotLoad at its end if it has errors: then
+    none may be kept.
     """
     report = Report()
     _readable(path)
@@ -32,8 +32,8 @@ def mentions_in(path: Path, corpus: Corpus, documents: DatabaseCorpus) -> Iterat
 
 
 def gold_in(path: Path, corpus: Corpus, documents: DatabaseCorpus) -> Iterator[GoldRecord]:
-    """The relations of a file, streamed, in canonical direction. Raises CannotLoad at its end if it
-    has errors.
+    """Return the relations of a file, streamed, in canonical direction. Raises CannotLoad at its
+    end if it has errors.
     """
     report = Report()
     _readable(path)

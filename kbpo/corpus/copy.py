@@ -18,7 +18,7 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 def copy(
     table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, chunk: int = CHUNK
 ) -> int:
-    """How many rows were copied. Between two chunks the rows' iterator may use the same
+    """Return how many rows were copied. Between two chunks the rows' iterator may use the same
     connection.
     """
     return copy_lines(table, columns, ("\t".join(map(_field, row)) for row in rows), chunk=chunk)
@@ -27,8 +27,8 @@ def copy(
 def copy_lines(
     table: str, columns: Sequence[str], lines: Iterable[str], *, chunk: int = CHUNK
 ) -> int:
-    """How many rows were copied, each a line as COPY reads it: for a million rows, whose columns
-    are written faster all at once than one by one. Texts in it have to be `escaped`.
+    """Return how many rows were copied, each a line as COPY reads it: for a million rows, whose
+    columns are written faster all at once than one by one. Texts in it have to be `escaped`.
     """
     source, total = iter(lines), 0
     sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
@@ -41,7 +41,7 @@ def copy_lines(
 
 
 def escaped(text: str) -> str:
-    """The text as COPY reads it back."""
+    """Return the text as COPY reads it back."""
     return text.translate(_ESCAPES) if "\\" in text or not text.isprintable() else text
 
 

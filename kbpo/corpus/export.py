@@ -18,15 +18,15 @@ CHUNK = 200
 
 
 def corpus_lines(corpus: Corpus, most: int | None = None) -> Iterator[str]:
-    """Yields one line of JSON a document, in the order in which they were loaded; of so many, or
-    of all.
+    """Yield one line of JSON a document, in the order in which they were loaded; of so many, or of
+    all.
     """
     for document in in_pages(_documents(corpus), most):
         yield json.dumps(_record(document), ensure_ascii=False) + "\n"
 
 
 def mention_lines(corpus: Corpus, most: int | None = None) -> Iterator[str]:
-    """Yields one line of JSON a document with mentions: their spans and types, and nothing of what
+    """Yield one line of JSON a document with mentions: their spans and types, and nothing of what
     they refer to.
     """
     documents = in_pages(_documents(corpus).only("pk"), most)
@@ -44,14 +44,14 @@ def mention_lines(corpus: Corpus, most: int | None = None) -> Iterator[str]:
 def records(
     corpus: Corpus, most: int | None = None
 ) -> Iterator[tuple[dict[str, Any], list[list[Any]]]]:
-    """Yields each document as in its file, with the spans and types of its mentions."""
+    """Yield each document as in its file, with the spans and types of its mentions."""
     for document in in_pages(_documents(corpus).prefetch_related("mentions"), most):
         mentions = sorted([row.begin, row.end, row.type] for row in document.mentions.all())
         yield _record(document), mentions
 
 
 def gzipped(lines: Iterator[str]) -> Iterator[bytes]:
-    """Yields the lines as one gzip member, in blocks; nothing is kept on disk."""
+    """Yield the lines as one gzip member, in blocks; nothing is kept on disk."""
     packer = zlib.compressobj(6, zlib.DEFLATED, 31)
     for line in lines:
         if block := packer.compress(line.encode()):
@@ -60,7 +60,7 @@ def gzipped(lines: Iterator[str]) -> Iterator[bytes]:
 
 
 def about_bytes(n: int, lines: Callable[[int], Iterator[str]]) -> int:
-    """How large the file is that `gzipped` makes of these lines: that of the first `CHUNK`
+    """Return how large the file is that `gzipped` makes of these lines: that of the first `CHUNK`
     inputs, which is all of it in a small corpus, times as many as there are.
     """
     size = sum(map(len, gzipped(lines(CHUNK))))
@@ -68,7 +68,7 @@ def about_bytes(n: int, lines: Callable[[int], Iterator[str]]) -> int:
 
 
 def in_pages(rows: QuerySet[M], most: int | None = None) -> Iterator[M]:
-    """Yields the rows in the order of their primary keys, so many of them or all, asked for a page
+    """Yield the rows in the order of their primary keys, so many of them or all, asked for a page
     at a time: a cursor would have the server write down the whole table before the first row.
     """
     last, left = 0, most

@@ -18,7 +18,7 @@ END = 2
 
 
 def fetch(sql: str, parameters: Parameters) -> list[tuple[Any, ...]]:
-    """The rows of a parameterised query."""
+    """Return the rows of a parameterised query."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         return list(cursor.fetchall())
@@ -27,8 +27,8 @@ def fetch(sql: str, parameters: Parameters) -> list[tuple[Any, ...]]:
 def fetch_arrays(
     columns: Mapping[str, str], rest: str, parameters: Parameters, *, reals: Sequence[str] = ()
 ) -> dict[str, NDArray[Any]]:
-    """The columns of a query as arrays: name -> expression, whole numbers but for the `reals`.
-    None may be null; `rest` is what follows the columns.
+    """Return the columns of a query as arrays: name -> expression, whole numbers but for the
+    `reals`. None may be null; `rest` is what follows the columns.
 
     The numbers come as bytes by COPY. Rows of Python's own numbers hold ten times as much memory
     and take as long to be made as to be found, which tells where millions are read.

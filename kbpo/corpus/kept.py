@@ -63,8 +63,8 @@ def kept(name: str, state: object, make: Callable[[], Arrays], *, newest: int = 
 def kept_file(
     name: str, state: object, make: Callable[[], Iterator[bytes]], *, newest: int = NEWEST
 ) -> Iterator[bytes]:
-    """Yields the blocks of the file that `make` makes, which follows from a state alone: those of
-    an earlier call where they are still there, else while they are made.
+    """Yield the blocks of the file that `make` makes, which follows from a state alone: those of an
+    earlier call where they are still there, else while they are made.
 
     Of whoever leaves before the end nothing is kept, and of two who ask at once one file; none
     where less than `STAYS_FREE` of the disk would be left.
@@ -108,7 +108,7 @@ def _opened(path: Path) -> FileIO | None:
 
 
 def _begun(part: Path) -> FileIO | None:
-    """An empty file in a new folder; None where the disk has no room for it."""
+    """Return an empty file in a new folder; None where the disk has no room for it."""
     try:
         part.mkdir(parents=True, mode=0o700)
         return FileIO(part / FILE, "w")
@@ -118,7 +118,9 @@ def _begun(part: Path) -> FileIO | None:
 
 
 def _written(copy: FileIO | None, block: bytes) -> FileIO | None:
-    """The copy with one more block; None, and nothing of it, where the disk has no room for it."""
+    """Return the copy with one more block; None, and nothing of it, where the disk has no room for
+    it.
+    """
     if copy is None:
         return None
     try:
@@ -141,12 +143,12 @@ def _place(root: Path, name: str, state: object) -> Path:
 
 
 def _part_of(place: Path) -> Path:
-    """A name of one's own beside a place, for what is not whole."""
+    """Return a name of one's own beside a place, for what is not whole."""
     return place.with_name(f"{uuid.uuid4().hex}.part")
 
 
 def _mapped(place: Path) -> Arrays | None:
-    """The arrays in a folder; None if it is not there, or is just being forgotten."""
+    """Return the arrays in a folder; None if it is not there, or is just being forgotten."""
     try:
         arrays = {
             path.stem: np.load(path, mmap_mode="r", allow_pickle=False) for path in place.iterdir()

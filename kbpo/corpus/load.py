@@ -63,8 +63,8 @@ class CannotLoad(Exception):
 
 
 def find_schema(name: str) -> Schema:
-    """The schema that ships under a name (tac_kbp, docred), else the one in that file. Raises
-    FormatError.
+    """Return the schema that ships under a name (tac_kbp, docred), else the one in that file.
+    Raises FormatError.
     """
     shipped = SHIPPED / f"{name}.json"
     return load_schema(shipped if name.isidentifier() and shipped.exists() else Path(name))
@@ -81,9 +81,9 @@ def load_corpus(
     dev_share: float = DEV_SHARE,
     notes: list[str] | None = None,
 ) -> Corpus:
-    """The corpus, loaded whole; `notes` takes what is ignored, with its place. Where no document
-    names its part, `dev_share` of them become the development part. Raises CannotLoad, and then
-    nothing has changed.
+    """Return the corpus, loaded whole; `notes` takes what is ignored, with its place. Where no
+    document names its part, `dev_share` of them become the development part. Raises CannotLoad, and
+    then nothing has changed.
     """
     notes = [] if notes is None else notes
     notes += schema.notes
@@ -126,7 +126,7 @@ def load_corpus(
 
 @transaction.atomic
 def load_mentions(corpus: Corpus, path: Path, schema: Schema, notes: list[str]) -> int:
-    """How many mentions were loaded for a corpus; `notes` takes what is ignored. Raises
+    """Return how many mentions were loaded for a corpus; `notes` takes what is ignored. Raises
     CannotLoad, and then nothing has changed.
     """
     report, lookup = Report(), DatabaseCorpus(corpus)
@@ -147,7 +147,7 @@ def refuse_errors(report: Report, path: Path) -> None:
 
 
 def warnings_in(report: Report, path: Path) -> list[str]:
-    """The first warnings of a file, as whoever loads reads them."""
+    """Return the first warnings of a file, as whoever loads reads them."""
     return _first(report, path, "warning")
 
 
@@ -160,7 +160,9 @@ def _first(report: Report, path: Path, severity: str) -> list[str]:
 
 
 def _message_sentence(message: Message, path: Path) -> str:
-    """A message as whoever loads reads it: a run does without such a line, a load does not."""
+    """Return a message as whoever loads reads it: a run does without such a line, a load does
+    not.
+    """
     where = f"{path.name}, line {message.line}" if message.line else path.name
     return f"{where}: {DROPPED.sub('', message.text)}"
 
@@ -188,7 +190,7 @@ def _make_room(name: str, slug: str, replace: bool) -> None:
 
 
 def _referred_to(corpus: Corpus) -> bool:
-    """Whether a row of another room points to the corpus or one of its parts."""
+    """Return whether a row of another room points to the corpus or one of its parts."""
     for model in (Corpus, Document, Predicate):
         for relation in model._meta.get_fields(include_hidden=True):
             if (

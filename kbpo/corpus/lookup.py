@@ -55,7 +55,7 @@ class DatabaseCorpus:
             self._missing.update(key for key in wanted if key not in self._views)
 
     def get(self, document: str) -> DocumentView | None:
-        """The document with this id, or None if the corpus does not have it."""
+        """Return the document with this id, or None if the corpus does not have it."""
         view = self._views.get(document)
         if view is None and document not in self._missing:
             self.prefetch([document])
@@ -76,7 +76,7 @@ class DatabaseCorpus:
         self.prefetch([key for key in keys if key != SEVERAL])
 
     def titled(self, title: str) -> DocumentView | None:
-        """The only document with this title, or else the one with this id; None if there is
+        """Return the only document with this title, or else the one with this id; None if there is
         none.
         """
         if title not in self._titled:
@@ -85,7 +85,9 @@ class DatabaseCorpus:
         return None if key == SEVERAL else self.get(key)
 
     def pk(self, document: str) -> int:
-        """The database's number of a document. Raises KeyError if the corpus does not have it."""
+        """Return the database's number of a document. Raises KeyError if the corpus does not have
+        it.
+        """
         if document not in self._ids:
             self.prefetch([document])
         return self._ids[document]

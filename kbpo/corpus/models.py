@@ -26,7 +26,7 @@ WORDS = SearchVector("title", Left("text", SEARCHED), config="simple")
 
 
 def new_key() -> str:
-    """A fresh secret for keyed hashes (32 bytes, hexadecimal)."""
+    """Return a fresh secret for keyed hashes (32 bytes, hexadecimal)."""
     return secrets.token_hex(32)
 
 
@@ -71,7 +71,7 @@ class Corpus(models.Model):
         return Mention.objects.filter(document__corpus=self.pk).exists()
 
     def relation_names(self) -> dict[str, str]:
-        """What every page calls each predicate."""
+        """Return what every page calls each predicate."""
         return relation_names(self.schema.get("predicates", ()))
 
     @property
@@ -80,7 +80,7 @@ class Corpus(models.Model):
         return self.n_documents - self.n_dev
 
     def share(self, documents: int) -> float:
-        """The share that so many documents are of the corpus; 0 of one that has none."""
+        """Return the share that so many documents are of the corpus; 0 of one that has none."""
         return documents / self.n_test if self.n_test else 0.0
 
 
@@ -244,7 +244,7 @@ class Document(models.Model):
         return max(0, bisect_right(self.sentence_begin, offset) - 1)
 
     def gloss(self, begin: int, end: int) -> str:
-        """The text of a span."""
+        """Return the text of a span."""
         return self.text[begin:end]
 
 

@@ -13,12 +13,12 @@ CHUNK = 500
 
 
 def entity_types(corpus: Corpus) -> set[str]:
-    """The types whose mentions are entities of the world: no dates, titles or numbers."""
+    """Return the types whose mentions are entities of the world: no dates, titles or numbers."""
     return {name for name, kind in load_schema(corpus.schema).entity_types.items() if kind.linkable}
 
 
 def occurrences(corpus: Corpus, names: dict[str, int]) -> Iterator[tuple[int, int, int]]:
-    """Yields (document, code, number of times) for the codes of names; where two names fit, the
+    """Yield (document, code, number of times) for the codes of names; where two names fit, the
     longer one is taken.
 
     Names are compared as they are written, whole words only.

@@ -9,9 +9,9 @@ from django.utils.text import slugify
 
 
 def slug_of(name: str, rows: QuerySet[Any], otherwise: str) -> str:
-    """A name's letters from a to z and digits, of 120 characters at most; where it has others
-    alone, `otherwise`, with the first number that none of the rows has. Empty where it has none at
-    all.
+    """Return a name's letters from a to z and digits, of 120 characters at most; where it has
+    others alone, `otherwise`, with the first number that none of the rows has. Empty where it has
+    none at all.
     """
     if slug := slugify(name)[:120].strip("-"):
         return slug

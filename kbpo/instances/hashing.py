@@ -24,8 +24,8 @@ CONTENT_KEY_SQL = (
 
 
 def second_number(hash_key: str, key: UUID) -> float:
-    """A random number in [0, 1) of a target that is independent of `u`: of it depends who else is
-    asked, never whether it is drawn.
+    """Return a random number in [0, 1) of a target that is independent of `u`: of it depends who
+    else is asked, never whether it is drawn.
     """
     digest = hashlib.sha256(f"{hash_key}second{key}".encode()).digest()
     return float((int.from_bytes(digest[:7], "big") >> (56 - BITS)) / 2**BITS)
@@ -40,6 +40,6 @@ and the target's key."""
 
 
 def u_of(hash_key: str, key: UUID) -> float:
-    """The target's random number in [0, 1): its key, hashed with the corpus's secret."""
+    """Return the target's random number in [0, 1): its key, hashed with the corpus's secret."""
     digest = hashlib.sha256(f"{hash_key}{key}".encode()).hexdigest()
     return int(digest[: BITS // 4], 16) / float(1 << BITS)

@@ -88,7 +88,7 @@ class Said(NamedTuple):
 
     @classmethod
     def of(cls, label: Label) -> Said:
-        """The same, of a label's row."""
+        """Return the same, of a label's row."""
         return cls(label.value, label.source, label.n, label.question, label.again)
 
 
@@ -98,8 +98,8 @@ nobody else holds. Single ratings are joined to it afterwards"""
 
 
 def replaced(said: Sequence[Said]) -> Value:
-    """The rule of a kind that says nothing else: each part of a value as the last label has it that
-    has one.
+    """Return the rule of a kind that says nothing else: each part of a value as the last label has
+    it that has one.
     """
     value: Value = {}
     for label in said:
@@ -108,9 +108,9 @@ def replaced(said: Sequence[Said]) -> Value:
 
 
 def merged(labels: Iterable[Label], rule: Rule) -> Value:
-    """The value of a target, given all its labels and the rule of its kind. Labels that were given
-    up are empty, so that they never hide a judgment; but of what was made again the last alone
-    counts.
+    """Return the value of a target, given all its labels and the rule of its kind. Labels that were
+    given up are empty, so that they never hide a judgment; but of what was made again the last
+    alone counts.
     """
     ordered = sorted(labels, key=lambda label: (-RANK[label.source], label.created_at, label.pk))
     return _merged(standing_statements(Said.of(label) for label in ordered), rule)
@@ -127,8 +127,8 @@ def standing_statements(labels: Iterable[Said]) -> list[Said]:
 def values_of(
     targets: Collection[int], rule: Rule, *, public: bool = False, until: int | None = None
 ) -> Iterator[tuple[int, Value, bool]]:
-    """The targets that have a label (a public one; one up to a number), with the value that counts
-    by the rule of their kind, and whether somebody asked without an answer.
+    """Return the targets that have a label (a public one; one up to a number), with the value that
+    counts by the rule of their kind, and whether somebody asked without an answer.
     """
     found = each(
         ("values", rule, public, until),
@@ -201,7 +201,7 @@ def _values_inside(
 
 
 def _merged(said: Sequence[Said], rule: Rule) -> Value:
-    """The value that counts, of labels from the weakest to the one that decides."""
+    """Return the value that counts, of labels from the weakest to the one that decides."""
     value = rule(said)
     ratings: dict[str, list[float]] = {}
     people: dict[str, list[str]] = {}

@@ -93,7 +93,7 @@ def rename_person(handle: str, instead: str, target_ids: Iterable[int]) -> None:
 
 
 def make_public(corpus: Corpus, at: datetime) -> int:
-    """How many labels of a corpus everybody can see from `at` on who could not before."""
+    """Return how many labels of a corpus everybody can see from `at` on who could not before."""
     Corpus.objects.filter(pk=corpus.pk).update(opened_at=at)
     hidden = Label.objects.filter(target__corpus=corpus.pk, public_at__isnull=True)
     return hidden.update(public_at=at)

@@ -29,7 +29,7 @@ class Place:
 
     @classmethod
     def pair(cls, document: int, one: Span, other: Span) -> Place:
-        """The place of an unordered pair of mentions."""
+        """Return the place of an unordered pair of mentions."""
         return cls("pair", document, min(one, other), max(one, other))
 
 
@@ -71,7 +71,7 @@ _U = U_SQL.format(hash_key="%(hash_key)s", key="key")
 
 
 def targets_at(corpus: Corpus, places: Sequence[Place]) -> dict[Place, int]:
-    """The numbers of the targets at these places, made where there were none.
+    """Return the numbers of the targets at these places, made where there were none.
 
     New ones are inserted in the order of their keys, so that two transactions that make the same
     ones wait for each other and never block each other.
@@ -80,7 +80,9 @@ def targets_at(corpus: Corpus, places: Sequence[Place]) -> dict[Place, int]:
 
 
 def found_at(corpus: Corpus, places: Sequence[Place]) -> dict[Place, int]:
-    """The numbers of the targets at those of these places where there are some; none is made."""
+    """Return the numbers of the targets at those of these places where there are some; none is
+    made.
+    """
     return _targets(corpus, places, make=False)
 
 

@@ -42,7 +42,7 @@ class Cap:
 
 
 def caps_of(track: Track) -> list[Cap]:
-    """The caps of a track, the widest first."""
+    """Return the caps of a track, the widest first."""
     order = {"track": 0, "day": 1, "submission": 2, "team": 3}
     budgets = Budget.objects.filter(track=track).select_related("team")
     caps = []
@@ -64,8 +64,8 @@ def set_cap(
     why: str,
     team: Team | None = None,
 ) -> Budget | None:
-    """The cap as it is now; None if there is none any more. What is reserved already stays. Raises
-    BadCap.
+    """Return the cap as it is now; None if there is none any more. What is reserved already stays.
+    Raises BadCap.
     """
     if scope not in Budget.Scope.values:
         raise BadCap("Say what is capped: the track, a day, one submission or a team.")

@@ -38,7 +38,7 @@ class Quote:
 
 
 def quote(price: Price, questions: int, people: int) -> Quote:
-    """The estimate for that many questions, each answered by that many people. Raises
+    """Return the estimate for that many questions, each answered by that many people. Raises
     ValueError.
     """
     if not 1 <= questions <= MOST or not 1 <= people <= 100:

@@ -121,7 +121,7 @@ def balances(purposes: Collection[Purpose]) -> dict[Purpose, Balance]:
 
 
 def allowance(track: Track, team: Team | None, purpose: Purpose) -> Allowance:
-    """What may still be reserved for a purpose under all caps of the track."""
+    """Return what may still be reserved for a purpose under all caps of the track."""
     lefts = [
         (max(ZERO, b.cap - committed_under(b, team, purpose)), str(b.scope))
         for b in _budgets(track, team, purpose)
@@ -132,7 +132,7 @@ def allowance(track: Track, team: Team | None, purpose: Purpose) -> Allowance:
 def over_budget(
     track: Track, team: Team | None, purpose: Purpose, amount: Decimal
 ) -> OverBudget | None:
-    """What a reservation of this amount would be refused with now; None if it would not."""
+    """Return what a reservation of this amount would be refused with now; None if it would not."""
     room = allowance(track, team, purpose)
     if room.left is None or room.scope is None or amount <= room.left:
         return None
@@ -150,8 +150,8 @@ def reserve(
     who: User | None = None,
     why: str = "",
 ) -> Ledger:
-    """The reservation (an earlier one with the same key, if there is one). Raises OverBudget and
-    writes nothing.
+    """Return the reservation (an earlier one with the same key, if there is one). Raises OverBudget
+    and writes nothing.
     """
     lock(track)
     if (row := Ledger.objects.filter(key=key).first()) is not None:
@@ -182,7 +182,7 @@ class Bill:
 
 @transaction.atomic
 def spend(track: Track, purpose: Purpose, amount: Decimal, *, key: str, why: str = "") -> Ledger:
-    """The spending out of a purpose's reservation, once per key. Raises ValueError if the
+    """Return the spending out of a purpose's reservation, once per key. Raises ValueError if the
     reservation is too small.
     """
     refusal = spend_all(track, [[Bill(purpose, amount, key, why)]])[0]
@@ -230,8 +230,8 @@ def spend_all(track: Track, groups: Sequence[Sequence[Bill]]) -> list[str]:
 
 
 def _too_dear(group: Sequence[Bill], left: Mapping[Purpose, Decimal]) -> str:
-    """Why these bills cannot be spent together from what is left of each purpose; empty if they
-    can.
+    """Return why these bills cannot be spent together from what is left of each purpose; empty if
+    they can.
     """
     need: dict[Purpose, Decimal] = {}
     for bill in group:
@@ -248,8 +248,8 @@ def _too_dear(group: Sequence[Bill], left: Mapping[Purpose, Decimal]) -> str:
 def release(
     track: Track, purpose: Purpose, *, key: str, keep: Decimal = ZERO, why: str = ""
 ) -> Ledger | None:
-    """The release of all that a purpose has open beyond `keep`, once per key; None if nothing was
-    left.
+    """Return the release of all that a purpose has open beyond `keep`, once per key; None if
+    nothing was left.
     """
     lock(track)
     if (row := Ledger.objects.filter(key=key).first()) is not None:
@@ -294,10 +294,11 @@ def close(purpose: Purpose) -> None:
 
 @transaction.atomic
 def unspend(key: str) -> int:
-    """How many spendings under a key (or a part of it, ``key/…``) turned out not to be owed: their
-    money is open again.
+    """Return how many spendings under a key (or a part of it, ``key/…``) turned out not to be owed:
+    their money is open again.
 
-    The rows stay, as failed."""
+    The rows stay, as failed.
+    """
     movements = Ledger.objects.filter(
         Q(key=key) | Q(key__startswith=f"{key}/"), kind="spend"
     ).exclude(state="failed")
@@ -324,8 +325,8 @@ def _team(purpose: Purpose) -> Team | None:
 
 
 def _budgets(track: Track, team: Team | None, purpose: Purpose) -> list[Budget]:
-    """The caps that hold for a purpose: those of submissions and teams do not for what the track
-    itself pays.
+    """Return the caps that hold for a purpose: those of submissions and teams do not for what the
+    track itself pays.
     """
     budgets = Budget.objects.filter(track=track).filter(Q(team=None) | Q(team=team))
     if purpose.kind != "submission":
@@ -334,7 +335,7 @@ def _budgets(track: Track, team: Team | None, purpose: Purpose) -> list[Budget]:
 
 
 def committed_under(budget: Budget, team: Team | None, purpose: Purpose | None) -> Decimal:
-    """What counts against a cap: what was reserved and not given back."""
+    """Return what counts against a cap: what was reserved and not given back."""
     filters: dict[str, Any] = {"track": budget.track_id}
     if budget.scope == Budget.Scope.DAY:
         return _reserved_today(budget.track_id)
@@ -347,8 +348,8 @@ def committed_under(budget: Budget, team: Team | None, purpose: Purpose | None) 
 
 
 def _reserved_today(track_id: int) -> Decimal:
-    """What was reserved today, less what of it was given back: what returns from earlier days makes
-    no room today.
+    """Return what was reserved today, less what of it was given back: what returns from earlier
+    days makes no room today.
     """
     midnight = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     movements = Ledger.objects.filter(track=track_id, created_at__gte=midnight).exclude(

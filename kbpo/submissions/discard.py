@@ -17,7 +17,7 @@ ENDED = ("expired", "withdrawn", "failed", "refused")
 
 
 def discard_ended() -> int:
-    """How many drafts were discarded: submissions that ended before they were confirmed."""
+    """Return how many drafts were discarded: submissions that ended before they were confirmed."""
     stored = Exists(Prediction.objects.filter(submission=OuterRef("pk")))
     submissions = Submission.objects.filter(stored, status__in=ENDED[:2], confirmed_at__isnull=True)
     return sum(discard(row) for row in submissions.order_by("pk")[:AT_ONCE])
@@ -25,7 +25,7 @@ def discard_ended() -> int:
 
 @transaction.atomic
 def discard(submission: Submission) -> bool:
-    """Whether the draft's predictions, problems and distributions were deleted.
+    """Return whether the draft's predictions, problems and distributions were deleted.
 
     False, and nothing is deleted, for a submission that was ever confirmed (it may have been
     sampled, and its team has seen judgments) or that has not ended. Instances and targets stay:
@@ -51,7 +51,8 @@ def forget_reading(submission: Submission) -> None:
 
 @transaction.atomic
 def delete(submission: Submission, who: User) -> bool:
-    """Whether a discard is gone from its team's lists, with its file and all that was read of it.
+    """Return whether a discard is gone from its team's lists, with its file and all that was read
+    of it.
 
     False for what is a run, or was deleted already. The row stays, for what a team uploads in a day
     is counted in rows; its file goes the way of files that belong to nothing (`orphans.py`).

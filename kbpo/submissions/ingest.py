@@ -29,7 +29,7 @@ LOOKS_AGAIN = timedelta(minutes=5)
 
 
 def tick() -> int:
-    """How many submissions were read, refused ones included."""
+    """Return how many submissions were read, refused ones included."""
     done = work(Submission, "received", _read)
     discard_ended()
     put_away_now_and_then()
@@ -84,7 +84,7 @@ def _check_day(submission: Submission) -> None:
 
 
 def _messages(report: Any) -> dict[str, Any]:
-    """All messages, kept or not, counted by severity and by code."""
+    """Return all messages, kept or not, counted by severity and by code."""
     severity = report.by_severity
     return {
         "errors": severity["error"],

@@ -38,8 +38,8 @@ class Kept:
 
 
 def keep(file: Readable) -> Kept:
-    """The file, stored under a name of ours and safe against a power cut. Raises TooLarge, and
-    keeps nothing.
+    """Return the file, stored under a name of ours and safe against a power cut. Raises TooLarge,
+    and keeps nothing.
     """
     name = f"{FOLDER}/{clock.now():%Y/%m}/{uuid.uuid4().hex}"
     path = Path(settings.MEDIA_ROOT) / name
@@ -58,7 +58,7 @@ def keep(file: Readable) -> Kept:
 
 
 def digest_of(file: Readable) -> str:
-    """The SHA-256 of the file; nothing is stored. Raises TooLarge."""
+    """Return the SHA-256 of the file; nothing is stored. Raises TooLarge."""
     return _stream(file, lambda _: None)[1]
 
 

@@ -15,7 +15,7 @@ UP = timedelta(minutes=1, microseconds=-1)
 
 
 def runs_left(track: Track, team: Team, *, lock: bool = False) -> int | None:
-    """How many runs the team may confirm now; None where the track sets no limit.
+    """Return how many runs the team may confirm now; None where the track sets no limit.
 
     What was confirmed counts, also if it was withdrawn later: its questions were asked. With
     `lock`, inside a transaction, two confirmations of one team wait for each other.
@@ -47,8 +47,8 @@ def next_run_from(track: Track, team: Team) -> datetime | None:
 
 
 def no_run_left(track: Track, team: Team, *, lock: bool = False) -> str:
-    """Why the team may confirm no run now, and from when on it may, in sentences; empty if it may.
-    `lock` is as of `runs_left`.
+    """Return why the team may confirm no run now, and from when on it may, in sentences; empty if
+    it may. `lock` is as of `runs_left`.
     """
     if runs_left(track, team, lock=lock) != 0:
         return ""

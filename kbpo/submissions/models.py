@@ -54,7 +54,7 @@ DISCARD = models.Q(status__in=["refused", "expired"]) | models.Q(
 
 class SubmissionQuerySet(MovingQuerySet["Submission"]):
     def update(self, **fields: Any) -> int:
-        """How many rows were changed; boards may tell of them."""
+        """Return how many rows were changed; boards may tell of them."""
         n = super().update(**fields)
         if n:
             stamps.changed()
@@ -73,12 +73,12 @@ class SubmissionQuerySet(MovingQuerySet["Submission"]):
         return self.filter(DISCARD, deleted_at=None)
 
     def named(self, name: str) -> SubmissionQuerySet:
-        """Those that hold this name, in capital letters or not."""
+        """Return those that hold this name, in capital letters or not."""
         lower = Lower(models.Value(name))
         return self.exclude(DISCARD).alias(lower=Lower("name")).filter(lower=lower)
 
     def runs(self) -> SubmissionQuerySet:
-        """What was confirmed, or could not be read or planned by a fault of ours."""
+        """Return what was confirmed, or could not be read or planned by a fault of ours."""
         return self.filter(models.Q(confirmed_at__isnull=False) | models.Q(status="failed"))
 
     def scored(self) -> SubmissionQuerySet:
@@ -361,7 +361,7 @@ class Submission(Moving):
                 self.tell_team()
 
     def _is_own_act(self, who: User | None) -> bool:
-        """Whether somebody of the team did it: they know."""
+        """Return whether somebody of the team did it: they know."""
         return who is not None and self.team.members.filter(pk=who.pk).exists()
 
     def tell_team(self, said: str = "", **more: Any) -> None:
@@ -417,7 +417,7 @@ class Submission(Moving):
         return f"{words}, " if words else ""
 
     def get_status_display(self) -> str:
-        """The status in words."""
+        """Return the status in words."""
         return str(self.Status(self.status).label)
 
     @property

@@ -23,9 +23,9 @@ class RunNames:
 
 
 def run_names(track: Track, *, public: bool = False) -> RunNames:
-    """What files call the runs of a track: a run by its name; where several teams gave one, with
-    that of the team before it. A run may also be called by its team and name, and on this service
-    by its number.
+    """Return what files call the runs of a track: a run by its name; where several teams gave one,
+    with that of the team before it. A run may also be called by its team and name, and on this
+    service by its number.
 
     The `public` names are those of the runs on the board, as everybody knows them.
     """

@@ -69,11 +69,10 @@ def receive(
     refuse_taken: bool = False,
     **said: str | bool,
 ) -> Submission:
-    """The new submission; the earlier one if this user has sent the same file under the same
+    """Return the new submission; the earlier one if this user has sent the same file under the same
     idempotency key before. Where another run of the team on the track has its name, it gets a
     number after it, or with `refuse_taken`, for a name that somebody chose, it is refused with code
-    `name_taken`.
-    `said`: links to paper and code, and who sees it, as `describe` takes them.
+    `name_taken`. `said`: links to paper and code, and who sees it, as `describe` takes them.
 
     With `refuse_same`, a file that the team has on the track already is refused with code
     `same_file` and the number of that submission. Raises CannotReceive; then nothing is kept. The
@@ -159,8 +158,8 @@ def _check_quota(team: Team, size: int) -> None:
 
 
 def items_since(team: Team, moment: datetime, *, but: int = 0) -> int:
-    """How much the files predict that a team uploaded since then, those that are read, but for
-    one.
+    """Return how much the files predict that a team uploaded since then, those that are read, but
+    for one.
     """
     rows = Submission.objects.filter(team=team, received_at__gt=moment).exclude(pk=but)
     told = rows.select_related("track").only("counts", "track")
@@ -168,8 +167,8 @@ def items_since(team: Team, moment: datetime, *, but: int = 0) -> int:
 
 
 def same_file(team: Team, track: Track, digest: str) -> Submission | None:
-    """The team's latest submission of the same bytes on the track that is still in the race; None
-    if there is none.
+    """Return the team's latest submission of the same bytes on the track that is still in the race;
+    None if there is none.
     """
     submissions = Submission.objects.filter(team=team, track=track, file_digest=digest).exclude(
         status__in=NOT_TAKEN
@@ -219,8 +218,8 @@ def _check_is_free(team: Team, track: Track, name: str) -> None:
 
 
 def free_name(team: Team, track: Track, name: str) -> str:
-    """The name itself, or “name 2”, “name 3” … where runs of the team on the track are called so
-    already. On another track a system keeps its name.
+    """Return the name itself, or “name 2”, “name 3” … where runs of the team on the track are
+    called so already. On another track a system keeps its name.
     """
     free, number = name, 1
     while Submission.objects.filter(team=team, track=track).named(free).exists():
@@ -237,8 +236,8 @@ def _digest(file: Readable) -> str:
 
 
 def _unchanged(earlier: Submission, digest: str) -> Submission:
-    """The earlier submission under a key if it is of the same file: else a script that forgot to
-    change its key would take another run's scores for those of its new one.
+    """Return the earlier submission under a key if it is of the same file: else a script that
+    forgot to change its key would take another run's scores for those of its new one.
     """
     if earlier.file_digest != digest:
         raise CannotReceive(
@@ -273,8 +272,8 @@ def _earlier(user: User, key: str | None, track: Track, team: Team) -> Submissio
 
 
 def still_read(track: Track) -> str:
-    """A sentence that names the runs of a track whose files are still being read, for a file that
-    refers to what they predict; empty if there are none.
+    """Return a sentence that names the runs of a track whose files are still being read, for a file
+    that refers to what they predict; empty if there are none.
     """
     names = Submission.objects.filter(track=track, status="received").values_list("name", flat=True)
     quoted = ", ".join(f"“{name}”" for name in names)

@@ -32,19 +32,21 @@ class CannotChange(Exception):
 
 
 def plain(text: str) -> str:
-    """The text without characters that no text has, and without blanks around it."""
+    """Return the text without characters that no text has, and without blanks around it."""
     return _CONTROL.sub("", text).strip()
 
 
 def one_line(name: str) -> str:
-    """The same of a name, with one blank in the place of all that breaks a line or a cell."""
+    """Return the same of a name, with one blank in the place of all that breaks a line or a
+    cell.
+    """
     return plain(" ".join(name.split()))
 
 
 @transaction.atomic
 def withdraw(submission: Submission, who: User | None = None, why: str = "") -> Submission:
-    """The submission, withdrawn; one that has ended already stays as it is. Its team is told, and
-    why, if it was somebody else.
+    """Return the submission, withdrawn; one that has ended already stays as it is. Its team is
+    told, and why, if it was somebody else.
 
     What people have judged is kept. The caller gives back what is reserved for it. Raises
     CannotChange while the file is being read.
@@ -61,7 +63,7 @@ CHANGEABLE = ("name", "description", "paper_url", "code_url", "is_private", "is_
 
 @transaction.atomic
 def describe(submission: Submission, who: User | None = None, **said: str | bool) -> Submission:
-    """The submission as its team says: some of CHANGEABLE; what is not said stays. Raises
+    """Return the submission as its team says: some of CHANGEABLE; what is not said stays. Raises
     CannotChange.
     """
     row = _locked(submission)
@@ -92,8 +94,8 @@ def describe(submission: Submission, who: User | None = None, **said: str | bool
 
 @transaction.atomic
 def set_role(submission: Submission, role: str, who: User | None = None) -> Submission:
-    """The submission as a system, a baseline or the reference, which is an admin's word. Raises
-    CannotChange.
+    """Return the submission as a system, a baseline or the reference, which is an admin's word.
+    Raises CannotChange.
     """
     row = _locked(submission)
     if role not in Submission.Role.values:
@@ -133,8 +135,8 @@ def check_link(url: str) -> None:
 
 
 def _locked(submission: Submission) -> Submission:
-    """The row, locked. A reader holds that lock for as long as it reads: rather than wait, say
-    so.
+    """Return the row, locked. A reader holds that lock for as long as it reads: rather than wait,
+    say so.
     """
     submissions = Submission.objects.select_for_update(nowait=True, of=("self",)).select_related(
         "track", "team"

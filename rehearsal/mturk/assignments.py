@@ -18,7 +18,7 @@ REGRET = 30 * 86400
 
 
 def told_assignment(row: sqlite3.Row) -> Answer:
-    """An assignment as the platform tells it."""
+    """Return an assignment as the platform tells it."""
     return {
         "AssignmentId": row["id"],
         "WorkerId": row["worker"],
@@ -36,7 +36,7 @@ def told_assignment(row: sqlite3.Row) -> Answer:
 
 
 def list_assignments(books: Books, request: Request) -> Answer:
-    """A HIT's assignments that were sent in."""
+    """Return a HIT's assignments that were sent in."""
     limit, after = page_of(request)
     hit_of(books, request["HITId"])
     wanted = request.get("AssignmentStatuses") or DECIDED
@@ -134,7 +134,7 @@ def send_bonus(books: Books, request: Request) -> Answer:
 
 
 def list_bonus_payments(books: Books, request: Request) -> Answer:
-    """The bonuses paid for a HIT or for an assignment."""
+    """Return the bonuses paid for a HIT or for an assignment."""
     limit, after = page_of(request)
     column = "assignment" if request.get("AssignmentId") else "hit"
     value = request.get("AssignmentId") or request.get("HITId")
@@ -160,5 +160,5 @@ def list_bonus_payments(books: Books, request: Request) -> Answer:
 
 
 def balance(books: Books, request: Request) -> Answer:
-    """What can be spent, and what is held back for open HITs."""
+    """Return what can be spent, and what is held back for open HITs."""
     return {"AvailableBalance": dollars(available(books)), "OnHoldBalance": dollars(held(books))}

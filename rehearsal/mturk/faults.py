@@ -41,12 +41,12 @@ def switch_on(
 
 
 def switch_off(books: Books) -> int:
-    """How many faults were taken back."""
+    """Return how many faults were taken back."""
     return books.run("DELETE FROM fault")
 
 
 def next_fault(books: Books, operation: str) -> Fault | None:
-    """The fault of this call, if there is one; it is used up."""
+    """Return the fault of this call, if there is one; it is used up."""
     row = books.find(
         "SELECT * FROM fault WHERE operation IN (?, '*') AND remaining > 0 ORDER BY number LIMIT 1",
         operation,
@@ -58,7 +58,7 @@ def next_fault(books: Books, operation: str) -> Fault | None:
 
 
 def distort(fault: Fault | None, answer: dict[str, Any]) -> dict[str, Any]:
-    """A list as a faulty endpoint tells it."""
+    """Return a list as a faulty endpoint tells it."""
     if fault is None or fault.kind not in ("duplicate", "lose"):
         return answer
     changed = dict(answer)

@@ -42,7 +42,7 @@ def status_of(row: sqlite3.Row, now: float) -> str:
 
 
 def hit_of(books: Books, hit: str) -> sqlite3.Row:
-    """A HIT with its type and its counts. Raises RequestError if there is none."""
+    """Return a HIT with its type and its counts. Raises RequestError if there is none."""
     row = books.find(ROWS + " WHERE h.id = ?", hit)
     if row is None:
         raise RequestError("HITDoesNotExist", f"Hit {hit} does not exist.")
@@ -50,7 +50,7 @@ def hit_of(books: Books, hit: str) -> sqlite3.Row:
 
 
 def told(row: sqlite3.Row, now: float) -> Answer:
-    """A HIT as the platform tells it."""
+    """Return a HIT as the platform tells it."""
     return {
         "HITId": row["id"],
         "HITTypeId": row["type"],
@@ -78,7 +78,7 @@ def told(row: sqlite3.Row, now: float) -> Answer:
 
 
 def create_hit_type(books: Books, request: Request) -> Answer:
-    """The type with these properties, an earlier one if there is one."""
+    """Return the type with these properties, an earlier one if there is one."""
     reward = cents(request["Reward"])
     for name, limit in (("Title", 128), ("Description", 2000), ("Keywords", 1000)):
         if len(request.get(name, "")) > limit:
@@ -108,7 +108,7 @@ def create_hit_type(books: Books, request: Request) -> Answer:
 
 
 def create_hit_with_hit_type(books: Books, request: Request) -> Answer:
-    """A new HIT. A token that was used within a day is refused with the HIT that it made."""
+    """Return a new HIT. A token that was used within a day is refused with the HIT that it made."""
     token, annotation = (
         request.get("UniqueRequestToken", ""),
         request.get("RequesterAnnotation", ""),
@@ -150,7 +150,7 @@ def create_hit_with_hit_type(books: Books, request: Request) -> Answer:
 
 
 def _asks_for_what_was_deleted(books: Books, requirements: str) -> bool:
-    """A type of HIT goes with the qualifications that it asks for."""
+    """Return a type of HIT goes with the qualifications that it asks for."""
     kinds = [load["QualificationTypeId"] for load in json.loads(requirements)]
     marks = ", ".join("?" * len(kinds))
     sql = f"SELECT 1 FROM qualification_type WHERE status = ? AND id IN ({marks})"
@@ -158,8 +158,8 @@ def _asks_for_what_was_deleted(books: Books, requirements: str) -> bool:
 
 
 def used(books: Books, token: str, operation: str) -> str:
-    """What a token made before; nothing if it is new. Raises RequestError for one that is too
-    long.
+    """Return what a token made before; nothing if it is new. Raises RequestError for one that is
+    too long.
     """
     if len(token) > LONGEST_TOKEN:
         raise RequestError(
@@ -185,7 +185,7 @@ def get_hit(books: Books, request: Request) -> Answer:
 
 
 def list_hits(books: Books, request: Request) -> Answer:
-    """All that are not disposed, newest first."""
+    """Return all that are not disposed, newest first."""
     limit, after = page_of(request)
     not_disposed = books.all(
         ROWS + " WHERE NOT h.disposed ORDER BY h.number DESC LIMIT ? OFFSET ?", limit + 1, after
@@ -194,7 +194,7 @@ def list_hits(books: Books, request: Request) -> Answer:
 
 
 def list_reviewable_hits(books: Books, request: Request) -> Answer:
-    """Those that nobody works on any more."""
+    """Return those that nobody works on any more."""
     limit, after = page_of(request)
     wanted = request.get("Status", "Reviewable")
     not_disposed = books.all(ROWS + " WHERE NOT h.disposed ORDER BY h.number")
@@ -207,7 +207,7 @@ def list_reviewable_hits(books: Books, request: Request) -> Answer:
 
 
 def page_of(request: Request) -> tuple[int, int]:
-    """How many results, and after how many."""
+    """Return how many results, and after how many."""
     limit, token = request.get("MaxResults", 10), request.get("NextToken", "0")
     if not 1 <= limit <= MOST_RESULTS:
         raise RequestError(

@@ -22,12 +22,12 @@ class Invalid(Exception):
 
 @cache
 def service() -> ServiceModel:
-    """The model of the requester service as boto3 ships it."""
+    """Return the model of the requester service as boto3 ships it."""
     return get_session().get_service_model("mturk")
 
 
 def operation(name: str) -> OperationModel:
-    """The model of an operation. Raises Invalid if there is none of that name."""
+    """Return the model of an operation. Raises Invalid if there is none of that name."""
     if name not in service().operation_names:
         raise Invalid(f"There is no operation {name}.")
     return service().operation_model(name)
@@ -59,8 +59,8 @@ def _check_enums(value: Any, shape: Shape) -> None:
 
 
 def shaped(name: str, answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer as JSON. Raises KeyError for what the model does not know: then this endpoint is
-    wrong.
+    """Return the answer as JSON. Raises KeyError for what the model does not know: then this
+    endpoint is wrong.
     """
     shape = operation(name).output_shape
     as_json: dict[str, Any] = _shape(answer, shape)

@@ -25,7 +25,7 @@ tr + tr { border-top: 1px solid color-mix(in srgb, GrayText 40%, transparent); }
 
 
 def page(title: str, body: str) -> str:
-    """A whole page."""
+    """Return a whole page."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -35,7 +35,7 @@ def page(title: str, body: str) -> str:
 
 
 def sign_in() -> str:
-    """The page that asks who is there: any name will do."""
+    """Return the page that asks who is there: any name will do."""
     return page(
         "A local marketplace",
         "<h1>A local marketplace</h1><p>This stands in for Mechanical Turk. No money moves here."
@@ -52,8 +52,8 @@ def listing(
     lacking: Iterable[sqlite3.Row] = (),
     letters: Iterable[sqlite3.Row] = (),
 ) -> str:
-    """What a worker has in hand, what is offered to them, what they lack for more, and what they
-    were written.
+    """Return what a worker has in hand, what is offered to them, what they lack for more, and what
+    they were written.
     """
     query = urlencode({"workerId": worker})
     mine = "".join(
@@ -98,7 +98,7 @@ def _with_links(text: str) -> str:
 
 
 def preview(worker: str, hit: sqlite3.Row) -> str:
-    """A HIT before it is accepted; its page does not learn who looks."""
+    """Return a HIT before it is accepted; its page does not learn who looks."""
     src = framed(hit["question"], {"assignmentId": NOT_AVAILABLE, "hitId": hit["id"]})
     return page(
         hit["title"],
@@ -108,7 +108,7 @@ def preview(worker: str, hit: sqlite3.Row) -> str:
 
 
 def work(worker: str, hit: sqlite3.Row, assignment: str, origin: str) -> str:
-    """A HIT in its worker's hands."""
+    """Return a HIT in its worker's hands."""
     src = framed(
         hit["question"],
         {
@@ -139,7 +139,7 @@ def sent(worker: str) -> str:
 
 
 def refused(sentence: str) -> str:
-    """Why not."""
+    """Return why not."""
     return page(
         "Not possible",
         f'<h1>Not possible</h1><p>{escape(sentence)}</p><p><a target="_top" href="/">Back</a></p>',
@@ -147,7 +147,7 @@ def refused(sentence: str) -> str:
 
 
 def framed(question: str, parameters: Mapping[str, str]) -> str:
-    """The address of an ExternalQuestion with what the platform appends."""
+    """Return the address of an ExternalQuestion with what the platform appends."""
     address_element = re.search(r"<ExternalURL>\s*(.*?)\s*</ExternalURL>", question, re.S)
     address = (
         unescape(address_element.group(1), {"&quot;": '"', "&apos;": "'"})

@@ -20,7 +20,7 @@ APPROVED_PERCENT, APPROVED_NUMBER, LOCALE = (
 
 
 def create_type(books: Books, request: Request) -> Answer:
-    """A new type of qualification; its name must be new."""
+    """Return a new type of qualification; its name must be new."""
     if books.find("SELECT 1 FROM qualification_type WHERE name = ?", request["Name"]):
         raise RequestError(
             "QualificationTypeAlreadyExists", f"You have a qualification type {request['Name']!r}."
@@ -73,7 +73,7 @@ def _qualification_as_json(row: sqlite3.Row) -> Answer:
 
 
 def list_types(books: Books, request: Request) -> Answer:
-    """The types, all ours, whose name has the words of the query."""
+    """Return the types, all ours, whose name has the words of the query."""
     limit, after = page_of(request)
     types = books.all(
         "SELECT * FROM qualification_type WHERE name LIKE ? AND status <> ? ORDER BY created, id"
@@ -227,7 +227,9 @@ def ask_for(books: Books, kind: str, worker: str) -> None:
 
 
 def lacking(books: Books, worker: str) -> list[sqlite3.Row]:
-    """The types, ours to give, that HITs which a worker may see ask for, and the worker lacks."""
+    """Return the types, ours to give, that HITs which a worker may see ask for, and the worker
+    lacks.
+    """
     wanted = books.all(
         "SELECT DISTINCT t.qualifications FROM hit h JOIN hit_type t ON t.id = h.type"
         " WHERE NOT h.disposed AND h.expiration > ?",
@@ -249,7 +251,7 @@ def lacking(books: Books, worker: str) -> list[sqlite3.Row]:
 
 
 def may(books: Books, worker: str, requirements: str) -> bool:
-    """Whether a worker meets the requirements of a HIT."""
+    """Return whether a worker meets the requirements of a HIT."""
     if books.find("SELECT 1 FROM blocked WHERE worker = ?", worker):
         return False
     return all(_meets(books, worker, load) for load in json.loads(requirements))

@@ -28,13 +28,13 @@ def dollars(amount: int) -> str:
 
 
 def fee(amount: int, assignments: int = 1) -> int:
-    """The platform's fee on a reward or bonus in cents, rounded up to the cent."""
+    """Return the platform's fee on a reward or bonus in cents, rounded up to the cent."""
     percent = 40 if assignments >= MANY else 20
     return max(1, -(-amount * percent // 100))
 
 
 def held(books: Books) -> int:
-    """What open places and undecided work may still cost."""
+    """Return what open places and undecided work may still cost."""
     row = books.one(
         """SELECT coalesce(sum((t.reward + h.fee) * (
                CASE WHEN h.disposed THEN 0
@@ -50,7 +50,7 @@ def held(books: Books) -> int:
 
 
 def paid(books: Books) -> int:
-    """What was paid until now, with fees."""
+    """Return what was paid until now, with fees."""
     rewards = books.one(
         "SELECT coalesce(sum(t.reward + h.fee), 0) AS cents FROM assignment a JOIN hit h ON h.id ="
         " a.hit JOIN hit_type t ON t.id = h.type WHERE a.status = 'Approved'"
@@ -60,7 +60,7 @@ def paid(books: Books) -> int:
 
 
 def available(books: Books) -> int:
-    """What is neither held nor paid."""
+    """Return what is neither held nor paid."""
     deposit = books.one("SELECT value FROM fact WHERE name = 'deposit'")["value"]
     return int(deposit) - held(books) - paid(books)
 

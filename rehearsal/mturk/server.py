@@ -38,7 +38,7 @@ class Quiet(WSGIRequestHandler):
 def serving(
     path: Path | str, port: int = 0, host: str = "127.0.0.1"
 ) -> Iterator[tuple[str, Store]]:
-    """The address and the store of an endpoint that runs in threads of this process."""
+    """Return the address and the store of an endpoint that runs in threads of this process."""
     store = Store(path)
     server = make_server(host, port, Endpoint(store), server_class=Threads, handler_class=Quiet)
     thread = threading.Thread(

@@ -73,7 +73,7 @@ TIMES = {
 
 
 def new_id() -> str:
-    """An identifier as the platform makes them: thirty capital letters and digits."""
+    """Return an identifier as the platform makes them: thirty capital letters and digits."""
     return "3" + "".join(secrets.choice(string.ascii_uppercase + string.digits) for _ in range(29))
 
 
@@ -97,7 +97,9 @@ class Store:
 
     @contextmanager
     def begin(self) -> Iterator[Books]:
-        """The books, for one call; what time has brought about is written into them first."""
+        """Return the books, for one call; what time has brought about is written into them
+        first.
+        """
         with self._lock:
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -118,22 +120,22 @@ class Books:
         self.now = time.time()
 
     def all(self, sql: str, *values: Any) -> list[sqlite3.Row]:
-        """Every row of a query."""
+        """Return every row of a query."""
         return self._db.execute(sql, values).fetchall()
 
     def find(self, sql: str, *values: Any) -> sqlite3.Row | None:
-        """The first row of a query, if there is one."""
+        """Return the first row of a query, if there is one."""
         row: sqlite3.Row | None = self._db.execute(sql, values).fetchone()
         return row
 
     def one(self, sql: str, *values: Any) -> sqlite3.Row:
-        """The first row of a query. Raises LookupError if there is none."""
+        """Return the first row of a query. Raises LookupError if there is none."""
         if (row := self.find(sql, *values)) is None:
             raise LookupError(sql)
         return row
 
     def run(self, sql: str, *values: Any) -> int:
-        """How many rows a statement changed."""
+        """Return how many rows a statement changed."""
         return self._db.execute(sql, values).rowcount
 
     def insert(self, table: str, **fields: Any) -> None:

@@ -32,20 +32,20 @@ def offered(books: Books, worker: str, most: int = OFFERED) -> list[sqlite3.Row]
 
 
 def in_hand(books: Books, worker: str) -> list[sqlite3.Row]:
-    """What a worker has accepted and not sent in."""
+    """Return what a worker has accepted and not sent in."""
     return books.all(
         "SELECT * FROM assignment WHERE worker = ? AND status = 'Accepted' ORDER BY number", worker
     )
 
 
 def letters(books: Books, worker: str) -> list[sqlite3.Row]:
-    """What the requester wrote to a worker, the newest first."""
+    """Return what the requester wrote to a worker, the newest first."""
     return books.all("SELECT * FROM letter WHERE worker = ? ORDER BY number DESC LIMIT 20", worker)
 
 
 def accept(books: Books, worker: str, hit: str) -> str:
-    """The assignment that a worker has now. An identifier that was returned is given to the next
-    worker.
+    """Return the assignment that a worker has now. An identifier that was returned is given to the
+    next worker.
     """
     row = hit_of(books, hit)
     mine = books.find(
@@ -80,7 +80,7 @@ def accept(books: Books, worker: str, hit: str) -> str:
 
 
 def give_back(books: Books, worker: str, assignment: str) -> bool:
-    """Whether a worker returned what they had."""
+    """Return whether a worker returned what they had."""
     return bool(
         books.run(
             "UPDATE assignment SET status = 'Returned' WHERE id = ? AND worker = ? AND"
@@ -113,7 +113,7 @@ def send_in(books: Books, assignment: str, fields: Mapping[str, Sequence[str]]) 
 
 
 def answers_xml(answers: Mapping[str, str]) -> str:
-    """The fields of a form as the platform keeps them."""
+    """Return the fields of a form as the platform keeps them."""
     parts = [
         f"<Answer><QuestionIdentifier>{escape(name)}</QuestionIdentifier><FreeText>{escape(value)}</FreeText></Answer>"
         for name, value in answers.items()

@@ -71,7 +71,7 @@ class Knowledge:
             self.relations[row["doc_id"], subject, object_].add(row["predicate"])
 
     def true_answer(self, document_id: str, subject: Span, object_: Span) -> Answer:
-        """What is true of the two mentions; a span that is no gold mention refers to itself
+        """Return what is true of the two mentions; a span that is no gold mention refers to itself
         alone.
         """
         forward = self.relations.get((document_id, subject, object_), set())
@@ -95,19 +95,19 @@ class Knowledge:
         )
 
     def mentions_of(self, document_id: str) -> dict[Span, Known]:
-        """All mentions of a document."""
+        """Return all mentions of a document."""
         if not self._by_document:
             for (document, span), mention in self.mentions.items():
                 self._by_document[document][span] = mention
         return self._by_document.get(document_id, {})
 
     def mention(self, document_id: str, span: Span) -> Known:
-        """What is known of a mention."""
+        """Return what is known of a mention."""
         return self.mentions.get((document_id, span)) or Known("", -1, span, "")
 
 
 def rows(path: Path) -> Iterator[dict[str, str]]:
-    """The rows of a tab-separated file with a header and no quoting, gzipped or not."""
+    """Return the rows of a tab-separated file with a header and no quoting, gzipped or not."""
     with path.open("rb") as raw:
         packed = raw.read(2) == GZIP
     with gzip.open(path, "rt", encoding="utf-8") if packed else path.open(encoding="utf-8") as file:

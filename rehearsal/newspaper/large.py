@@ -86,7 +86,7 @@ def large(directory: Path, relations: int, *, documents: int | None = None, seed
 
 
 def _entities(mentions: list[Mention], document: str, copy: int, typed: set[str]) -> Iterator[str]:
-    """The lines of a document's entities; `typed` are those whose types were written."""
+    """Return the lines of a document's entities; `typed` are those whose types were written."""
     for mention in mentions:
         if mention["type"] in STRINGS:
             continue
@@ -103,7 +103,7 @@ def _entities(mentions: list[Mention], document: str, copy: int, typed: set[str]
 
 
 def _pairs(mentions: list[Mention]) -> list[tuple[Mention, str, Mention]]:
-    """All relations that the schema allows between mentions of different entities."""
+    """Return all relations that the schema allows between mentions of different entities."""
     allowed = defaultdict(list)
     for predicate in shipped_schema("tac_kbp").predicates.values():
         for types in predicate.types:
@@ -118,7 +118,7 @@ def _pairs(mentions: list[Mention]) -> list[tuple[Mention, str, Mention]]:
 
 
 def _entity(mention: Mention, copy: int) -> str:
-    """The name of the entity; one with a link may be in several documents of a copy."""
+    """Return the name of the entity; one with a link may be in several documents of a copy."""
     return f":E{copy}_{mention['link'] or mention['doc_id'] + '_' + mention['entity']}"
 
 

@@ -62,16 +62,16 @@ class Written:
         self.ratings, self.questions = truth["ratings"], truth["questions"]
 
     def rate(self, text: str) -> Rated:
-        """What is right to say of a text."""
+        """Return what is right to say of a text."""
         rating = self.ratings[text]
         return Rated(rating["facets"], rating["mended"])
 
     def is_plausible(self, question: str, answer: str) -> bool:
-        """Whether an answer could be right."""
+        """Return whether an answer could be right."""
         return bool(answer != self.questions[question]["absurd"])
 
     def check(self, question: str, answer: str, passage: str) -> Shown:
-        """What a passage shows of an answer, and the words that say so."""
+        """Return what a passage shows of an answer, and the words that say so."""
         known_answer = self.questions[question]
         if passage != known_answer["passage"]:
             return Shown("neither")

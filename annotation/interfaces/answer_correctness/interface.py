@@ -112,7 +112,7 @@ class AnswerCorrectness(Interface):
         return ratings_label(question, responses, [ANY, AVERAGE])
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
-        """Whether it is plausible, what each passage shows, and whether it was flagged."""
+        """Return whether it is plausible, what each passage shows, and whether it was flagged."""
         if response.criterion == "flag":
             yield ("flag", ""), "yes"
         elif response.criterion == ANY:
@@ -121,8 +121,8 @@ class AnswerCorrectness(Interface):
                 yield ("passage", str(number)), passage["says"]
 
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
-        """Each line of an answer, with the words that were marked. Who marks others says the same:
-        a mark is right that shares a word with the right ones.
+        """Return each line of an answer, with the words that were marked. Who marks others says the
+        same: a mark is right that shares a word with the right ones.
         """
         statements = []
         for judgment in answer:
@@ -154,7 +154,7 @@ class AnswerCorrectness(Interface):
 
 
 def _passage(number: int, text: str, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """What somebody says of a passage, and for which words. Raises BadAnswer."""
+    """Return what somebody says of a passage, and for which words. Raises BadAnswer."""
     letter, says = LETTERS[number], text_of(raw, f"passage-{number}")
     if says not in (CORRECT, INCORRECT, NEITHER):
         raise BadAnswer(f"Paragraph {letter} is missing: say what it shows.")
@@ -169,8 +169,8 @@ def _passage(number: int, text: str, raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _marks(letter: str, text: str, sent: str) -> list[Span]:
-    """The marks in a passage, in order, those that touch as one. Raises BadAnswer for any that is
-    not within it, or holds no word.
+    """Return the marks in a passage, in order, those that touch as one. Raises BadAnswer for any
+    that is not within it, or holds no word.
     """
     try:
         spans = json.loads(sent or "[]")
@@ -196,12 +196,12 @@ def _span(letter: str, text: str, span: Any) -> Span:
 
 
 def _overlap(mine: Sequence[Sequence[int]], ours: Sequence[Sequence[int]]) -> bool:
-    """Whether some mark shares a character with some other."""
+    """Return whether some mark shares a character with some other."""
     return any(a[0] < b[1] and b[0] < a[1] for a in mine for b in ours)
 
 
 def _shown(number: int, text: str, left: Mapping[str, Any]) -> dict[str, Any]:
-    """A passage as the page shows it, with what was said of it."""
+    """Return a passage as the page shows it, with what was said of it."""
     says = text_of(left, f"passage-{number}")
     try:
         marks = _marks(LETTERS[number], text, text_of(left, f"marks-{number}"))
@@ -220,7 +220,7 @@ def _shown(number: int, text: str, left: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pieces(text: str, marks: Sequence[Span]) -> list[tuple[str, bool]]:
-    """The text in pieces, each marked or not."""
+    """Return the text in pieces, each marked or not."""
     pieces, place = [], 0
     for begin, end in marks:
         pieces += [(text[place:begin], False), (text[begin:end], True)]

@@ -174,7 +174,7 @@ class Entities(Interface):
         return len(payload["tokens"])
 
     def lines(self, question: Question, raw: dict[str, Any]) -> Lines:
-        """Every mark with its type, and which one it is the same as, at its place."""
+        """Return every mark with its type, and which one it is the same as, at its place."""
         if flag_of(raw) is not None:
             return {}
         reading = Reading(question.payload)
@@ -185,7 +185,9 @@ class Entities(Interface):
         }
 
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
-        """Every name with its type, which one it is the same as, and its date; then the titles."""
+        """Return every name with its type, which one it is the same as, and its date; then the
+        titles.
+        """
         reading = Reading(question.payload)
         words = {
             entity_type["name"]: entity_type["word"].lower() for entity_type in types_of(reading)
@@ -205,8 +207,8 @@ class Entities(Interface):
         return [*statements, *titles]
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
-        """What each word is (a type, or nothing), and of each mention which one it is the same as
-        and its page.
+        """Return what each word is (a type, or nothing), and of each mention which one it is the
+        same as and its page.
         """
         if response.criterion == "links":
             yield from ((("link", span), title) for span, title in response.value.items())
@@ -229,8 +231,8 @@ class Entities(Interface):
                 )
 
     def measured(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
-        """The same word by word: also which mention a word's mention is the same as, and its page.
-        A word in none says nothing, for that is what people differ by as well.
+        """Return the same word by word: also which mention a word's mention is the same as, and its
+        page. A word in none says nothing, for that is what people differ by as well.
         """
         reading, words = Reading(question.payload), dict[str, list[str]]()
         if response.criterion == "mentions":
@@ -286,8 +288,8 @@ def _label(target: int, mention: Settled) -> AggregatedLabel:
 
 
 def types_of(reading: Reading) -> list[dict[str, Any]]:
-    """The types as the page shows them: name, word, key, what its mentions hold, what it covers, an
-    example in pieces, and words that its mentions begin with.
+    """Return the types as the page shows them: name, word, key, what its mentions hold, what it
+    covers, an example in pieces, and words that its mentions begin with.
     """
     types: list[dict[str, Any]] = []
     used = set(TAKEN)
@@ -323,13 +325,15 @@ def types_of(reading: Reading) -> list[dict[str, Any]]:
 
 
 def with_weekday(day: str) -> str:
-    """A date with its weekday if it is a whole one: texts say “Saturday” and mean a date."""
+    """Return a date with its weekday if it is a whole one: texts say “Saturday” and mean a date."""
     whole = len(day) == len("2013-03-25") and is_date(day)
     return f"{day}, a {date.fromisoformat(day):%A}" if whole else day
 
 
 def _more_than(word: str, description: str) -> str:
-    """What a description adds to a type's word, with which many begin: “person: a name, …”."""
+    """Return what a description adds to a type's word, with which many begin: “person: a
+    name, …”.
+    """
     lowered = description.lower().replace("z", "s")
     lead = word if lowered.startswith(word.lower()) else re.split("[,:;]", description)[0]
     remainder = description[len(lead) :].lstrip()
@@ -341,7 +345,9 @@ def _more_than(word: str, description: str) -> str:
 
 
 def _pieces(example: str) -> list[tuple[str, bool]]:
-    """An example in pieces, each with whether it is a mention: those stand in [square brackets]."""
+    """Return an example in pieces, each with whether it is a mention: those stand in [square
+    brackets].
+    """
     pieces = []
     for number, piece in enumerate(re.split(r"[\[\]]", example)):
         if piece:

@@ -24,8 +24,8 @@ NOT_MARKED = "not marked"
 
 
 def said(question: Question, answer: Sequence[ParsedResponse]) -> dict[int, dict[str, Any]]:
-    """What an expert's answer says of a document's names, with how often it contradicts what counts
-    now; empty if it is a flag.
+    """Return what an expert's answer says of a document's names, with how often it contradicts what
+    counts now; empty if it is a flag.
     """
     parsed = {response.criterion: response.value for response in answer}
     if "mentions" not in parsed:
@@ -41,8 +41,8 @@ def said(question: Question, answer: Sequence[ParsedResponse]) -> dict[int, dict
 
 
 def agrees(value: Mapping[str, Any]) -> bool:
-    """Whether an expert marked what is settled, and nothing besides; a flag contradicts all of
-    it.
+    """Return whether an expert marked what is settled, and nothing besides; a flag contradicts all
+    of it.
     """
     return bool(value) and value["contradicted"] == value["missed"] == 0
 
@@ -75,7 +75,9 @@ def compared(question: Question, value: Mapping[str, Any], words: Mapping[str, s
 
 
 def settled(question: Question) -> dict[Span, dict[str, Any]]:
-    """The mentions that a document's readers settled, with the values that count of them now."""
+    """Return the mentions that a document's readers settled, with the values that count of them
+    now.
+    """
     targets = Target.objects.filter(
         labels__question=question.pk, kind="mention", document=question.target.document_id
     )
@@ -102,7 +104,9 @@ def _same(span: Span, now: Mapping[Span, Mapping[str, Any]], says: Mapping[Span,
 
 
 def _value(mark: Marked) -> dict[str, Any]:
-    """What the expert says of a mention, as labels hold it; None for a title that was left open."""
+    """Return what the expert says of a mention, as labels hold it; None for a title that was left
+    open.
+    """
     return {
         "type": mark.type,
         "canonical": list(mark.canonical),

@@ -31,7 +31,7 @@ class DeclaredForm(Form):
 
 
 def interface_of_form(name: str) -> DeclaredForm:
-    """The interface of a declared form. Raises KeyError if there is none of that name."""
+    """Return the interface of a declared form. Raises KeyError if there is none of that name."""
     form = form_of(name)
     declared: type[DeclaredForm] = type(
         "DeclaredForm",

@@ -138,7 +138,7 @@ class Form(Interface):
         return statements
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
-        """What was picked of each question, and whether it was flagged."""
+        """Return what was picked of each question, and whether it was flagged."""
         if response.criterion == "flag":
             yield ("flag", ""), "yes"
         else:
@@ -146,18 +146,20 @@ class Form(Interface):
 
 
 def _nearest(options: Sequence[Option], rating: float) -> str:
-    """The place of the answer whose rating is nearest, as the form sends it."""
+    """Return the place of the answer whose rating is nearest, as the form sends it."""
     places = range(1, len(options) + 1)
     return str(min(places, key=lambda place: abs(options[place - 1]["value"] - rating)))
 
 
 def _words_of(value: Mapping[str, Any]) -> str:
-    """What was picked, or written."""
+    """Return what was picked, or written."""
     return str(value.get("choice", value.get("text", "")))
 
 
 def _field(field: Field, number: int, chosen: str) -> dict[str, Any]:
-    """A question as the page shows it; the value of a button is its place among the options."""
+    """Return a question as the page shows it; the value of a button is its place among the
+    options.
+    """
     options = [
         {
             "value": str(place),
@@ -195,7 +197,9 @@ def _answer(field: Field, number: int, raw: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _written(field: Field, number: int, words: str) -> dict[str, Any]:
-    """What somebody wrote in their own words; nothing where they may leave it out, and did."""
+    """Return what somebody wrote in their own words; nothing where they may leave it out, and
+    did.
+    """
     if not words and field.get("required", True):
         raise BadAnswer(f"Step {number} is missing: {field['ask']}")
     if len(words) > LONGEST:
@@ -207,7 +211,7 @@ def _written(field: Field, number: int, words: str) -> dict[str, Any]:
 
 
 def text_of(raw: Mapping[str, Any], name: str) -> str:
-    """The first value of a form field; BadAnswer if it is no text."""
+    """Return the first value of a form field; BadAnswer if it is no text."""
     values = raw.get(name) or [""]
     value = values[0] if isinstance(values, list) else values
     if not isinstance(value, str):

@@ -89,7 +89,9 @@ class LanguageQuality(Form):
         return labels
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
-        """What was picked of each facet, whether it was mended, and whether it was flagged."""
+        """Return what was picked of each facet, whether it was mended, and whether it was
+        flagged.
+        """
         if response.criterion == EDIT:
             yield (EDIT, ""), "yes" if response.value["changed"] else "no"
         else:
@@ -137,18 +139,18 @@ def _fixes(slips: Sequence[str], mended: str, wanted: str) -> bool:
 
 
 def _top(options: Sequence[Mapping[str, Any]]) -> str:
-    """The form's value of the best of a facet's answers."""
+    """Return the form's value of the best of a facet's answers."""
     return str(max(options, key=lambda option: option["rating"])["value"])
 
 
 def _best(question: Question, criterion: str) -> float:
-    """The best rating of a facet."""
+    """Return the best rating of a facet."""
     fields = {field["name"]: field for field in question.payload["fields"]}
     return float(max(option["value"] for option in fields[criterion]["options"]))
 
 
 def _mended(text: str, sent: str) -> str:
-    """What somebody made of a text, as it is compared with it. Raises BadAnswer if that is
+    """Return what somebody made of a text, as it is compared with it. Raises BadAnswer if that is
     nothing, or no text.
     """
     lines = unicodedata.normalize("NFC", sent.replace("\r\n", "\n").replace("\r", "\n"))

@@ -203,8 +203,8 @@ class Relation(Interface):
         return statements
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
-        """Each directed predicate (yes, no), each mention for which there are several names, and
-        whether it was flagged.
+        """Return each directed predicate (yes, no), each mention for which there are several names,
+        and whether it was flagged.
         """
         if response.criterion == "flag":
             yield ("flag", ""), "yes"
@@ -223,7 +223,9 @@ def _parts(predicates: Sequence[PredicatePayload]) -> list[str]:
 
 
 def _says(side: Side, link: Judgment) -> bool:
-    """Whether an answer says anything of a mention: that the only name is right goes without."""
+    """Return whether an answer says anything of a mention: that the only name is right goes
+    without.
+    """
     return side.asked or link.value["choice"] == OTHER or bool(link.value.get("title"))
 
 
@@ -240,7 +242,7 @@ def _link_statement(side: Side, judgment: Judgment) -> Statement:
 
 
 def _sentence_statements(pair: Pair, holds: Sequence[str]) -> list[Statement]:
-    """The sentences that hold, or that none does."""
+    """Return the sentences that hold, or that none does."""
     if not holds:
         return [Statement(("relation", ""), "None of the sentences holds")]
     return [
@@ -253,7 +255,7 @@ def _sentence_statements(pair: Pair, holds: Sequence[str]) -> list[Statement]:
 
 
 def page_of(payload: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page shows, from the payload alone, with an answer as its worker left it."""
+    """Return what the page shows, from the payload alone, with an answer as its worker left it."""
     pair = Pair.of(payload)
     left = {name: _left(answer, name) for name in ("a", "b", "holds", "none", "problem", "remark")}
     common = [
@@ -281,13 +283,15 @@ def page_of(payload: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, 
 
 
 def _left(answer: Mapping[str, Any], name: str) -> list[str]:
-    """The values of a field in an answer that nobody has checked yet."""
+    """Return the values of a field in an answer that nobody has checked yet."""
     values = answer.get(name) or []
     return [str(value) for value in (values if isinstance(values, list) else [values]) if value]
 
 
 def text_of(pair: Pair, text: str, begin: int, length: int) -> dict[str, Any]:
-    """A text with its marks as (begin, end, role), an ellipsis where the document goes on."""
+    """Return a text with its marks as (begin, end, role), an ellipsis where the document goes
+    on.
+    """
     before = "… " if begin > 0 else ""
     after = " …" if begin + len(text) < length else ""
     marked = dict(zip((side.span for side in pair.sides), ("subject", "object"), strict=False))
@@ -331,7 +335,7 @@ def _side(side: Side, answer: Mapping[str, Any]) -> dict[str, Any]:
 def _choice(
     predicate: PredicatePayload, pair: Pair, chosen: Sequence[str], key: str
 ) -> dict[str, Any]:
-    """A relation as a sentence in pieces: each is words and the role that they have."""
+    """Return a relation as a sentence in pieces: each is words and the role that they have."""
     forward = predicate["part"].endswith(">")
     subject, object_ = (pair.a, pair.b) if forward else (pair.b, pair.a)
     pieces, remainder = [], predicate["template"]
@@ -358,7 +362,7 @@ def _choice(
 
 
 def _all(raw: Mapping[str, Any], name: str) -> list[str]:
-    """The values of a form field; BadAnswer if they are not texts."""
+    """Return the values of a form field; BadAnswer if they are not texts."""
     values = raw.get(name, [])
     values = values if isinstance(values, list) else [values]
     if not all(isinstance(value, str) for value in values):
@@ -378,7 +382,7 @@ def _flag(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _link(side: Side, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """What a mention refers to: the canonical mention's span, or OTHER, and a title."""
+    """Return what a mention refers to: the canonical mention's span, or OTHER, and a title."""
     if not side.candidates:
         return {"choice": f"{side.span[0]}-{side.span[1]}"}
     value: dict[str, Any] = {"choice": _choice_of(side, raw)}
@@ -390,8 +394,8 @@ def _link(side: Side, raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _known(side: Side, value: Mapping[str, Any]) -> str:
-    """The candidate that a label says a mention refers to, in the same words if not the same place;
-    nothing where it names none of them.
+    """Return the candidate that a label says a mention refers to, in the same words if not the same
+    place; nothing where it names none of them.
     """
     canonical = value.get("canonical")
     if not isinstance(canonical, list):
@@ -401,8 +405,8 @@ def _known(side: Side, value: Mapping[str, Any]) -> str:
 
 
 def _choice_of(side: Side, raw: Mapping[str, Any]) -> str:
-    """The candidate that was picked, or OTHER; the mention itself, where it is the only one, unless
-    they say otherwise.
+    """Return the candidate that was picked, or OTHER; the mention itself, where it is the only one,
+    unless they say otherwise.
     """
     choice = _one(raw, side.letter)
     if not side.asked and choice != OTHER:
@@ -435,8 +439,8 @@ def _holds(pair: Pair, raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _mention_label(side: Side, values: list[Mapping[str, Any]]) -> AggregatedLabel:
-    """What more than half say it refers to, and its title; where no more than half agree, it says
-    that they are divided.
+    """Return what more than half say it refers to, and its title; where no more than half agree, it
+    says that they are divided.
     """
     votes = Counter(str(choice["choice"]) for choice in values)
     named_titles = [str(choice["title"]) for choice in values if choice.get("title")]

@@ -104,8 +104,8 @@ class RelationsExhaustive(Interface):
         return [ParsedResponse(question.target_id, self.criterion, {"holds": holds})]
 
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
-        """A label for each pair of which something holds, and one of the document: it was read
-        whole.
+        """Return a label for each pair of which something holds, and one of the document: it was
+        read whole.
 
         What nobody marked gets no label: people miss facts, so that it is missing and never false.
         """
@@ -169,7 +169,7 @@ class RelationsExhaustive(Interface):
         return holds
 
     def lines(self, question: Question, raw: dict[str, Any]) -> Lines:
-        """Every sentence that holds, at the numbers of its two mentions."""
+        """Return every sentence that holds, at the numbers of its two mentions."""
         lines: Lines = {}
         payload = question.payload
         for judgment in self.parse(question, raw):
@@ -185,7 +185,7 @@ class RelationsExhaustive(Interface):
         return lines
 
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
-        """Every sentence that holds of a pair; of pairs without one nothing is said."""
+        """Return every sentence that holds of a pair; of pairs without one nothing is said."""
         statements = [flag_statement(flag) for flag in answer if flag.criterion == "flag"]
         for judgment in answer:
             if judgment.criterion == self.criterion:
@@ -211,7 +211,7 @@ class RelationsExhaustive(Interface):
 def _pair_statements(
     data: Mapping[str, Any], number: int, holds: Mapping[str, Sequence[str]]
 ) -> list[Statement]:
-    """What holds of one pair, each with the places of its two names."""
+    """Return what holds of one pair, each with the places of its two names."""
     pair = data["pairs"][number]
     a, b = (data["mentions"][pair[side]] for side in ("a", "b"))
     places = ((a["span"][0], a["span"][1]), (b["span"][0], b["span"][1]))
@@ -228,7 +228,7 @@ def _pair_statements(
 
 
 def _options(predicates: Sequence[PredicatePayload]) -> list[dict[str, Any]]:
-    """What the page shows of a list of predicates: the value that is sent, the sentence, and
+    """Return what the page shows of a list of predicates: the value that is sent, the sentence, and
     whether it is folded.
     """
     return [

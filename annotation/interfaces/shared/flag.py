@@ -22,8 +22,8 @@ LONGEST = 500
 
 
 def flag_of(raw: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The flag in a raw answer, if it has one. Raises BadAnswer for one that the page does not
-    offer.
+    """Return the flag in a raw answer, if it has one. Raises BadAnswer for one that the page does
+    not offer.
     """
     problem, remark = _text(raw, "problem"), _text(raw, "remark")
     if not problem:
@@ -36,7 +36,7 @@ def flag_of(raw: Mapping[str, Any]) -> dict[str, Any] | None:
 def flagged(
     question: Question, responses: Sequence[Response], criterion: str
 ) -> AggregatedLabel | None:
-    """The empty label of a question that more than half flagged."""
+    """Return the empty label of a question that more than half flagged."""
     flags = sum(response.criterion == "flag" for response in responses)
     n = flags + sum(response.criterion == criterion for response in responses)
     if 2 * flags <= n:
@@ -47,7 +47,7 @@ def flagged(
 def flag_statement(
     judgment: Judgment, problems: Mapping[str, str] = PROBLEMS, what: str = "This document"
 ) -> Statement:
-    """What a flag says, in words, with its remark."""
+    """Return what a flag says, in words, with its remark."""
     flag = judgment.value
     problem = problems.get(flag["problem"], flag["problem"])
     remark = f" “{flag['remark']}”" if flag.get("remark") else ""

@@ -23,7 +23,9 @@ class Majority:
 
 
 def most(answers: Sequence[str]) -> Majority | None:
-    """The most frequent answer, None if there are none; of several, the first in the alphabet."""
+    """Return the most frequent answer, None if there are none; of several, the first in the
+    alphabet.
+    """
     if not answers:
         return None
     votes = Counter(answers)
@@ -32,8 +34,8 @@ def most(answers: Sequence[str]) -> Majority | None:
 
 
 def more_than_half(answers: Sequence[str], voters: int) -> str | None:
-    """The answer that more than half of the voters gave, whether or not the others gave one; else
-    None.
+    """Return the answer that more than half of the voters gave, whether or not the others gave one;
+    else None.
     """
     most_frequent = most(answers)
     return (
@@ -46,10 +48,11 @@ def more_than_half(answers: Sequence[str], voters: int) -> str | None:
 def holding(
     answers: Sequence[Iterable[str]], parts: Sequence[str]
 ) -> tuple[list[str], dict[str, int], float]:
-    """The parts that more than half of the answers contain, the votes of each, and the largest
-    minority's share.
+    """Return the parts that more than half of the answers contain, the votes of each, and the
+    largest minority's share.
 
-    A tie does not hold: what people are divided about is not said by the text."""
+    A tie does not hold: what people are divided about is not said by the text.
+    """
     votes = Counter(part for answer in answers for part in set(answer))
     holds = [part for part in parts if 2 * votes[part] > len(answers)]
     minority = max((min(votes[part], len(answers) - votes[part]) for part in parts), default=0)

@@ -42,7 +42,7 @@ class Settled:
 
 
 def settle_mentions(reading: Reading, readers: Sequence[Reader]) -> list[Settled]:
-    """The mentions on which most of the readers agree, in the order of the text."""
+    """Return the mentions on which most of the readers agree, in the order of the text."""
     spans = typed_spans(reading, readers)
     marks_of = [[_marked_at(span, reader) for reader in readers] for span, _ in spans]
     mentions = []
@@ -61,7 +61,7 @@ def settle_mentions(reading: Reading, readers: Sequence[Reader]) -> list[Settled
 
 
 def _dates(mention: Settled, marks: Sequence[Marked | None]) -> list[str]:
-    """The dates that readers wrote for a mention, of those who say that it is one."""
+    """Return the dates that readers wrote for a mention, of those who say that it is one."""
     dates = []
     for mark in marks:
         if mark is not None and mark.type == mention.type and mark.value:
@@ -70,7 +70,7 @@ def _dates(mention: Settled, marks: Sequence[Marked | None]) -> list[str]:
 
 
 def _marked_at(span: Span, reader: Reader) -> Marked | None:
-    """What a reader marked there: the mention that shares most with the span."""
+    """Return what a reader marked there: the mention that shares most with the span."""
     best = max(reader, key=lambda mark: (_shared(mark.span, span), -mark.span[0]), default=None)
     return best if best is not None and _shared(best.span, span) > 0 else None
 
@@ -82,7 +82,9 @@ def _shared(left: Span, right: Span) -> int:
 def _clusters(
     reading: Reading, mentions: list[Settled], marks_of: list[list[Marked | None]]
 ) -> list[list[int]]:
-    """The mentions that are the same thing, as numbers: who is the same as whom is passed on."""
+    """Return the mentions that are the same thing, as numbers: who is the same as whom is passed
+    on.
+    """
     parent = list(range(len(mentions)))
 
     def root(number: int) -> int:
@@ -108,7 +110,9 @@ def _clusters(
 
 
 def _are_same(left: Sequence[Marked | None], right: Sequence[Marked | None]) -> bool:
-    """Whether more than half of those who found each of two mentions say that they are the same."""
+    """Return whether more than half of those who found each of two mentions say that they are the
+    same.
+    """
     n_left = n_right = n_same = 0
     for a, b in zip(left, right, strict=True):
         n_left += a is not None
@@ -169,8 +173,8 @@ def _settled_at(span: Span, mentions: Sequence[Settled]) -> Span | None:
 
 
 def _links(marks: Sequence[Sequence[Marked | None]]) -> Mapping[int, str]:
-    """The title that each reader gave the cluster, “” for none in Wikipedia: that of the first of
-    its mentions that has one.
+    """Return the title that each reader gave the cluster, “” for none in Wikipedia: that of the
+    first of its mentions that has one.
     """
     links: dict[int, str] = {}
     for row in marks:

@@ -87,22 +87,22 @@ class RelationPayload(TypedDict):
 
 
 def parts_of(predicate: PredicatePayload) -> list[str]:
-    """The directed predicates that one sentence stands for."""
+    """Return the directed predicates that one sentence stands for."""
     return [predicate["part"], *predicate.get("also", [])]
 
 
 def sentences_in(predicates: Sequence[PredicatePayload]) -> dict[str, list[str]]:
-    """The directed predicates that one sentence each stands for, by the first of them."""
+    """Return the directed predicates that one sentence each stands for, by the first of them."""
     return {predicate["part"]: parts_of(predicate) for predicate in predicates}
 
 
 def meaning_of(predicate: PredicatePayload, meanings: Meanings) -> dict[str, str]:
-    """What a sentence means; empty where the schema says nothing."""
+    """Return what a sentence means; empty where the schema says nothing."""
     return meanings.get(predicate["part"][:-1], {})
 
 
 def sentence_of(predicate: PredicatePayload, a: str, b: str) -> str:
-    """A directed predicate as a sentence about two names."""
+    """Return a directed predicate as a sentence about two names."""
     subject, object_ = (a, b) if predicate["part"].endswith(">") else (b, a)
     names = {"{subject}": subject, "{object}": object_}
     pieces = re.split("({subject}|{object})", predicate["template"])
@@ -167,21 +167,21 @@ class Side:
         return fuller_of
 
     def called(self, value: str) -> str:
-        """The words of a candidate, which tell it from every other one."""
+        """Return the words of a candidate, which tell it from every other one."""
         gloss = self.candidates[value]
         return f"{gloss}, not {' or '.join(self.fuller[value])}" if value in self.fuller else gloss
 
 
 def _is_part_of(words: list[str], longer: list[str]) -> bool:
-    """Whether some words stand in others, one after the other, and are not all of them."""
+    """Return whether some words stand in others, one after the other, and are not all of them."""
     n = len(words)
     starts = range(len(longer) - n + 1)
     return 0 < n < len(longer) and any(longer[start : start + n] == words for start in starts)
 
 
 def _abbreviates(short: str, name: str) -> bool:
-    """Whether letters are the initials of a name of several words, as WCI of World Council of
-    Insurers.
+    """Return whether letters are the initials of a name of several words, as WCI of World Council
+    of Insurers.
     """
     initials = "".join(word[0] for word in name.split() if word[0].isupper())
     return len(initials) > 1 and short.replace(".", "") == initials
@@ -195,7 +195,7 @@ class Pair:
 
     @classmethod
     def of(cls, payload: Mapping[str, Any]) -> Pair:
-        """The payload; KeyError if a part is missing."""
+        """Return the payload; KeyError if a part is missing."""
         return cls(payload)  # type: ignore[arg-type]
 
     @cached_property

@@ -22,9 +22,10 @@ TELLING = (RATINGS,)
 def ratings_label(
     question: Question, responses: Sequence[Response], criteria: Iterable[str]
 ) -> list[AggregatedLabel]:
-    """The label that holds what each person said under these criteria, as ``{"ratings": {criterion:
-    [numbers in [0, 1]]}, "people": {criterion: [keyed hashes]}}``; an empty one if most flagged the
-    question, none if nobody said anything. A response's value has its number under ``value``.
+    """Return the label that holds what each person said under these criteria, as ``{"ratings":
+    {criterion: [numbers in [0, 1]]}, "people": {criterion: [keyed hashes]}}``; an empty one if most
+    flagged the question, none if nobody said anything. A response's value has its number under
+    ``value``.
     """
     ratings: dict[str, list[float]] = {}
     people: dict[str, list[str]] = {}

@@ -64,7 +64,7 @@ class Marked:
 
     @classmethod
     def of(cls, data: Mapping[str, Any], links: Mapping[str, str] | None = None) -> Marked:
-        """A mention out of a response, with the title that was given for it."""
+        """Return a mention out of a response, with the title that was given for it."""
         (begin, end), (first_of_canonical, last_of_canonical) = data["span"], data["canonical"]
         link = (links or {}).get(f"{begin}-{end}", "")
         return cls(
@@ -106,7 +106,7 @@ class Reading:
         return self.text[span[0] : span[1]]
 
     def in_tokens(self, span: Span) -> Span | None:
-        """The span counted in tokens; None if it does not begin and end where tokens do."""
+        """Return the span counted in tokens; None if it does not begin and end where tokens do."""
         begin, end = self._begins.get(span[0]), self._ends.get(span[1])
         return (begin, end) if begin is not None and end is not None and begin < end else None
 
@@ -114,8 +114,8 @@ class Reading:
         return self.types[type_name]["value"] is None
 
     def marked(self, raw: Mapping[str, Any]) -> list[Marked]:
-        """The mentions in a raw answer, in the order of the text. Raises BadAnswer for the first
-        that is wrong.
+        """Return the mentions in a raw answer, in the order of the text. Raises BadAnswer for the
+        first that is wrong.
         """
         entries = _rows(raw)
         if not entries and not _first(raw, "nothing"):
@@ -178,7 +178,9 @@ class Reading:
         return value
 
     def _linked(self, mention: Marked, by_span: Mapping[Span, Marked]) -> Marked:
-        """The mention with the title of its entity, which is that of its canonical mention."""
+        """Return the mention with the title of its entity, which is that of its canonical
+        mention.
+        """
         name = by_span.get(mention.canonical)
         if name is None or name.canonical != name.span:
             raise BadAnswer(
@@ -196,7 +198,9 @@ class Reading:
 
 
 def is_date(value: str) -> bool:
-    """Whether a text is a year, a month or a day of the calendar: 2013, 2013-03, 2013-03-25."""
+    """Return whether a text is a year, a month or a day of the calendar: 2013, 2013-03,
+    2013-03-25.
+    """
     parts = DATE.fullmatch(value)
     if parts is None:
         return False

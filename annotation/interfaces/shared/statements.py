@@ -65,8 +65,8 @@ def side_by_side(
     right: Answer | None = None,
     others: Sequence[Answer] = (),
 ) -> SideBySide:
-    """An answer beside the right one and those of others, in the order of the text. What only a
-    minority of the others says is left out. Optional statements are held against nobody.
+    """Return an answer beside the right one and those of others, in the order of the text. What
+    only a minority of the others says is left out. Optional statements are held against nobody.
     """
     yours = _by_key(interface.statements(question, answer))
     ours = _by_key(interface.statements(question, right or ()))
@@ -111,7 +111,7 @@ def _by_key(statements: Sequence[Statement]) -> dict[tuple[str, ...], Statement]
 
 
 def _numbered(statements: Sequence[Statement]) -> list[Mark]:
-    """The places of some statements, with the numbers of those that are about each."""
+    """Return the places of some statements, with the numbers of those that are about each."""
     numbers: dict[tuple[int, int], list[str]] = defaultdict(list)
     for number, row in enumerate(statements, start=1):
         for place in row.places:

@@ -21,8 +21,8 @@ Reader = Sequence[Marked]
 
 
 def typed_spans(reading: Reading, readers: Sequence[Reader]) -> list[tuple[Span, str]]:
-    """The spans on whose tokens most readers agree, in characters, in the order of the text; and
-    what each is.
+    """Return the spans on whose tokens most readers agree, in characters, in the order of the text;
+    and what each is.
     """
     marked = [
         (span, reader_number, mark)
@@ -54,8 +54,8 @@ def typed_spans(reading: Reading, readers: Sequence[Reader]) -> list[tuple[Span,
 
 
 def _parts(span: Span, types_of_token: Sequence[Sequence[str]]) -> list[Span]:
-    """The span, cut where what its tokens are changes; a token that people are divided about goes
-    with the one before.
+    """Return the span, cut where what its tokens are changes; a token that people are divided about
+    goes with the one before.
     """
     cuts, before = [span[0]], None
     for token in range(*span):

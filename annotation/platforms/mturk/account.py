@@ -25,7 +25,7 @@ class Account:
 
 
 def account() -> Account | None:
-    """The endpoint that is set; None if there is none."""
+    """Return the endpoint that is set; None if there is none."""
     endpoint = settings.MTURK_ENDPOINT_URL
     if not endpoint:
         return None
@@ -73,7 +73,7 @@ def here(endpoint: str, what: str) -> None:
 
 
 def usable() -> Account:
-    """The endpoint, if it can be used. Raises PlatformDown with a sentence."""
+    """Return the endpoint, if it can be used. Raises PlatformDown with a sentence."""
     found = account()
     if found is None:
         raise PlatformDown("No endpoint of Mechanical Turk is set (MTURK_ENDPOINT_URL).")

@@ -10,8 +10,8 @@ FEE, MANY, FEE_OF_MANY = Decimal("0.20"), 10, Decimal("0.40")
 
 
 def written(amount: Decimal) -> str:
-    """An amount as the API takes it. Raises ValueError for one that is not positive or finer than a
-    cent.
+    """Return an amount as the API takes it. Raises ValueError for one that is not positive or finer
+    than a cent.
     """
     if not isinstance(amount, Decimal) or amount <= 0 or amount != amount.quantize(CENT):
         raise ValueError(f"{amount!r} is no amount in dollars and whole cents.")
@@ -19,6 +19,6 @@ def written(amount: Decimal) -> str:
 
 
 def fee(amount: Decimal, assignments: int = 1) -> Decimal:
-    """What the platform takes on top of an amount, rounded up to the cent."""
+    """Return what the platform takes on top of an amount, rounded up to the cent."""
     rate = FEE_OF_MANY if assignments >= MANY else FEE
     return max(CENT, (amount * rate).quantize(CENT, rounding=ROUND_CEILING))

@@ -17,7 +17,7 @@ class Unreadable(ValueError):
 
 
 def fields_of(xml: str) -> dict[str, str]:
-    """The fields of the form: name → value. Raises Unreadable."""
+    """Return the fields of the form: name → value. Raises Unreadable."""
     if len(xml) > MOST_CHARACTERS:
         raise Unreadable("The answer is too long.")
     reader = _Reader()

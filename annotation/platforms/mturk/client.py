@@ -46,8 +46,8 @@ MOST_RESULTS = 100
 
 
 def call(operation: str, **request: Any) -> dict[str, Any]:
-    """What the platform answers. Raises PlatformDown if nothing happened, UnknownOutcome if nobody
-    knows, Refused.
+    """Return what the platform answers. Raises PlatformDown if nothing happened, UnknownOutcome if
+    nobody knows, Refused.
     """
     try:
         answer: dict[str, Any] = getattr(_client(usable().endpoint), xform_name(operation))(

@@ -33,13 +33,13 @@ MARK = "kbpo-compensation:"
 
 
 def reason_of(bonus: Bonus) -> str:
-    """The reason that a worker reads; with the number by which we find the payment again."""
+    """Return the reason that a worker reads; with the number by which we find the payment again."""
     return f"{bonus.why.strip()[:900]} (payment {bonus.token[:12]})"
 
 
 def step(bonus: Bonus, offered: bool) -> Offer:
-    """What has become of a payment. Each step can be repeated: nothing is made twice, nobody is
-    paid twice.
+    """Return what has become of a payment. Each step can be repeated: nothing is made twice, nobody
+    is paid twice.
 
     Its HIT is looked at before its answers are listed: of one that nobody has in hand any more the
     list is complete.
@@ -73,8 +73,8 @@ def clear_away(bonus: Bonus) -> None:
 
 
 def _is_there(bonus: Bonus, offered: bool) -> bool:
-    """Whether there is a HIT of this payment now; if it is to be offered, it is made where there is
-    none.
+    """Return whether there is a HIT of this payment now; if it is to be offered, it is made where
+    there is none.
     """
     bonus.external_id = _found(bonus) or (_made(bonus) if offered else "")
     if bonus.external_id:
@@ -103,7 +103,9 @@ def _is_gone(bonus: Bonus) -> bool:
 
 
 def _taken_down(bonus: Bonus) -> dict[str, Any]:
-    """The HIT, expired: nobody can take it any more, and who has it in hand may send it in."""
+    """Return the HIT, expired: nobody can take it any more, and who has it in hand may send
+    it in.
+    """
     hit = _hit(bonus)
     if hit["HITStatus"] == "Disposed" or hit["Expiration"] <= clock.now():
         return hit
@@ -134,8 +136,8 @@ def _offer_longer(bonus: Bonus, hit: dict[str, Any]) -> None:
 
 
 def _token(bonus: Bonus) -> str:
-    """Each HIT by which a payment is offered has its own: the platform keeps a deleted one's for a
-    day.
+    """Return each HIT by which a payment is offered has its own: the platform keeps a deleted one's
+    for a day.
     """
     return (
         bonus.token

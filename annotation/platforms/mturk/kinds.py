@@ -36,7 +36,7 @@ DAY = 86400
 def type_of_hit(
     title: str, description: str, reward: str, duration: int, keywords: str, needs: list[Any]
 ) -> dict[str, Any]:
-    """The properties of a type of HIT, as it is asked for."""
+    """Return the properties of a type of HIT, as it is asked for."""
     return {
         "Title": title,
         "Description": description,
@@ -51,7 +51,7 @@ def type_of_hit(
 def hit_type(
     title: str, description: str, reward: str, duration: int, keywords: str, needs: list[Any]
 ) -> str:
-    """The id of the type with these properties."""
+    """Return the id of the type with these properties."""
     request = type_of_hit(title, description, reward, duration, keywords, needs)
     digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
     known = _known("hit_type", digest)
@@ -71,8 +71,8 @@ def _hear_of(made: str) -> None:
 
 
 def qualification(name: str, description: str = "") -> str:
-    """The id of a qualification of ours; one that was made before on this account is taken up
-    again.
+    """Return the id of a qualification of ours; one that was made before on this account is taken
+    up again.
     """
     known = _known("qualification", name)
     return known or _keep(
@@ -95,7 +95,7 @@ def delete_qualification(name: str) -> None:
 
 
 def _full(name: str) -> str:
-    """The name under which the platform knows a qualification of ours."""
+    """Return the name under which the platform knows a qualification of ours."""
     return f"{settings.MTURK_NAME}: {name}"
 
 

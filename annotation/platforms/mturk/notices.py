@@ -15,8 +15,8 @@ VERSION = "2006-05-05"
 
 
 def subscribe(hit_type: str, topic: str) -> bool:
-    """Whether the platform will tell our topic of a type's HITs. That it does not keeps nothing
-    from being put up.
+    """Return whether the platform will tell our topic of a type's HITs. That it does not keeps
+    nothing from being put up.
     """
     notification = {
         "Destination": topic,

@@ -129,7 +129,7 @@ class MTurk(Platform):
         )
 
     def _adopt(self, hit: HIT, no: Refused) -> str:
-        """The HIT that this token has made; the platform names it in its refusal."""
+        """Return the HIT that this token has made; the platform names it in its refusal."""
         if (named := HIT_ID_IN_TEXT.search(str(no).partition(":")[2])) is not None:
             return named.group(0)
         if (found := self.find(hit)) is not None:

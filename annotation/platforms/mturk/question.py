@@ -29,8 +29,8 @@ types of HIT."""
 
 
 def external_question(hit: HIT) -> str:
-    """The question of a HIT: one address, its `&` escaped; the frame takes the height that there
-    is.
+    """Return the question of a HIT: one address, its `&` escaped; the frame takes the height that
+    there is.
     """
     address = escape(settings.SITE_URL.rstrip("/") + task_path(hit), {'"': "&quot;"})
     return (
@@ -41,7 +41,7 @@ def external_question(hit: HIT) -> str:
 
 
 def mark_of(hit: HIT) -> str:
-    """The annotation that a HIT is published with."""
+    """Return the annotation that a HIT is published with."""
     return MARK + hit.token
 
 
