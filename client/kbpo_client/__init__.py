@@ -11,8 +11,8 @@ __all__ = ["Client", "Refused", "Unreachable"]
 
 
 def __getattr__(name: str) -> Any:
-    """What the package offers, loaded where it is asked for: else the command line could not be
-    stopped while it begins.
+    """Return what the package offers, loaded where it is asked for: else the command line could not
+    be stopped while it begins.
     """
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -122,7 +122,7 @@ class Client:
         self._http.close()
 
     def tracks(self) -> Table:
-        """The tracks there are."""
+        """Return the tracks there are."""
         return self._table(self._get("tracks/")["tracks"])
 
     def track(self, slug: str) -> Json:
@@ -130,25 +130,25 @@ class Client:
         return self._get(f"tracks/{slug}/")
 
     def schema(self, slug: str) -> Json:
-        """The schema of a track's corpus, as in its file."""
+        """Return the schema of a track's corpus, as in its file."""
         return self._get(f"tracks/{slug}/schema/")
 
     def board(self, slug: str, **switches: str) -> Json:
-        """The leaderboard; `distribution`, `criterion` and `sort` choose another view."""
+        """Return the leaderboard; `distribution`, `criterion` and `sort` choose another view."""
         return self._get(f"tracks/{slug}/board/", **switches)
 
     def scores(self, slug: str, **switches: str) -> Table:
-        """The systems of a leaderboard with their numbers, a row each."""
+        """Return the systems of a leaderboard with their numbers, a row each."""
         return self._table(self.board(slug, **switches)["systems"])
 
     def compare(self, slug: str, a: int, b: int, **switches: str) -> Json:
-        """How two systems of a board differ, each difference with its interval; by relation; and
-        what both say or one alone. `evaluation` or `on` (a day) chooses an earlier state.
+        """Return how two systems of a board differ, each difference with its interval; by relation;
+        and what both say or one alone. `evaluation` or `on` (a day) chooses an earlier state.
         """
         return self._get(f"tracks/{slug}/compare/", a=a, b=b, **switches)
 
     def submissions(self, **switches: Any) -> Table:
-        """The runs of your teams, the latest first; `track` and `status` choose."""
+        """Return the runs of your teams, the latest first; `track` and `status` choose."""
         every = partial(self._pages, "submissions/", of="submissions")
         return self._table(every(**switches), every)
 
@@ -173,16 +173,16 @@ class Client:
         return self._table(self._get("teams/")["teams"])
 
     def ledger(self, team: str = "", run: int | None = None) -> Table:
-        """What was set aside for the runs of a team of yours (the first, if none is named), spent
-        and given back, a row a day, run and direction; of one run alone, if it is named.
+        """Return what was set aside for the runs of a team of yours (the first, if none is named),
+        spent and given back, a row a day, run and direction; of one run alone, if it is named.
         """
         chosen: Json = ({"team": team} if team else {}) | ({"run": run} if run else {})
         every = partial(self._pages, "ledger/")
         return self._table(every(**chosen), every)
 
     def news(self, team: str = "") -> Json:
-        """What happened to the runs of a team of yours (the first, if none is named) since you last
-        had read it: `news`, and the `now` that `read_news` takes.
+        """Return what happened to the runs of a team of yours (the first, if none is named) since
+        you last had read it: `news`, and the `now` that `read_news` takes.
         """
         return self._get("news/", **({"team": team} if team else {}))
 
@@ -203,7 +203,7 @@ class Client:
         self._send("DELETE", f"teams/{team}/members/{quote(member, safe='')}/")
 
     def invitations(self, team: str) -> Table:
-        """The invitations of a team of yours that may still be used."""
+        """Return the invitations of a team of yours that may still be used."""
         return self._table(self._get(f"teams/{team}/invitations/")["invitations"])
 
     def invite(self, team: str, role: str = "member") -> Json:
@@ -232,8 +232,8 @@ class Client:
         return self._table(self._send("PATCH", "notices/", json=chosen).json()["events"])
 
     def sent(self) -> Table:
-        """The mails and calls that told you of something, the latest first,
-        and what came of each.
+        """Return the mails and calls that told you of something, the latest first, and what came of
+        each.
         """
         return self._table(self._pages("notices/sent/"))
 
@@ -254,11 +254,11 @@ class Client:
         self._send("DELETE", f"webhooks/{number}/")
 
     def problems(self, number: int) -> Table:
-        """What the reader noticed in a submission's file."""
+        """Return what the reader noticed in a submission's file."""
         return self._table(self._pages(f"submissions/{number}/problems/"))
 
     def predictions(self, number: int, **filters: str) -> Iterator[Json]:
-        """Yields a submission's predictions with what people said of each, as far as you may see.
+        """Yield a submission's predictions with what people said of each, as far as you may see.
 
         Filters are those of the page: `verdict` (right, wrong, undecided, judged, unjudged, turned,
         disputed), `part` (the part that is wrong, or any), `votes="split"`, `who="alone"`,
@@ -268,12 +268,15 @@ class Client:
         yield from self._after(f"submissions/{number}/predictions/", **filters)
 
     def judgments(self, number: int, *, verdict: str = "judged", **filters: str) -> Table:
-        """A submission's judged predictions; `verdict` and the filters of `predictions` choose."""
+        """Return a submission's judged predictions; `verdict` and the filters of `predictions`
+        choose.
+        """
         return self._of_predictions(number, self.predictions(number, verdict=verdict, **filters))
 
     def errors(self, number: int, **filters: str) -> Table:
-        """Those of them that people found wrong, in whole or in a part, be the rest undecided;
-        where people rate, and nothing is right or wrong, all that they rated, the worst first.
+        """Return those of them that people found wrong, in whole or in a part, be the rest
+        undecided; where people rate, and nothing is right or wrong, all that they rated, the worst
+        first.
         """
         rated = self._rated(number)
         if rated is None:
@@ -292,8 +295,8 @@ class Client:
         return self._table(chosen, partial(self.predictions, number, limit="1"))
 
     def _rated(self, number: int) -> Json | None:
-        """What people rate a submission's predictions by; None where they say right or wrong, and
-        of a run that is not yours.
+        """Return what people rate a submission's predictions by; None where they say right or
+        wrong, and of a run that is not yours.
         """
         try:
             track = self.track(self.submission(number)["track"])
@@ -304,8 +307,8 @@ class Client:
         return chief if chief.get("single") == "mean" else None
 
     def line(self, number: int, prediction: int) -> Json:
-        """The line of a file of yours that states a prediction, as it stands there: `line`, `text`
-        (its first 2,000 characters) and `is_cut`.
+        """Return the line of a file of yours that states a prediction, as it stands there: `line`,
+        `text` (its first 2,000 characters) and `is_cut`.
         """
         return self._get(f"submissions/{number}/predictions/{prediction}/line/")
 
@@ -315,37 +318,43 @@ class Client:
         return cast(Json, self._send("POST", address, json={"note": note}).json())
 
     def slices(self, number: int) -> Table:
-        """A submission's scores by slice: by relation, by class of entity, and so on."""
+        """Return a submission's scores by slice: by relation, by class of entity, and so on."""
         return self._table(self._get(f"submissions/{number}/slices/")["slices"])
 
     def history(self, number: int) -> Table:
-        """What a submission was ranked by in every evaluation that is kept, the first one first."""
+        """Return what a submission was ranked by in every evaluation that is kept, the first one
+        first.
+        """
         return self._table(self._get(f"submissions/{number}/history/")["scores"])
 
     def sample(self, number: int) -> Json:
-        """How the sample of a submission of yours was drawn: its `stages`, and what the `model`
-        alone would print.
+        """Return how the sample of a submission of yours was drawn: its `stages`, and what the
+        `model` alone would print.
         """
         return self._get(f"submissions/{number}/sample/")
 
     def intervals(self, number: int) -> Table:
-        """A submission's intervals while it was judged, each safe to watch, the first one first."""
+        """Return a submission's intervals while it was judged, each safe to watch, the first one
+        first.
+        """
         return self._table(self._get(f"submissions/{number}/intervals/")["intervals"])
 
     def metrics(self, slug: str, figure: str = "worth", criterion: str = "") -> Table:
-        """What the metrics and judges of a track are worth, all together first. `figure` chooses
-        another table of the page: `prompts` (what each question is worth), `bias`, `systems`,
-        `points`, `width`, `judgments`, `quadrants`; `criterion` what is judged.
+        """Return what the metrics and judges of a track are worth, all together first. `figure`
+        chooses another table of the page: `prompts` (what each question is worth), `bias`,
+        `systems`, `points`, `width`, `judgments`, `quadrants`; `criterion` what is judged.
         """
         chosen = {"criterion": criterion} if criterion else {}
         return self._table(self._pages(f"tracks/{slug}/metrics/", figure=figure, **chosen))
 
     def evaluations(self, slug: str) -> Table:
-        """The evaluations of a track, the latest first; `board` shows one by `evaluation`."""
+        """Return the evaluations of a track, the latest first; `board` shows one by
+        `evaluation`.
+        """
         return self._table(self._pages(f"tracks/{slug}/evaluations/"))
 
     def documents(self, slug: str, q: str = "") -> Table:
-        """The documents of a track, or those that have some words; how each begins."""
+        """Return the documents of a track, or those that have some words; how each begins."""
         every = partial(self._after, f"tracks/{slug}/search/")
         return self._table(every(q=q), every)
 
@@ -356,9 +365,9 @@ class Client:
         return self._get(f"tracks/{slug}/documents/{quote(key)}/")
 
     def missed(self, number: int, *, who: str = "missed", **filters: str) -> Table:
-        """What people found true in documents that they read in full and a submission does not
-        state: what others found, or with `who="nobody"` what no system did. Filters: `relation`,
-        `entity`, `q`, `document`, `sort`.
+        """Return what people found true in documents that they read in full and a submission does
+        not state: what others found, or with `who="nobody"` what no system did. Filters:
+        `relation`, `entity`, `q`, `document`, `sort`.
         """
         every = partial(self._pages, f"submissions/{number}/missed/", who=who)
         chosen = {name: value for name, value in filters.items() if value}
@@ -453,11 +462,11 @@ class Client:
         self._send("DELETE", f"submissions/{number}/")
 
     def judges(self, track: str) -> list[Json]:
-        """The metrics and judges of a track, and how much of it each has scored."""
+        """Return the metrics and judges of a track, and how much of it each has scored."""
         return list(self._get(f"tracks/{track}/judges/")["judges"])
 
     def unscored(self, track: str, judge: Json, *, after: int = 0, limit: int = 100) -> Json:
-        """What a judge (its name, version and prompt) has not scored yet: `results`, and the
+        """Return what a judge (its name, version and prompt) has not scored yet: `results`, and the
         `count` of all that is left. For admins.
         """
         return self._get(f"tracks/{track}/unscored/", **judge, after=after, limit=limit)
@@ -493,7 +502,7 @@ class Client:
         tell: Callable[[Json], None] | None = None,
         tell_trouble: Callable[[str], None] | None = None,
     ) -> Json:
-        """The submission once it waits for nobody but you; `tell` is called at every look.
+        """Return the submission once it waits for nobody but you; `tell` is called at every look.
 
         A service that has answered and then is away is asked again, at growing distances, for a
         quarter of an hour; `tell_trouble` hears of it.
@@ -535,7 +544,7 @@ class Client:
         return self._save(f"tracks/{slug}/{what}/", Path(path), tell)
 
     def releases(self, slug: str) -> list[Json]:
-        """The releases of a track, the latest first, each with its SHA-256."""
+        """Return the releases of a track, the latest first, each with its SHA-256."""
         return list(self._get(f"tracks/{slug}/releases/")["releases"])
 
     def download_release(
@@ -601,7 +610,7 @@ class Client:
         return cast(Json, self._send("GET", path, params=parameters).json())
 
     def _pages(self, path: str, *, of: str = "results", **parameters: Any) -> Iterator[Json]:
-        """Yields the rows of all pages."""
+        """Yield the rows of all pages."""
         offset = 0
         while True:
             page = self._get(path, limit=1000, offset=offset, **parameters)
@@ -611,7 +620,7 @@ class Client:
                 return
 
     def _after(self, path: str, **filters: str) -> Iterator[Json]:
-        """Yields the rows of all pages, each of which says where the next one begins."""
+        """Yield the rows of all pages, each of which says where the next one begins."""
         after = ""
         while True:
             asked = {"limit": 500, "after": after, **filters}
@@ -622,7 +631,9 @@ class Client:
             after = parse_qs(urlsplit(page["next"]).query)["after"][0]
 
     def _send(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """The answer. What the service asks to come later with is sent again, a few times."""
+        """Return the answer. What the service asks to come later with is sent again, a few
+        times.
+        """
         self._check_token(path)
         for attempt in range(MOST_WAITS + 1):
             try:
@@ -644,7 +655,7 @@ class Client:
             raise self._token_refusal
 
     def _leaves_token(self, path: str, answer: httpx.Response) -> bool:
-        """Whether the token, which the service takes no more, is left out from now on."""
+        """Return whether the token, which the service takes no more, is left out from now on."""
         is_given = self._tell_token is not None and "Authorization" in self._http.headers
         if answer.status_code != UNKNOWN or not is_given or not SAME_FOR_ALL.fullmatch(path):
             return False
@@ -662,8 +673,8 @@ class Client:
             self._tell_token = None
 
     def _refusal(self, answer: httpx.Response) -> Exception:
-        """What the service said against a request; against the token, if that was left out; and
-        when to come again, if that is later than is waited for.
+        """Return what the service said against a request; against the token, if that was left out;
+        and when to come again, if that is later than is waited for.
         """
         if answer.status_code == UNKNOWN and self._token_refusal:
             return self._token_refusal
@@ -677,7 +688,7 @@ class Client:
         return Unreachable(sentence)
 
     def _came_later(self, answer: httpx.Response, attempt: int) -> bool:
-        """Whether the service asked to be asked again soon, and that is now."""
+        """Return whether the service asked to be asked again soon, and that is now."""
         seconds = _later(answer)
         if seconds is None or seconds > LONGEST_WAIT or attempt == MOST_WAITS:
             return False
@@ -694,17 +705,21 @@ def _later(answer: httpx.Response) -> float | None:
 
 
 def _in_seconds(seconds: float) -> str:
-    """A short time, as “1 second”."""
+    """Return a short time, as “1 second”."""
     return f"{seconds:.0f} second{'' if round(seconds) == 1 else 's'}"
 
 
 def _asked_again(trouble: Exception, seconds: float) -> str:
-    """What is in the way, and, in the place of what to do about it, when it is asked again."""
+    """Return what is in the way, and, in the place of what to do about it, when it is asked
+    again.
+    """
     return f"{INSTRUCTION.sub('', str(trouble))} It is asked again in {_in_seconds(seconds)}."
 
 
 def _ours(answer: httpx.Response) -> httpx.Response:
-    """The answer. Raises Unreachable where what answers well is another service than this."""
+    """Return the answer. Raises Unreachable where what answers well is another service than
+    this.
+    """
     if answer.headers.get("Content-Type", "").startswith("text/"):  # ours is JSON
         raise _another_service(answer)
     return answer
@@ -715,7 +730,7 @@ def _another_service(answer: httpx.Response) -> Unreachable:
 
 
 def _refusal(answer: httpx.Response) -> Exception:
-    """What the service said against a request; that it is elsewhere, if it leads there."""
+    """Return what the service said against a request; that it is elsewhere, if it leads there."""
     if answer.has_redirect_location:
         there = answer.url.join(answer.headers["Location"])
         if answer.url.path.rstrip("/") != there.path.rstrip("/"):  # a page to log in at, say
@@ -730,7 +745,9 @@ def _refusal(answer: httpx.Response) -> Exception:
 
 
 def _not_ours(answer: httpx.Response) -> Exception:
-    """What to make of a refusal that is not in the words of the service: of something before it."""
+    """Return what to make of a refusal that is not in the words of the service: of something before
+    it.
+    """
     status, host = answer.status_code, answer.url.host
     if status >= AWAY:
         return Unreachable(
@@ -765,7 +782,9 @@ def _how(error: httpx.HTTPError, url: httpx.URL) -> str:
 
 
 def _digest(file: BinaryIO, *words: object) -> str:
-    """A key that is the same for the same upload, so that a repeat makes no second submission."""
+    """Return a key that is the same for the same upload, so that a repeat makes no second
+    submission.
+    """
     digest = hashlib.sha256("\0".join(map(str, words)).encode())
     for block in iter(lambda: file.read(BLOCK), b""):
         digest.update(block)

@@ -94,7 +94,7 @@ class Judge:
 
 
 def score_of(line: str, waiting: set[int]) -> Json:
-    """What a line of a judge says. Raises JudgeFailed."""
+    """Return what a line of a judge says. Raises JudgeFailed."""
     try:
         answer: Any = json.loads(line)
     except (ValueError, RecursionError):
@@ -125,9 +125,9 @@ def judge_all(
     tell: Callable[[int, Json], None],
     not_tuned: bool = False,
 ) -> int:
-    """How many things a program judged until nothing of a track was left; `tell` hears how many are
-    done, and what the service answered. `not_tuned` states that no judgment of the track tuned it.
-    What a program said before it failed is brought, so that nobody pays twice.
+    """Return how many things a program judged until nothing of a track was left; `tell` hears how
+    many are done, and what the service answered. `not_tuned` states that no judgment of the track
+    tuned it. What a program said before it failed is brought, so that nobody pays twice.
     """
     done = 0
     while True:

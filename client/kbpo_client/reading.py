@@ -43,8 +43,8 @@ class Reading:
 
 
 def read_run(path: Path, folder: Path) -> Reading:
-    """What the service would make of a run, by what `kbpo download` wrote into a folder. Raises
-    OSError and FormatError; FileNotFoundError where there is nothing to read it by.
+    """Return what the service would make of a run, by what `kbpo download` wrote into a folder.
+    Raises OSError and FormatError; FileNotFoundError where there is nothing to read it by.
     """
     if (folder / INPUTS).exists():
         return _read_outputs(path, folder / INPUTS)
@@ -70,7 +70,9 @@ def _read_outputs(path: Path, inputs: Path) -> Reading:
 
 
 def _inputs(path: Path, limits: Limits) -> dict[str, int]:
-    """The id of each input -> how many passages it has. Raises OSError where it is no such file."""
+    """Return the id of each input -> how many passages it has. Raises OSError where it is no such
+    file.
+    """
     report = Report()
     inputs = read_inputs(open_text(path, limits.for_corpus(), report), limits, report)
     passages_of = {row.input_id: len(row.passages) for row in inputs}
@@ -80,7 +82,7 @@ def _inputs(path: Path, limits: Limits) -> dict[str, int]:
 
 
 def _reading(items: str, read: Iterable[object], report: Report) -> Reading:
-    """What a file comes to, read to its end."""
+    """Return what a file comes to, read to its end."""
     usable = sum(1 for _ in read)
     return Reading(
         items=items,
@@ -104,7 +106,7 @@ def _mention_types(path: Path) -> dict[str, dict[tuple[int, int], str]]:
 def _documents(
     path: Path, limits: Limits, types: dict[str, dict[tuple[int, int], str]]
 ) -> Iterator[DocumentView]:
-    """Yields the documents of a corpus file. Raises OSError where it is not one."""
+    """Yield the documents of a corpus file. Raises OSError where it is not one."""
     report, large = Report(), limits.for_corpus()
     for record in read_corpus(open_text(path, large, report), large, report):
         yield DocumentView.of(record, types.get(record.id))

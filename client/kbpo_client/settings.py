@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def directory() -> Path:
-    """The directory of the client's settings; it need not exist."""
+    """Return the directory of the client's settings; it need not exist."""
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     return Path(base) / "kbpo"
 
@@ -23,7 +23,7 @@ def tokens() -> dict[str, str]:
 
 
 def keep(url: str, token: str) -> Path:
-    """The file in which the token is kept from now on; nobody else may read it."""
+    """Return the file in which the token is kept from now on; nobody else may read it."""
     folder = directory()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = folder / "tokens.json"

@@ -14,9 +14,9 @@ UNDER_WAY = {"received", "read", "confirmed", "judging"}
 
 
 def percent(figure: Json | None) -> str:
-    """A figure with its 80 % interval, as “41.2 (38.9–43.6)”, in whole per cents where few
-    judgments stand behind it; “41.2 (all judged)” where sampling leaves nothing open, a dash
-    where there is none.
+    """Return a figure with its 80 % interval, as “41.2 (38.9–43.6)”, in whole per cents where few
+    judgments stand behind it; “41.2 (all judged)” where sampling leaves nothing open, a dash where
+    there is none.
     """
     if figure is None or figure.get("value") is None:
         return "–"
@@ -31,8 +31,8 @@ def percent(figure: Json | None) -> str:
 
 
 def in_percent(share: float | str, decimals: int | None = None) -> str:
-    """A share in per cent: of so many decimals, where halves go up, as on the pages, whichever sum
-    they are of; else as somebody chose it, as “4.5”.
+    """Return a share in per cent: of so many decimals, where halves go up, as on the pages,
+    whichever sum they are of; else as somebody chose it, as “4.5”.
     """
     if decimals is None:
         return f"{100 * float(share):.6g}"
@@ -40,7 +40,7 @@ def in_percent(share: float | str, decimals: int | None = None) -> str:
 
 
 def how_far(submission: Json) -> str:
-    """Where a submission is, as “Being judged, 131 of 160”."""
+    """Return where a submission is, as “Being judged, 131 of 160”."""
     status, judging = str(submission["status_text"]), submission["judging"]
     reason = submission.get("reason", "")
     if submission["status"] == "received" and reason:
@@ -53,13 +53,13 @@ def how_far(submission: Json) -> str:
 
 
 def rank_of(system: Json) -> str:
-    """A system's rank on a board, as “2–3”; empty where it has none."""
+    """Return a system's rank on a board, as “2–3”; empty where it has none."""
     best, worst = system["rank"] or ("", "")
     return f"{best}" if best == worst else f"{best}–{worst}"
 
 
 def on_one_screen(submission: Json, board: Json | None, *, with_next: bool = True) -> Iterator[str]:
-    """Yields what matters of a submission, the first things first: state, scores, rank, and, unless
+    """Yield what matters of a submission, the first things first: state, scores, rank, and, unless
     not wanted, what to do next. `board` is that of its track, empty where nobody asked for it, and
     None where it could not be had: then nothing is said of the rank.
     """
@@ -82,7 +82,7 @@ def on_one_screen(submission: Json, board: Json | None, *, with_next: bool = Tru
 
 
 def _figure_lines(figures: list[tuple[str, Json | None]], n_labels: int) -> Iterator[str]:
-    """Yields each figure in a line, by its label; one that there is not with what is said of it."""
+    """Yield each figure in a line, by its label; one that there is not with what is said of it."""
     if any(figure and figure.get("value") is not None for _, figure in figures):
         yield f"By {n_labels:,} judgments, each figure with its 80 % interval:"
     widest = max((len(label) for label, _ in figures), default=0)
@@ -102,8 +102,8 @@ def _plan(submission: Json) -> Iterator[str]:
 
 
 def _figures(submission: Json, system: Json | None, columns: Any) -> list[tuple[str, Json | None]]:
-    """What the board draws of a run, by its labels: from the board, or, where it does not stand
-    there, from what the run itself says, by what the track is ranked by.
+    """Return what the board draws of a run, by its labels: from the board, or, where it does not
+    stand there, from what the run itself says, by what the track is ranked by.
     """
     if system is not None:
         return [(column["label"], system[column["name"]]) for column in columns]
@@ -136,7 +136,7 @@ def _rank(submission: Json, system: Json | None, n_ranked: int) -> str:
 
 
 def _next(submission: Json) -> Iterator[str]:
-    """What its owner can do now, a command each."""
+    """Return what its owner can do now, a command each."""
     number, track, status = submission["id"], submission["track"], submission["status"]
     if not submission.get("own", True):
         whose = "anonymous" if submission.get("anonymous") else f"of {submission['team']}"
@@ -184,7 +184,7 @@ def _when_scored(submission: Json) -> Iterator[str]:
 
 
 def in_full(submission: Json) -> Iterator[str]:
-    """Yields every figure of a submission, by criterion and distribution."""
+    """Yield every figure of a submission, by criterion and distribution."""
     scores = [score for score in submission["scores"] if score["method"] == "centred"]
     widest = max((len(score["quantity"]) for score in scores), default=0)
     for score in scores:

@@ -41,7 +41,7 @@ class Answered:
 
 
 def read_checks(track: Track, target_ids: Ids) -> Answered | None:
-    """What counts of a track's expert checks for some targets; None if nothing does."""
+    """Return what counts of a track's expert checks for some targets; None if nothing does."""
     rounds = [
         (row, released(row))
         for row in ExpertRound.objects.filter(track=track, kind="check").order_by("number")
@@ -78,7 +78,7 @@ def read_checks(track: Track, target_ids: Ids) -> Answered | None:
 
 
 def released(row: ExpertRound) -> float:
-    """The share of a round's chances for which everything that was drawn is answered."""
+    """Return the share of a round's chances for which everything that was drawn is answered."""
     if row.ended_at is not None:
         return row.released
     least = row.checks.filter(answered_at__isnull=True).aggregate(least=Min("order"))["least"]

@@ -57,7 +57,7 @@ class Frame:
 def draw_round(
     track: Track, frame: Frame, budget: int, by: User | None, why: str = ""
 ) -> ExpertRound:
-    """The next round, drawn. Raises CannotDraw.
+    """Return the next round, drawn. Raises CannotDraw.
 
     `budget` is the expected number of new checks; how many there are is chance.
     """
@@ -127,8 +127,8 @@ def _answered(track: Track) -> list[int]:
 
 
 def raised(frame: Frame, known: np.ndarray[Any, Any], budget: float) -> Floats:
-    """The chances of a round: e ∝ √(Σ a²) √doubt, nowhere below those of earlier rounds, and such
-    that the expected number of checks that are not known yet is the budget.
+    """Return the chances of a round: e ∝ √(Σ a²) √doubt, nowhere below those of earlier rounds, and
+    such that the expected number of checks that are not known yet is the budget.
     """
     unknown = ~known
 
@@ -146,8 +146,8 @@ def raised(frame: Frame, known: np.ndarray[Any, Any], budget: float) -> Floats:
 
 @transaction.atomic
 def end_round(row: ExpertRound, who: User | None = None, why: str = "") -> ExpertRound:
-    """The round, ended: what is not answered is given up, and of the rest the part counts that is a
-    sample.
+    """Return the round, ended: what is not answered is given up, and of the rest the part counts
+    that is a sample.
     """
     one_at_a_time("draw checks", row.track_id)
     ended = ExpertRound.objects.select_for_update(of=("self",)).get(pk=row.pk)

@@ -102,7 +102,7 @@ def may_answer(row: ExpertCheck | None, expert: User, judged: Q = NOBODY) -> Out
 
 
 def _is_free_for(expert: User, row: ExpertCheck) -> bool:
-    """Whether nobody else has a check in hand: `free_for`, of a row that is locked."""
+    """Return whether nobody else has a check in hand: `free_for`, of a row that is locked."""
     if row.holder_id in (None, expert.pk):
         return True
     return row.held_until is None or row.held_until <= clock.now()

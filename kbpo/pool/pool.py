@@ -25,8 +25,8 @@ from scoring.pool import Pool, arranged
 
 
 def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[str] = ()) -> Pool:
-    """The pool of some submissions of a track, in their order, under the distributions that the
-    track shows, or others of its kind.
+    """Return the pool of some submissions of a track, in their order, under the distributions that
+    the track shows, or others of its kind.
     """
     kind, names = kind_of(track), list(distributions or track.distributions)
     columns = _columns(kind, names)
@@ -79,8 +79,8 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
 
 
 def _predicted(kind: Kind, names: Sequence[str], submissions: Sequence[int]) -> Arrays:
-    """What follows from what some submissions predict alone: a row an instance, and by `begin` and
-    `column` the entries of the sparse tables.
+    """Return what follows from what some submissions predict alone: a row an instance, and by
+    `begin` and `column` the entries of the sparse tables.
     """
     column, predictions = _rows(kind, names, submissions)
     instance, first_prediction, row = np.unique(
@@ -144,8 +144,8 @@ def _types(kind: Kind, hashed: Ids, instance: Ids, submission: Ids) -> Ids:
 def _rows(
     kind: Kind, distributions: Sequence[str], submissions: Sequence[int]
 ) -> tuple[Ids, dict[str, NDArray[Any]]]:
-    """The column of each prediction of some submissions, and what is read of it by name; those of
-    the submission with the least number first.
+    """Return the column of each prediction of some submissions, and what is read of it by name;
+    those of the submission with the least number first.
 
     A submission at a time, so that what is read of only one is held twice.
     """

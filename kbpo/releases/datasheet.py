@@ -47,7 +47,7 @@ TABLES = {
 
 
 def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
-    """The datasheet of a release, from which so many answers were omitted, as Markdown."""
+    """Return the datasheet of a release, from which so many answers were omitted, as Markdown."""
     rows, corpus = told["rows"], told["corpus"]
     listed = [
         f"| `{name}.jsonl` | {rows[name]:,} | {meaning} |" for name, meaning in TABLES.items()
@@ -129,7 +129,7 @@ def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
 
 
 def citation(track: Track, told: dict[str, Any]) -> str:
-    """How a release is cited, as CITATION.cff: the track, the evaluation and its address."""
+    """Return how a release is cited, as CITATION.cff: the track, the evaluation and its address."""
     number = told["board"]["evaluation"]
     fields = {
         "cff-version": "1.2.0",
@@ -146,20 +146,20 @@ def citation(track: Track, told: dict[str, Any]) -> str:
 
 
 def as_cff(fields: dict[str, Any]) -> str:
-    """The lines of a CITATION.cff. Each value is JSON, which is YAML: whatever a track is called
-    needs no other quoting.
+    """Return the lines of a CITATION.cff. Each value is JSON, which is YAML: whatever a track is
+    called needs no other quoting.
     """
     lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items()]
     return "\n".join(lines)
 
 
 def _parquet(told: dict[str, Any]) -> str:
-    """What files of Parquet hold, or why there are none, as a sentence."""
+    """Return what files of Parquet hold, or why there are none, as a sentence."""
     if told["versions"]["pyarrow"] is None:
         return WITHOUT
     return "Files of Parquet hold the same rows; what is of several types is JSON in them, as text."
 
 
 def _presented(steps: Sequence[str]) -> str:
-    """What was done to outputs before anybody saw them, as a sentence after another one."""
+    """Return what was done to outputs before anybody saw them, as a sentence after another one."""
     return f" People and metrics saw outputs with {'; '.join(steps)}." if steps else ""

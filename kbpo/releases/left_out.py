@@ -59,7 +59,7 @@ class LeftOut:
         )
 
     def kept(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yields the rows of a table that stay: of withdrawn runs those of what was judged."""
+        """Yield the rows of a table that stay: of withdrawn runs those of what was judged."""
         for row in rows:
             target = row["target"] if "target" in row else self.target_of[row["instance"]]
             if self.with_replacement or target in self.judged:
@@ -68,7 +68,7 @@ class LeftOut:
                 yield self._unnamed(row)
 
     def _unnamed(self, row: Row) -> Row:
-        """The row of what was not judged, without the withdrawn runs that predict it."""
+        """Return the row of what was not judged, without the withdrawn runs that predict it."""
         if "predicted_by" not in row:
             return row
         others = [system for system in row["predicted_by"] if system not in self.withdrawn]

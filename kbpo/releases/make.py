@@ -27,7 +27,9 @@ LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 @transaction.atomic
 def order(track: Track, who: User) -> Release:
-    """A release that will be made; the one under way, if there is one. Raises CannotRelease."""
+    """Return a release that will be made; the one under way, if there is one. Raises
+    CannotRelease.
+    """
     locked = Track.objects.select_for_update(of=("self",), no_key=True).get(pk=track.pk)
     check(locked)
     waiting = locked.releases.filter(status=Release.Status.ORDERED).first()
@@ -41,7 +43,7 @@ def order(track: Track, who: User) -> Release:
 
 
 def tick() -> int:
-    """How many releases were made or refused."""
+    """Return how many releases were made or refused."""
     return work(Release, Release.Status.ORDERED, _make)
 
 

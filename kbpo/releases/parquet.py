@@ -22,7 +22,7 @@ WITHOUT = (
 
 
 def writer() -> str | None:
-    """The version of what writes Parquet; None where it is not installed."""
+    """Return the version of what writes Parquet; None where it is not installed."""
     return version("pyarrow") if find_spec("pyarrow") else None
 
 
@@ -47,7 +47,7 @@ def write_parquet(directory: Path) -> list[str]:
 
 
 def _array(values: list[Any]) -> Any:
-    """A column. What is of several types, or an object, is its JSON as text."""
+    """Return a column. What is of several types, or an object, is its JSON as text."""
     import pyarrow
 
     kinds = {type(value) for value in values if value is not None}

@@ -169,7 +169,7 @@ def check(track: Track) -> None:
 
 
 def _table(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
-    """How many rows were written."""
+    """Return how many rows were written."""
     n = 0
     with path.open("w", encoding="utf-8") as file:
         for row in rows:
@@ -179,7 +179,7 @@ def _table(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
 
 
 def _plain(row: Mapping[str, Any]) -> Row:
-    """The row as it is read back: JSON has no dates."""
+    """Return the row as it is read back: JSON has no dates."""
     return {
         name: value.isoformat() if isinstance(value, datetime) else value
         for name, value in row.items()
@@ -235,8 +235,8 @@ def _about(track: Track, evaluation: Evaluation, rows: dict[str, int], data: Row
 
 
 def _systems(data: Data) -> Iterator[Row]:
-    """Yields the runs in the order of columns: by name those that stand on the board. The numbers
-    of others rest on what a private one had asked, so that it is here without a name.
+    """Yield the runs in the order of columns: by name those that stand on the board. The numbers of
+    others rest on what a private one had asked, so that it is here without a name.
     """
     runs = Submission.objects.select_related("team").in_bulk(data.systems)
     public = set(
@@ -257,7 +257,7 @@ def _systems(data: Data) -> Iterator[Row]:
 
 
 def _placed(rows: Iterable[Row], told: Collection[int]) -> Iterator[Row]:
-    """Yields targets with where they lie, as far as that is told: a document by its key, and spans
+    """Yield targets with where they lie, as far as that is told: a document by its key, and spans
     of characters.
     """
     for part in _parts(rows):
@@ -269,7 +269,7 @@ def _placed(rows: Iterable[Row], told: Collection[int]) -> Iterator[Row]:
 
 
 def _with_statements(kind: Kind, rows: Iterable[Row], told: Collection[int]) -> Iterator[Row]:
-    """Yields instances with what they say, as far as that is told, in columns of their kind."""
+    """Yield instances with what they say, as far as that is told, in columns of their kind."""
     for part in _parts(rows):
         said_of = kind.said([row["instance"] for row in part])
         for row in part:
@@ -277,7 +277,7 @@ def _with_statements(kind: Kind, rows: Iterable[Row], told: Collection[int]) -> 
 
 
 def _statement_columns(values: Row, row: Row, told: Collection[int]) -> Row:
-    """What is published of a row about a target: empty fields where it is not told."""
+    """Return what is published of a row about a target: empty fields where it is not told."""
     return values if row["target"] in told else dict.fromkeys(values)
 
 
@@ -293,7 +293,7 @@ def _parts(rows: Iterable[Row], size: int = 5000) -> Iterator[list[Row]]:
 
 
 def _draws(track: Track, data: Data) -> Iterator[Row]:
-    """Yields the history of π: of every batch what it set for each target, and what it drew."""
+    """Yield the history of π: of every batch what it set for each target, and what it drew."""
     names = (
         "batch",
         "system",
@@ -379,7 +379,7 @@ class _Linked:
         }
 
     def recoded(self, ratings: Iterable[Row]) -> Iterator[Row]:
-        """Yields the rows under their new codes."""
+        """Yield the rows under their new codes."""
         rows = list(ratings)
         people = [self._person(row, index) for index, row in enumerate(rows)]
         shuffled = list(set(people))
@@ -394,7 +394,7 @@ class _Linked:
 
 
 def _answers(track: Track, codes: _Codes) -> Iterator[Row]:
-    """Yields single answers under codes, with the day on which they came; without those of people
+    """Yield single answers under codes, with the day on which they came; without those of people
     who agreed to no terms.
     """
     for values in answers(track):
@@ -408,12 +408,12 @@ def _answers(track: Track, codes: _Codes) -> Iterator[Row]:
 
 
 def _safe(value: Any) -> Any:
-    """A value as JSON has it."""
+    """Return a value as JSON has it."""
     return value if isinstance(value, dict | list | int | float | str | None) else str(value)
 
 
 def _consent(versions: list[int]) -> str:
-    """The terms that those who answered had agreed to."""
+    """Return the terms that those who answered had agreed to."""
     parts = ["# What those who answered had agreed to"]
     for number in versions:
         text = version(number)

@@ -32,7 +32,7 @@ class Commands(click.Group):
     """Commands that end with a sentence where a file or folder of one's own cannot be written."""
 
     def invoke(self, context: click.Context) -> Any:
-        """What the command returns."""
+        """Return what the command returns."""
         try:
             return super().invoke(context)
         except KeyboardInterrupt:

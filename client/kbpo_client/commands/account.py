@@ -33,7 +33,7 @@ def login(service: Service, token: str | None, as_json: bool) -> None:
 
 
 def _ask_for_token() -> str:
-    """The token that a person types unseen, or the first line of what is piped in."""
+    """Return the token that a person types unseen, or the first line of what is piped in."""
     if sys.stdin.isatty():
         return str(click.prompt("Token (from your account page)", hide_input=True))
     token = sys.stdin.readline().strip()
@@ -115,7 +115,7 @@ def team(
 
 
 def own_team(client: Client, slug: str) -> dict[str, Any]:
-    """The team of one's own that is called so; ends the command where there is none."""
+    """Return the team of one's own that is called so; ends the command where there is none."""
     own = {team["slug"]: team for team in client.teams()}
     if slug not in own:
         end(f"You belong to no team “{slug}”.", REFUSED)

@@ -101,7 +101,7 @@ def compare(
 
 
 def in_part(told: dict[str, Any], part: dict[str, Any]) -> str:
-    """What both systems predict, or one of them alone, in a line."""
+    """Return what both systems predict, or one of them alone, in a line."""
     systems = "both say it"
     if part["of"] != "both":
         systems = f"only {told[part['of']]['team']} {told[part['of']]['name']}"
@@ -153,14 +153,16 @@ def metrics(service: Service, track: str, figure: str, criterion: str, as_json: 
 
 
 def worth(row: dict[str, Any]) -> str:
-    """What a metric is worth with its 80 % interval, as “1.26 (1.12–1.41)”."""
+    """Return what a metric is worth with its 80 % interval, as “1.26 (1.12–1.41)”."""
     if row["worth"] is None or row["low80"] is None:
         return number(row["worth"], 2)
     return f"{row['worth']:.2f} ({row['low80']:.2f}–{row['high80']:.2f})"
 
 
 def number(value: Any, decimals: int = 3) -> str:
-    """A value of a table: a dash where there is none, texts and whole numbers as they are."""
+    """Return a value of a table: a dash where there is none, texts and whole numbers as they
+    are.
+    """
     if value is None:
         return "–"
     return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)

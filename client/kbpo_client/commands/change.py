@@ -80,7 +80,7 @@ def confirm(
 
 
 def _chosen(offer: dict[str, Any], half_width: str) -> dict[str, Any]:
-    """The option of this width; ends the command, with those that there are, where it is not
+    """Return the option of this width; ends the command, with those that there are, where it is not
     offered.
     """
     options: list[tuple[str, dict[str, Any]]] = sorted(offer["options"].items(), reverse=True)
@@ -129,7 +129,7 @@ def order(
 
 
 def _nothing_more(submission: dict[str, Any]) -> str:
-    """Why nothing can be ordered, as far as the run itself tells."""
+    """Return why nothing can be ordered, as far as the run itself tells."""
     if submission["status"] == "scored":
         return (
             "Nothing more is offered for it now: its interval is as narrow as it gets, its track is"

@@ -66,7 +66,7 @@ def errors(
 
 
 def in_words(prediction: dict[str, Any]) -> tuple[str, str]:
-    """A prediction in two lines: its number and what it says, and what people said of it."""
+    """Return a prediction in two lines: its number and what it says, and what people said of it."""
     marks = {True: "✓", False: "✗", None: "?"}
     where = prediction.get("document") or prediction.get("input") or f"line {prediction['line']}"
     words = " ".join(str(prediction.get("claim", prediction.get("text", ""))).split())

@@ -64,12 +64,14 @@ def show_messages(messages: Iterable[dict[str, Any]]) -> None:
 
 
 def minute(moment: str) -> str:
-    """A moment of the service to the minute, as “2026-05-01 12:30”."""
+    """Return a moment of the service to the minute, as “2026-05-01 12:30”."""
     return moment[:16].replace("T", " ")
 
 
 def changes() -> Callable[[dict[str, Any]], None]:
-    """A function that prints where a submission is, on the error stream, whenever that changes."""
+    """Return a function that prints where a submission is, on the error stream, whenever that
+    changes.
+    """
     last = ""
 
     def tell(submission: dict[str, Any]) -> None:
@@ -86,8 +88,8 @@ def changes() -> Callable[[dict[str, Any]], None]:
 def progress(
     label: str, size: int | None = None, file: IO[str] | None = None
 ) -> Iterator[Callable[[int], None]]:
-    """A bar on the error stream that is told how many bytes came; where nobody knows of how many,
-    only these. Nothing where no person looks.
+    """Return a bar on the error stream that is told how many bytes came; where nobody knows of how
+    many, only these. Nothing where no person looks.
     """
     file = file or sys.stderr
     template = "%(label)s  %(info)s" if size is None else "%(label)s  [%(bar)s]  %(info)s"

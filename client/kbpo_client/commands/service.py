@@ -30,7 +30,7 @@ class _Number(click.IntRange):
     name = "number"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> int:
-        """The number. Ends the command, with a sentence, for one that no run has."""
+        """Return the number. Ends the command, with a sentence, for one that no run has."""
         number = click.INT.convert(value, param, ctx)
         if number < 1:
             self.fail(f"There is no run {number}: they are numbered from 1.", param, ctx)
@@ -50,7 +50,9 @@ class Service:
 
     @contextmanager
     def client(self) -> Iterator[Client]:
-        """A connection; what goes wrong ends the command with a sentence and a code of its own."""
+        """Return a connection; what goes wrong ends the command with a sentence and a code of its
+        own.
+        """
         if not self.url:
             raise click.UsageError("Which service? Say --url, or set KBPO_URL.")
         token = self.token or settings.tokens().get(self.url, "")
@@ -70,8 +72,8 @@ class Service:
             end(str(error), UNREACHABLE)
 
     def in_words(self, refusal: Refused) -> str:
-        """A refusal, with the address of the page that it speaks of, and what to do with the token
-        that is made there.
+        """Return a refusal, with the address of the page that it speaks of, and what to do with the
+        token that is made there.
         """
         sentence = str(refusal).replace(ACCOUNT_PAGE, f"{ACCOUNT_PAGE}, {self.url}/account/")
         if refusal.code == "same_file":
@@ -80,7 +82,7 @@ class Service:
 
 
 def own_run(client: Client, number: int) -> dict[str, Any]:
-    """The submission of that number; ends the command where it is a public one of others."""
+    """Return the submission of that number; ends the command where it is a public one of others."""
     submission = client.submission(number)
     if not submission.get("own", True):
         end(f"{submission['team']} {submission['name']} is not a run of your teams.", REFUSED)

@@ -80,7 +80,9 @@ def _of_run(row: dict[str, Any]) -> list[str]:
 
 
 def _score(row: dict[str, Any]) -> str:
-    """What a run is ranked by, as “F1 41.2 (38.9–43.6)”, and whether more is being judged."""
+    """Return what a run is ranked by, as “F1 41.2 (38.9–43.6)”, and whether more is being
+    judged.
+    """
     score = row.get("score")
     still = ", provisional" if row["status"] != "scored" else ""
     return f"{score['label']} {percent(score)}{still}" if score else "–"

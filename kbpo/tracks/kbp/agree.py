@@ -16,8 +16,8 @@ NEW = "none of those that were offered"
 def agrees(
     target: Target, says: Mapping[str, Any], now: Mapping[str, Any], *, marked: bool = False
 ) -> bool:
-    """Whether an expert says of a pair or a mention what counts now. What nobody was asked about a
-    pair, as in documents that were read whole (`marked`), nobody can contradict.
+    """Return whether an expert says of a pair or a mention what counts now. What nobody was asked
+    about a pair, as in documents that were read whole (`marked`), nobody can contradict.
     """
     if marked and says.get("holds") and not now.get("shown"):
         return False  # most of those who read the document marked nothing there
@@ -30,14 +30,14 @@ def agrees(
 
 
 def yes_or_no(value: Mapping[str, Any]) -> dict[str, bool]:
-    """Each directed predicate that a value of a pair settles -> whether it holds."""
+    """Return each directed predicate that a value of a pair settles -> whether it holds."""
     holds = set(value.get("holds", ()))
     return {part: part in holds for part in value.get("shown", ())}
 
 
 def same_name(text: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two values of a mention name the same canonical one, or two that read alike, in
-    whichever capitals: each wording is offered once; or both say that it is none of the names.
+    """Return whether two values of a mention name the same canonical one, or two that read alike,
+    in whichever capitals: each wording is offered once; or both say that it is none of the names.
     """
     if ELSEWHERE in one or ELSEWHERE in other:
         return ELSEWHERE in one and ELSEWHERE in other
@@ -48,8 +48,8 @@ def same_name(text: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bo
 def referred(
     target: Target, now: Mapping[str, Any], says: Mapping[str, Any]
 ) -> tuple[str, str, bool] | None:
-    """What a mention refers to as it counts now, as an expert says, and whether that is the same;
-    None where either does not say.
+    """Return what a mention refers to as it counts now, as an expert says, and whether that is the
+    same; None where either does not say.
     """
     if not (is_named(now) and is_named(says)):
         return None

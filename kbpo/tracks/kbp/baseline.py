@@ -20,7 +20,9 @@ LITTLE = {"a", "an", "and", "at", "by", "for", "from", "in", "is", "of", "or", "
 
 
 def stems(text: str) -> set[str]:
-    """The words of a text that say something, without their endings: "founded" -> "found"."""
+    """Return the words of a text that say something, without their endings: "founded" ->
+    "found".
+    """
     words = re.findall(r"[a-z]+", re.sub(r"\{\w+\}", " ", text.lower()))
     return {re.sub(r"(?:ed|s|er|ing|ment)$", "", word)[:6] for word in words} - LITTLE
 
@@ -34,7 +36,7 @@ def names_of(document: Record, typed: list[Any]) -> list[tuple[Any, ...]]:
 
 
 def predict(document: Record, predicates: list[Any], typed: list[Any]) -> Iterator[Record]:
-    """Yields one claim for each pair of names with words of a predicate between them."""
+    """Yield one claim for each pair of names with words of a predicate between them."""
     names = names_of(document, typed)
     kinds = {name[:2]: name[2] for name in names}  # where it is not known, the first that is taken
     claimed = set()
@@ -63,7 +65,9 @@ def predict(document: Record, predicates: list[Any], typed: list[Any]) -> Iterat
 
 
 def fit(known: tuple[Any, Any], types: list[Any]) -> tuple[Any, Any] | None:
-    """The first types that a predicate allows and that the two names may have; None without."""
+    """Return the first types that a predicate allows and that the two names may have; None
+    without.
+    """
     if not types:
         return known
     for first, second in types:

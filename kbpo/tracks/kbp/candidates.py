@@ -45,13 +45,13 @@ def candidates(
     names: Names,
     schema: Schema,
 ) -> list[Span]:
-    """What the mention may refer to, in the order of the text, each wording once, in whichever
-    capitals.
+    """Return what the mention may refer to, in the order of the text, each wording once, in
+    whichever capitals.
 
     The mention itself and what systems propose for it come first into the list, then names of its
     types: those of which its words are a part, however far away they stand, since each thing is
-    called by its fullest name; and the nearest. Empty for dates, numbers and titles, which refer
-    to nothing.
+    called by its fullest name; and the nearest. Empty for dates, numbers and titles, which refer to
+    nothing.
     """
     kinds = {kind for kind in types if schema.linkable(kind)}
     if not kinds:

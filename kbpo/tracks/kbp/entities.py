@@ -56,9 +56,9 @@ def entities_found(corpus: Corpus, documents: Sequence[int], when: datetime) -> 
 
 
 def entities_named(track: Track, documents: Sequence[int], when: datetime) -> Named:
-    """The entities of a track's corpus: of the mentions that came with it, else those that its
-    sampled runs predict something of, by which slices are cut too; without runs those that people
-    had found in these documents by then, wherever a text says their names.
+    """Return the entities of a track's corpus: of the mentions that came with it, else those that
+    its sampled runs predict something of, by which slices are cut too; without runs those that
+    people had found in these documents by then, wherever a text says their names.
     """
     corpus = track.corpus
     if mentions := fetch(IN_CORPUS, in_corpus(corpus)):
@@ -70,8 +70,8 @@ def entities_named(track: Track, documents: Sequence[int], when: datetime) -> Na
 
 
 def entities_known(track: Track, documents: Sequence[int]) -> list[object]:
-    """What `entities_named` follows from: the mentions that came with the corpus, the runs that
-    were sampled, and what people said of mentions in these documents.
+    """Return what `entities_named` follows from: the mentions that came with the corpus, the runs
+    that were sampled, and what people said of mentions in these documents.
     """
     mentions = Mention.objects.filter(document__corpus=track.corpus)
     sampled = Submission.objects.filter(track=track, sampled_at__isnull=False)
@@ -85,8 +85,8 @@ def entities_known(track: Track, documents: Sequence[int]) -> list[object]:
 
 
 def about_entities(submission_id: int) -> AboutEntities:
-    """What a submission's predictions are about: their subjects, and each of them once with a
-    predicate and an object.
+    """Return what a submission's predictions are about: their subjects, and each of them once with
+    a predicate and an object.
     """
     predictions = fetch(
         "SELECT p.subject_entity, i.predicate_id, p.object_entity FROM submissions_prediction p"

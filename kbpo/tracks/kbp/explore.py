@@ -119,7 +119,9 @@ class Judged(base.Judged):
         return told
 
     def _people(self) -> dict[str, Any] | None:
-        """What people answered, for programs; None where they are not known to have been asked."""
+        """Return what people answered, for programs; None where they are not known to have been
+        asked.
+        """
         if not self.source:
             return None
         ends = {
@@ -138,7 +140,7 @@ class Judged(base.Judged):
         return {**ends, "holds": holds, "offered": len(self.row.value.get("shown", ()))}
 
     def written(self, span: Span) -> str:
-        """A span as its file writes it."""
+        """Return a span as its file writes it."""
         return f"{span[0]}-{span[1] - 1}" if self.ends_included else f"{span[0]}–{span[1]}"
 
     def ends(self) -> list[End]:
@@ -174,8 +176,8 @@ class Judged(base.Judged):
         )
 
     def held(self) -> list[tuple[dict[str, Any], list[tuple[str, str]]]]:
-        """The relations that hold of its two mentions, for programs and as sentences, each sentence
-        once: a relation and its inverse, or two relations, may be the same words.
+        """Return the relations that hold of its two mentions, for programs and as sentences, each
+        sentence once: a relation and its inverse, or two relations, may be the same words.
         """
         first, second = sorted((self.row.subject, self.row.object))
         found: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {}
@@ -259,21 +261,21 @@ def _object(row: JudgedRow) -> float:
 
 
 def predicate_words(corpus: Corpus) -> dict[int, tuple[str, str]]:
-    """The number of each predicate -> its name, and what pages call it."""
+    """Return the number of each predicate -> its name, and what pages call it."""
     names = corpus.relation_names()
     predicates = Predicate.objects.filter(corpus=corpus).order_by("position")
     return {pk: (name, names.get(name, name)) for pk, name in predicates.values_list("pk", "name")}
 
 
 def _predicates(corpus: Corpus) -> dict[str, Mapping[str, Any]]:
-    """What the schema says of each predicate, by its name."""
+    """Return what the schema says of each predicate, by its name."""
     predicates = corpus.schema.get("predicates", ())
     return {predicate["name"]: predicate for predicate in predicates}
 
 
 def search(corpus: Corpus, submission: int, words: str, most: int) -> tuple[list[int], bool]:
-    """The predictions of a submission in documents with these words (in so many of them at most),
-    and whether there are no more such documents.
+    """Return the predictions of a submission in documents with these words (in so many of them at
+    most), and whether there are no more such documents.
     """
     with by_index(of_words=True):
         matching = Document.objects.filter(corpus=corpus).with_words(words)
@@ -283,7 +285,7 @@ def search(corpus: Corpus, submission: int, words: str, most: int) -> tuple[list
 
 
 def within(corpus: Corpus, submission: int, key: str) -> list[int]:
-    """The predictions of a submission in the document of that key."""
+    """Return the predictions of a submission in the document of that key."""
     documents = Document.objects.filter(corpus=corpus, key=key).values_list("pk", flat=True)
     return _inside(submission, list(documents))
 
@@ -291,9 +293,9 @@ def within(corpus: Corpus, submission: int, key: str) -> list[int]:
 def about(
     corpus: Corpus, submission: int, name: str, most: int, key: str = ""
 ) -> tuple[list[int], bool]:
-    """The predictions of a submission whose subject or object is called that in whole or in part,
-    or refers to what is, as the system says (in so many documents at most, or in the one of that
-    key), and whether there are no more documents with the name's words.
+    """Return the predictions of a submission whose subject or object is called that in whole or in
+    part, or refers to what is, as the system says (in so many documents at most, or in the one of
+    that key), and whether there are no more documents with the name's words.
     """
     documents = Document.objects.filter(corpus=corpus)
     documents = documents.filter(key=key) if key else documents.with_all_of(name)
@@ -340,8 +342,8 @@ def describe(
     public: bool,
     unjudged: Collection[int] = (),
 ) -> list[base.Judged]:
-    """The predictions of a submission with these ids, in order, ready for the page; by their public
-    judgments alone if asked, and those that are named unjudged by none at all.
+    """Return the predictions of a submission with these ids, in order, ready for the page; by their
+    public judgments alone if asked, and those that are named unjudged by none at all.
     """
     stored = Prediction.objects.select_related("instance__document", "instance__predicate")
     by_key = stored.in_bulk(predictions)
@@ -448,7 +450,7 @@ def _votes(row: JudgedRow, label: Label | None) -> str:
 
 
 def _vote(row: JudgedRow, n: int) -> tuple[int, int]:
-    """How many said that the prediction's own relation holds, of how many who were asked."""
+    """Return how many said that the prediction's own relation holds, of how many who were asked."""
     part = directed(row.predicate, row.forward)
     return row.value.get("votes", {}).get(part, 0), row.value.get("asked", {}).get(part, n)
 
@@ -482,7 +484,7 @@ def explain(judged: Judged) -> Explained:
 
 
 def _others(judged: Judged) -> list[Mark]:
-    """The names that came with the document, but for the two that the claim is about."""
+    """Return the names that came with the document, but for the two that the claim is about."""
     taken = {judged.row.subject, judged.row.object}
     rows = Mention.objects.filter(document=judged.document).values_list("begin", "end")
     return [(begin, end, "other") for begin, end in rows if (begin, end) not in taken]

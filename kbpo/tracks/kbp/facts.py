@@ -68,7 +68,7 @@ class _Predicted:
 
     @classmethod
     def by(cls, systems: list[int], documents: list[int] | None = None) -> _Predicted:
-        """What these submissions predict; of some documents alone, if these are named."""
+        """Return what these submissions predict; of some documents alone, if these are named."""
         parts = []
         for column, system in enumerate(systems):
             rest = (
@@ -87,7 +87,7 @@ class _Predicted:
         )
 
     def of(self, rows: Ids) -> _Predicted:
-        """The same of some rows."""
+        """Return the same of some rows."""
         return _Predicted(**{name: values[rows] for name, values in vars(self).items()})
 
 
@@ -104,8 +104,8 @@ class _Mentioned:
 
     @classmethod
     def by(cls, predicted: _Predicted, heard: Bools | None = None) -> _Mentioned:
-        """The rows of what is predicted. What other rows than those `heard` (n,) claim of a mention
-        counts only where none of these claims anything of it.
+        """Return the rows of what is predicted. What other rows than those `heard` (n,) claim of a
+        mention counts only where none of these claims anything of it.
         """
         spans = np.append(predicted.subject, predicted.object)
         claims = np.append(predicted.subject_canonical, predicted.object_canonical)
@@ -127,7 +127,7 @@ class _Mentioned:
         )
 
     def of(self, rows: Ids) -> _Mentioned:
-        """The same of some rows."""
+        """Return the same of some rows."""
         return _Mentioned(**{name: values[rows] for name, values in vars(self).items()})
 
     def facts(self) -> Ids:
@@ -154,8 +154,8 @@ def read_facts(
     annotated: list[int],
     entered: list[int] | None = None,
 ) -> Facts:
-    """The facts of instances that the systems predict and of documents that were annotated whole,
-    and who predicts them; counted are those of the systems that have `entered`, or of all.
+    """Return the facts of instances that the systems predict and of documents that were annotated
+    whole, and who predicts them; counted are those of the systems that have `entered`, or of all.
     """
     state = state_of(systems)
     has_entered = np.isin(systems, systems if entered is None else entered)
@@ -226,11 +226,11 @@ def read_facts(
 
 
 def _of_each_instance(systems: list[int], reach: int, has_entered: Bools) -> Arrays:
-    """What follows from what systems predict alone, and from which of them have entered: a row an
-    instance, with what most submissions claim its subject and its object to be, and a code of the
-    fact that this makes; by `begin` and `column` which systems predict it. `entered` says whether
-    one that has entered does, `counted` whether that is in the scope, `size` how many instances
-    that are counted say its fact, and `predicting` (u, m) which systems do.
+    """Return what follows from what systems predict alone, and from which of them have entered: a
+    row an instance, with what most submissions claim its subject and its object to be, and a code
+    of the fact that this makes; by `begin` and `column` which systems predict it. `entered` says
+    whether one that has entered does, `counted` whether that is in the scope, `size` how many
+    instances that are counted say its fact, and `predicting` (u, m) which systems do.
     """
     predicted = _Predicted.by(systems)
     instance, first, row = np.unique(predicted.instance, return_index=True, return_inverse=True)
@@ -274,7 +274,7 @@ def _predicting(fact: Ids, near: NDArray[np.bool_], entries: sparse.csr_array) -
 
 
 def _codes(inside: _Mentioned, fact: Ids, names: _Names, number: dict[str, int]) -> dict[Fact, int]:
-    """The code of each fact that is predicted in annotated documents."""
+    """Return the code of each fact that is predicted in annotated documents."""
     name_of = {pk: name for name, pk in number.items()}
     codes: dict[Fact, int] = {}
     _, first = np.unique(fact, return_index=True)
@@ -289,8 +289,8 @@ def _codes(inside: _Mentioned, fact: Ids, names: _Names, number: dict[str, int])
 def found_by(
     track: Track, documents: list[int], systems: list[int], *, public: bool
 ) -> dict[Mark, set[int]]:
-    """The true facts of documents that were read in full, each as one of its marks -> the systems
-    that predict it; by public labels alone if asked.
+    """Return the true facts of documents that were read in full, each as one of its marks -> the
+    systems that predict it; by public labels alone if asked.
     """
     sentences = _Sentences(documents, REACH[track.scope])
     names = _Names(_labelled(document__in=documents), public=public)
@@ -322,7 +322,7 @@ def _links(facts: Sequence[Fact], names: _Names, documents: Sequence[int]) -> ND
 
 
 def targets_in_scope(track: Track, targets: Sequence[int]) -> set[int]:
-    """The pairs of mentions among some targets that lie within the scope of a track."""
+    """Return the pairs of mentions among some targets that lie within the scope of a track."""
     rows = Target.objects.filter(pk__in=targets, kind=Target.Kind.PAIR)
     places = list(rows.values_list("pk", "document_id", "a_begin", "a_end", "b_begin", "b_end"))
     sentences = _Sentences({document for _, document, *_ in places}, REACH[track.scope])
@@ -336,7 +336,7 @@ def targets_in_scope(track: Track, targets: Sequence[int]) -> set[int]:
 def _missed(
     marks: set[Mark], inside: _Mentioned, number: dict[str, int], place: Ids, n: int
 ) -> Ids:
-    """How many marks of each annotated document none of the rows predicts at the very same
+    """Return how many marks of each annotated document none of the rows predicts at the very same
     mentions.
     """
     columns = (inside.document, inside.predicate, inside.subject, inside.object)
@@ -417,8 +417,8 @@ class _Names:
         return self._settled(document, claimed) or claimed
 
     def _settled(self, document: int, span: Span) -> Span | None:
-        """The root of the span's settled cluster, or of that of the mention which it overlaps; None
-        without either.
+        """Return the root of the span's settled cluster, or of that of the mention which it
+        overlaps; None without either.
         """
         clusters = self.clusters.get(document)
         if clusters is None:
@@ -434,7 +434,9 @@ class _Names:
 
 
 def _most_claimed(mention: Ids, claims: Ids) -> Ids:
-    """What most submissions claim of each mention (codes 0, 1 …), the first span of several."""
+    """Return what most submissions claim of each mention (codes 0, 1 …), the first span of
+    several.
+    """
     pair = code_pairs(mention, claims)
     _, at, votes = np.unique(pair, return_index=True, return_counts=True)
     order = np.lexsort((claims[at], -votes, mention[at]))
@@ -451,8 +453,8 @@ class _Overlapping:
         self.longest = max((end - begin for begin, end in self.spans), default=0)
 
     def most(self, span: Span) -> Span | None:
-        """The settled mention that shares most characters with the span, the shortest of several;
-        None if none does.
+        """Return the settled mention that shares most characters with the span, the shortest of
+        several; None if none does.
         """
         first = bisect_left(self.begins, span[0] - self.longest)
         last = bisect_left(self.begins, span[1])

@@ -50,14 +50,15 @@ class Clusters:
         }
 
     def root(self, span: Span) -> Span | None:
-        """The settled canonical mention of a span, following labels of labels; the span itself if
-        it is none of the names that people saw; None if it has no label, or people are divided.
+        """Return the settled canonical mention of a span, following labels of labels; the span
+        itself if it is none of the names that people saw; None if it has no label, or people are
+        divided.
         """
         return _end_of(self.canonical, span)
 
     def together_with(self, span: Span) -> Span | None:
-        """The mention that stands for all that are the same thing as a span, also where readers are
-        divided about what they refer to; None if it has no label.
+        """Return the mention that stands for all that are the same thing as a span, also where
+        readers are divided about what they refer to; None if it has no label.
         """
         return _end_of(self.cluster | self.canonical, span)
 
@@ -99,7 +100,7 @@ class Clusters:
 
 
 def _end_of(leads: Mapping[Span, Span], span: Span) -> Span | None:
-    """Where a chain of spans ends, the first span of a circle; None if nothing leads on."""
+    """Return where a chain of spans ends, the first span of a circle; None if nothing leads on."""
     seen: set[Span] = set()
     at = span
     while at in leads and at not in seen:
@@ -124,7 +125,8 @@ DETERMINERS = {
 
 
 def wording(text: str, span: Span) -> str:
-    """The words of a span, alike however they are spaced and whether or not they are in capitals.
+    """Return the words of a span, alike however they are spaced and whether or not they are in
+    capitals.
 
     A heading writes the same name in capitals. Pronouns stay as they are: "us" is not "US".
     """
@@ -134,8 +136,8 @@ def wording(text: str, span: Span) -> str:
 
 
 def was_not_offered(text: str, claimed: Span, offered: Sequence[Span]) -> bool:
-    """Whether people could not pick a name, given those that they saw, and would see it if they
-    were asked again.
+    """Return whether people could not pick a name, given those that they saw, and would see it if
+    they were asked again.
     """
     words = wording(text, claimed)
     seen = {wording(text, span) for span in offered}
@@ -143,7 +145,7 @@ def was_not_offered(text: str, claimed: Span, offered: Sequence[Span]) -> bool:
 
 
 def name_class(gloss: str) -> int:
-    """How well words name a thing: a name (2) over a nominal (1) over a pronoun (0).
+    """Return how well words name a thing: a name (2) over a nominal (1) over a pronoun (0).
 
     Read off the words, since files and pages do not say it: an English pronoun; else a name if a
     word after determiners has a capital or a digit, or is of a script without capitals.
@@ -210,14 +212,14 @@ def links(row: JudgedRow) -> float:
 
 
 def directed(predicate: str, forward: bool) -> str:
-    """The name of a predicate with its direction over the target's two mentions, as labels hold
-    it.
+    """Return the name of a predicate with its direction over the target's two mentions, as labels
+    hold it.
     """
     return predicate + (">" if forward else "<")
 
 
 def needed(predictions: Iterable[tuple[str, bool]]) -> set[str]:
-    """The directed predicates that must be shown so that all these (predicate, forward) can be
-    judged.
+    """Return the directed predicates that must be shown so that all these (predicate, forward) can
+    be judged.
     """
     return {directed(predicate, forward) for predicate, forward in predictions}

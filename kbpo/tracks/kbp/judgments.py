@@ -75,8 +75,8 @@ def judge(
 
 
 def rows_of(instances: Sequence[int], submission: int, *, public: bool = False) -> list[JudgedRow]:
-    """What is known of instances as one submission predicts them, in their order; or what of it is
-    public.
+    """Return what is known of instances as one submission predicts them, in their order; or what of
+    it is public.
     """
     facts = _facts(list(instances))
     targets, documents = {fact[1] for fact in facts.values()}, {fact[2] for fact in facts.values()}
@@ -211,7 +211,7 @@ def self_claims(submissions: Sequence[int], types: Sequence[str]) -> dict[int, f
 
 
 def clusters_of(documents: set[int], *, public: bool = False) -> dict[int, Clusters]:
-    """The settled clusters of documents, from the (public) labels of their mentions."""
+    """Return the settled clusters of documents, from the (public) labels of their mentions."""
     return _World(set(), documents, public=public).clusters
 
 

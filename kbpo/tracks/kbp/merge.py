@@ -39,7 +39,7 @@ AGGREGATED = (
 
 
 def together(said: Sequence[Said]) -> Value:
-    """What labels of a pair or a mention say, from the weakest to the one that decides."""
+    """Return what labels of a pair or a mention say, from the weakest to the one that decides."""
     if len(said) == 1 and "shown" not in said[0].value:
         value = dict(said[0].value)
     else:
@@ -50,7 +50,9 @@ def together(said: Sequence[Said]) -> Value:
 
 
 def _of_several(said: Sequence[Said]) -> Value:
-    """What each source says laid over what weaker ones do, and what the crowd says added up."""
+    """Return what each source says laid over what weaker ones do, and what the crowd says
+    added up.
+    """
     crowd = with_readers(said)
     stronger = [label for label in said if RANK[label.source] < RANK[Label.Source.CROWD]]
     weaker = [
@@ -79,8 +81,8 @@ def _of_several(said: Sequence[Said]) -> Value:
 
 
 def with_readers(said: Sequence[Said]) -> list[Said]:
-    """What the crowd says of a target, and before it the votes of a document's readers who left
-    undecided what it refers to: those who are asked then join them.
+    """Return what the crowd says of a target, and before it the votes of a document's readers who
+    left undecided what it refers to: those who are asked then join them.
     """
     crowd = [label for label in said if label.source == Label.Source.CROWD and label.value]
     is_named_there = any(
@@ -112,26 +114,29 @@ def _name(weaker: Value, stronger: Value) -> None:
 
 
 def is_open(value: Mapping[str, Any]) -> bool:
-    """Whether a mention may yet refer to a name that people did not see: they saw its own alone, or
-    say that it is none of them.
+    """Return whether a mention may yet refer to a name that people did not see: they saw its own
+    alone, or say that it is none of them.
     """
     return len(value.get(OFFERED, ())) == 1 or (OFFERED in value and ELSEWHERE in value)
 
 
 def is_named(value: Mapping[str, Any]) -> bool:
-    """Whether more than half agree on what a mention refers to, or that it is none of the names."""
+    """Return whether more than half agree on what a mention refers to, or that it is none of the
+    names.
+    """
     return bool(value.get("canonical") or value.get(ELSEWHERE))
 
 
 def was_asked(value: Mapping[str, Any]) -> bool:
-    """Whether nobody needs to be asked what a mention refers to: that is settled, or those were
-    divided who were asked about it alone. What readers of its document left undecided is asked.
+    """Return whether nobody needs to be asked what a mention refers to: that is settled, or those
+    were divided who were asked about it alone. What readers of its document left undecided is
+    asked.
     """
     return is_named(value) or (UNDECIDED in value and "titles" in value)
 
 
 def aggregated(said: Sequence[Said]) -> Value:
-    """The value of a target by all answers to all questions about it: a later question never
+    """Return the value of a target by all answers to all questions about it: a later question never
     overrides an earlier one, it joins it.
 
     A predicate holds, a mention is canonical, a title is the link, if more than half of all who
@@ -149,7 +154,7 @@ def aggregated(said: Sequence[Said]) -> Value:
 
 
 def _predicates(labels: Sequence[Said]) -> Value:
-    """What is shown of a pair, what holds, and the votes for each part; nothing of other
+    """Return what is shown of a pair, what holds, and the votes for each part; nothing of other
     targets.
     """
     votes: Counter[str] = Counter()
@@ -169,9 +174,9 @@ def _predicates(labels: Sequence[Said]) -> Value:
 
 
 def differing(said: Sequence[Said]) -> int:
-    """How many of those who were asked about a pair, in one question or several, differ from what
-    all answers say together: of each question those who differ at the predicate at which most do,
-    since one person answers all of its predicates.
+    """Return how many of those who were asked about a pair, in one question or several, differ from
+    what all answers say together: of each question those who differ at the predicate at which most
+    do, since one person answers all of its predicates.
     """
     labels = newest_of((label, label.question) for label in said)
     votes: Counter[str] = Counter()
@@ -191,15 +196,15 @@ def differing(said: Sequence[Said]) -> int:
 
 
 def _raw_votes(part: str, label: Said) -> int:
-    """How many said in one question that a predicate holds, whatever a model made of it."""
+    """Return how many said in one question that a predicate holds, whatever a model made of it."""
     if "votes" in label.value:
         return int(label.value["votes"].get(part, 0))
     return max(1, label.n) if part in label.value["holds"] else 0
 
 
 def _votes_for(part: str, label: Said) -> int:
-    """How many of those who were asked in one question say that a predicate holds. All do, or none,
-    where its label says otherwise than most did: a model that knows them weighed them.
+    """Return how many of those who were asked in one question say that a predicate holds. All do,
+    or none, where its label says otherwise than most did: a model that knows them weighed them.
     """
     n, holds = max(1, label.n), part in label.value["holds"]
     votes = int(label.value.get("votes", {}).get(part, 0))
@@ -209,8 +214,9 @@ def _votes_for(part: str, label: Said) -> int:
 
 
 def _mention(labels: Sequence[Said]) -> Value:
-    """The canonical mention and the title that most gave, with the votes; nothing of other targets.
-    Who found none of the names right, or saw one alone, has no vote once others saw more names.
+    """Return the canonical mention and the title that most gave, with the votes; nothing of other
+    targets. Who found none of the names right, or saw one alone, has no vote once others saw more
+    names.
     """
     of_mention = [label for label in labels if is_named(label.value) or UNDECIDED in label.value]
     if not of_mention:
@@ -233,7 +239,9 @@ def _mention(labels: Sequence[Said]) -> Value:
 
 
 def _saw_more(label: Said, other: Said) -> bool:
-    """Whether people saw names in one question which in another they did not, and all of its."""
+    """Return whether people saw names in one question which in another they did not, and all of
+    its.
+    """
     seen, less = ({tuple(span) for span in each.value.get(OFFERED, ())} for each in (label, other))
     return seen > less
 
@@ -245,10 +253,10 @@ def mention_value(
     offered: Sequence[Sequence[int]] = (),
     of_title: int | None = None,
 ) -> Value:
-    """What n people say of a mention who saw the names `offered`, given the votes by canonical
-    mention (“begin-end”, or `OTHER`) and by title (“” for none), for which `of_title` were asked
-    (n unless told otherwise): without a canonical one where no more than half agree, or most found
-    none right.
+    """Return what n people say of a mention who saw the names `offered`, given the votes by
+    canonical mention (“begin-end”, or `OTHER`) and by title (“” for none), for which `of_title`
+    were asked (n unless told otherwise): without a canonical one where no more than half agree, or
+    most found none right.
     """
     value: Value = {"votes": dict(votes), "titles": dict(titles)}
     best, most = max(votes.items(), key=itemgetter(1), default=("", 0))
@@ -264,7 +272,7 @@ def mention_value(
 
 
 def _link_of(titles: Counter[str], n: int) -> Value:
-    """The title that more than half gave, if there is one."""
+    """Return the title that more than half gave, if there is one."""
     title, most = max(titles.items(), key=itemgetter(1), default=("", 0))
     return {"link": title} if 2 * most > n else {}
 

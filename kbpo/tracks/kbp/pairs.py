@@ -51,8 +51,8 @@ class Pair:
         return set() if self.closed else {claim.part for claim in self.claims} - self.shown
 
     def leaves_open(self, part: str) -> bool:
-        """Whether a claim about the pair cannot be judged yet, under some criterion, and nobody
-        asked without an answer.
+        """Return whether a claim about the pair cannot be judged yet, under some criterion, and
+        nobody asked without an answer.
         """
         if self.unanswered or self.asked:
             return False
@@ -60,7 +60,9 @@ class Pair:
 
 
 def pairs_of(target_ids: Sequence[int]) -> list[Pair]:
-    """The pair targets among these, in that order, with the claims of all confirmed submissions."""
+    """Return the pair targets among these, in that order, with the claims of all confirmed
+    submissions.
+    """
     pairs = _bare(target_ids)
     claims = fetch(
         "SELECT DISTINCT i.target_id, r.name, (i.subject_begin, i.subject_end) <= (i.object_begin,"
@@ -119,7 +121,7 @@ def _places(target_ids: Collection[int]) -> dict[int, tuple[int, ...]]:
 
 
 def _bare(target_ids: Sequence[int]) -> dict[int, Pair]:
-    """The pair targets among these with what is known of them, without any claim."""
+    """Return the pair targets among these with what is known of them, without any claim."""
     pairs = {
         pk: Pair(pk, document, (ab, ae), (bb, be))
         for pk, document, ab, ae, bb, be in each("pairs", target_ids, _places).values()

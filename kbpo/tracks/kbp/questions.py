@@ -34,9 +34,9 @@ BEFORE, AFTER = 2, 1
 def drafts(
     track: Track, target_ids: Sequence[int], submissions: Sequence[int]
 ) -> Iterator[QuestionDraft]:
-    """What must be asked about these targets for these submissions, in their order; the page shows
-    what the types of all confirmed submissions, of the corpus and of people's judgments allow, so
-    that it is the same whoever asks.
+    """Return what must be asked about these targets for these submissions, in their order; the page
+    shows what the types of all confirmed submissions, of the corpus and of people's judgments
+    allow, so that it is the same whoever asks.
     """
     waiting = set().union(*unanswered(dict.fromkeys(submissions, target_ids)).values())
     pairs = [pair for pair in pairs_of(target_ids) if pair.target in waiting]
@@ -107,8 +107,8 @@ def _drafts(
 def what_to_show(
     pair: Pair, a_types: set[str], b_types: set[str], schema: Schema
 ) -> tuple[list[str], list[str]]:
-    """The directed predicates on the page, and those that its answer settles, both in the order of
-    the schema.
+    """Return the directed predicates on the page, and those that its answer settles, both in the
+    order of the schema.
 
     On the page is all that these types allow, also what was settled before: who does not find what
     the text says picks what comes nearest. The answer settles what was not settled yet. A claim
@@ -146,8 +146,8 @@ def payload_of(
     schema: Schema,
     canonical_of: dict[Span, set[Span]],
 ) -> dict[str, Any]:
-    """What the page about a pair shows; its two mentions have no targets yet. `types` of the two
-    sides that they may have; `canonical_of` says to which canonical mentions people say that a
+    """Return what the page about a pair shows; its two mentions have no targets yet. `types` of the
+    two sides that they may have; `canonical_of` says to which canonical mentions people say that a
     mention refers.
     """
     first, last = sentences_over(document, pair.a, pair.b)
@@ -213,8 +213,8 @@ def sentences_of(
 
 
 def meanings_of(sentences: Iterable[dict[str, Any]], schema: Schema) -> dict[str, Any]:
-    """What the schema says of the predicates of some sentences, for people who judge; each once,
-    and nothing where it is silent.
+    """Return what the schema says of the predicates of some sentences, for people who judge; each
+    once, and nothing where it is silent.
     """
     meanings = {}
     for name in dict.fromkeys(sentence["part"][:-1] for sentence in sentences):
@@ -230,14 +230,16 @@ def meanings_of(sentences: Iterable[dict[str, Any]], schema: Schema) -> dict[str
 
 
 def sentences_over(document: Document, a: Span, b: Span) -> tuple[int, int]:
-    """The first and the last sentence of the smallest span of whole sentences over two mentions."""
+    """Return the first and the last sentence of the smallest span of whole sentences over two
+    mentions.
+    """
     first = document.sentence_of(min(a[0], b[0]))
     last = bisect_left(document.sentence_end, max(a[1], b[1]))
     return first, max(first, min(last, len(document.sentence_end) - 1))
 
 
 def _extent(document: Document, first: int, last: int, pair: Pair) -> Span:
-    """Where these sentences begin and end; never without the two mentions themselves."""
+    """Return where these sentences begin and end; never without the two mentions themselves."""
     if not document.sentence_begin:
         return 0, len(document.text)
     begin = min(document.sentence_begin[first], pair.a[0], pair.b[0])
@@ -245,7 +247,7 @@ def _extent(document: Document, first: int, last: int, pair: Pair) -> Span:
 
 
 def _settled(pairs: list[Pair]) -> Settled:
-    """What people said of mentions: of which type each is, and to what it refers."""
+    """Return what people said of mentions: of which type each is, and to what it refers."""
     documents = {pair.document for pair in pairs}
     return {
         (document, span): {(value["type"], name) for name in _named(value)}
@@ -255,7 +257,7 @@ def _settled(pairs: list[Pair]) -> Settled:
 
 
 def _named(value: Mapping[str, Any]) -> list[Span]:
-    """What people say that a mention refers to; where its readers are divided, all that they
+    """Return what people say that a mention refers to; where its readers are divided, all that they
     named.
     """
     if canonical := value.get("canonical"):
@@ -267,7 +269,7 @@ def _named(value: Mapping[str, Any]) -> list[Span]:
 
 
 def _types_of_corpus(pairs: list[Pair]) -> Types:
-    """The types of mentions that came with the corpus."""
+    """Return the types of mentions that came with the corpus."""
     mentions = Mention.objects.filter(document__in={pair.document for pair in pairs})
     columns = mentions.values_list("document_id", "begin", "end", "type")
     return {(document, (begin, end)): {kind} for document, begin, end, kind in columns}

@@ -28,7 +28,7 @@ Tell = Callable[[float], None]
 
 
 def upload_limits() -> Limits:
-    """The limits of uploads, as the settings say."""
+    """Return the limits of uploads, as the settings say."""
     return Limits(
         upload_bytes=settings.UPLOAD_LIMIT_MB * MB,
         unpacked_bytes=settings.UNPACKED_LIMIT_MB * MB,
@@ -63,8 +63,8 @@ class Reading:
     def entity(
         self, claim: RelationClaim, name: str | None, link: str | None, canonical: Span
     ) -> int:
-        """The number of an argument's entity: the system's own across documents, by its id or its
-        link; without either, its document and the words of its canonical mention.
+        """Return the number of an argument's entity: the system's own across documents, by its id
+        or its link; without either, its document and the words of its canonical mention.
         """
         if name:
             known = self._latest.get(name, -1)
@@ -87,8 +87,8 @@ class Reading:
 
 
 def _opening(path: Path) -> tuple[str, str]:
-    """The door that a file comes through and its run id, if it has one; empty where nothing can be
-    said.
+    """Return the door that a file comes through and its run id, if it has one; empty where nothing
+    can be said.
     """
     lines = [line for _, line in islice(open_text(path, upload_limits(), Report(0)), SNIFFED)]
     door = sniff(iter(lines)) or ""

@@ -23,7 +23,7 @@ def said(instances: Sequence[int]) -> dict[int, dict[str, Any]]:
 
 
 def mentions_of(pairs: Collection[int]) -> list[int]:
-    """The targets that are a mention of one of these pairs."""
+    """Return the targets that are a mention of one of these pairs."""
     rows = fetch(
         "SELECT DISTINCT m.id FROM instances_target d"
         " JOIN instances_target m ON m.document_id = d.document_id AND m.kind = 'mention'"

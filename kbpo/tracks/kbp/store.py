@@ -141,8 +141,8 @@ STEPS = (("pairs", _PAIRS), ("targets", _TARGETS), ("found", _FOUND), ("instance
 
 
 def store(submission_id: int, corpus: Corpus, claims: Iterable[RelationClaim]) -> dict[str, int]:
-    """How many relations, lines, documents and entities were stored. Runs inside the caller's
-    transaction.
+    """Return how many relations, lines, documents and entities were stored. Runs inside the
+    caller's transaction.
     """
     assert isinstance(claims, Reading)
     parameters: dict[str, Any] = {
@@ -178,7 +178,7 @@ def store(submission_id: int, corpus: Corpus, claims: Iterable[RelationClaim]) -
 
 
 def _lines(claims: Reading, predicates: dict[str, int]) -> Iterator[str]:
-    """The claims as COPY reads them, with their columns in the order of `COLUMNS`."""
+    """Return the claims as COPY reads them, with their columns in the order of `COLUMNS`."""
     entity, document_of = claims.entity, claims.documents.pk
     dev = claims.documents.dev
     for claim in claims:

@@ -42,12 +42,12 @@ def _shown(row: Instance, document: Document, predicate: str, schema: Schema) ->
 
 
 def _name(text: str, span: tuple[int, int], begin: int) -> dict[str, Any]:
-    """A name and where it stands in the text that is shown, half open."""
+    """Return a name and where it stands in the text that is shown, half open."""
     return {"text": text, "begin": span[0] - begin, "end": span[1] - begin}
 
 
 def _window(document: Document, first: int, last: int) -> tuple[int, int]:
-    """Where the text that is shown begins and ends: whole sentences around both names."""
+    """Return where the text that is shown begins and ends: whole sentences around both names."""
     sentences = list(document.sentences)
     inside = [place for place, (begin, end) in enumerate(sentences) if begin < last and end > first]
     if not inside:

@@ -287,8 +287,8 @@ class KbpTrack(TrackWithRecall):
 
 
 def why_unusable(report: Report) -> str:
-    """The sentence that says why nothing of a file can be used: what stopped the reader, or what
-    went wrong first.
+    """Return the sentence that says why nothing of a file can be used: what stopped the reader, or
+    what went wrong first.
     """
     stopped = [code for code in report.by_code if code in FATAL]
     for code in (*stopped, "reference.other_corpus"):

@@ -88,12 +88,12 @@ NAMES = """
 
 
 def in_corpus(corpus: Corpus) -> list[object]:
-    """What `IN_CORPUS` is asked with."""
+    """Return what `IN_CORPUS` is asked with."""
     return [list(PEOPLE), corpus.pk, sorted(entity_types(corpus))]
 
 
 def read_traits(track: Track, submissions: Sequence[int]) -> dict[str, Trait]:
-    """The traits of all that some submissions predict, by ascending instance: `predicate`,
+    """Return the traits of all that some submissions predict, by ascending instance: `predicate`,
     `subject_type`, `object_type`, `frequency` (low, medium or high: in how many documents the
     subject occurs), `sentence` (same or across), `document` (its id in the corpus file) and `date`
     (2013-03-17; empty where it has none).
@@ -111,7 +111,7 @@ def read_traits(track: Track, submissions: Sequence[int]) -> dict[str, Trait]:
 
 
 def cut_by(corpus: Corpus) -> dict[str, list[str]]:
-    """The traits by whose names slices are cut, each with the names that there are."""
+    """Return the traits by whose names slices are cut, each with the names that there are."""
     schema = corpus.schema
     types = [entity_type["name"] for entity_type in schema.get("entity_types", ())]
     return {
@@ -123,8 +123,8 @@ def cut_by(corpus: Corpus) -> dict[str, list[str]]:
 
 
 def _of_each_instance(track: Track, submissions: Sequence[int]) -> Arrays:
-    """The same as arrays. Few texts occur in many rows: rows are read as numbers, and each text
-    once.
+    """Return the same as arrays. Few texts occur in many rows: rows are read as numbers, and each
+    text once.
     """
     rows = _first_of_each_instance(submissions)
     predicates = dict(Predicate.objects.filter(corpus=track.corpus).values_list("pk", "name"))
@@ -154,7 +154,7 @@ def _of_each_instance(track: Track, submissions: Sequence[int]) -> Arrays:
 
 
 def _first_of_each_instance(submissions: Sequence[int]) -> dict[str, Ids]:
-    """What is read of each test instance as the first submission predicts it, by ascending
+    """Return what is read of each test instance as the first submission predicts it, by ascending
     instance.
     """
     parts = [
@@ -173,7 +173,7 @@ def _first_of_each_instance(submissions: Sequence[int]) -> dict[str, Ids]:
 
 
 def _texts(codes: Ids, text_of: Mapping[int, str]) -> tuple[Names, Ids]:
-    """The texts of some codes, and (n,) which of them each row has."""
+    """Return the texts of some codes, and (n,) which of them each row has."""
     known, place = np.unique(codes, return_inverse=True)
     return np.array([text_of[code] for code in known.tolist()], dtype=np.str_), place
 
@@ -198,7 +198,7 @@ class Subjects:
 
 
 def _subjects(rows: Mapping[str, Ids], text_of: Mapping[int, str]) -> Subjects:
-    """The subjects of some rows; those that are told alike are looked up once."""
+    """Return the subjects of some rows; those that are told alike are looked up once."""
     place = code_pairs(rows["document"], rows["canonical"])
     told = code_pairs(place, code_pairs(rows["link"], rows["subject_type"]))
     _, first, of_row = np.unique(told, return_index=True, return_inverse=True)
@@ -213,8 +213,8 @@ def _subjects(rows: Mapping[str, Ids], text_of: Mapping[int, str]) -> Subjects:
 
 
 def predicted_names(track: Track) -> list[Occurrence]:
-    """The subjects that the sampled runs of a track predict: in which document, under which name,
-    how often, and whether the ends of the classes go by it.
+    """Return the subjects that the sampled runs of a track predict: in which document, under which
+    name, how often, and whether the ends of the classes go by it.
 
     A name occurs as the first sampled run says that predicts it, and the ends of the classes go by
     the persons and organisations of the first of all: so no later run moves an entity from one
@@ -237,7 +237,7 @@ def predicted_names(track: Track) -> list[Occurrence]:
 
 
 def _places(runs: Sequence[int], of_row: Ids) -> Ids:
-    """Where the run of each row stands among these."""
+    """Return where the run of each row stands among these."""
     order = np.argsort(runs)
     return order[np.searchsorted(runs, of_row, sorter=order)]
 
@@ -245,7 +245,7 @@ def _places(runs: Sequence[int], of_row: Ids) -> Ids:
 def _occurrences(
     subjects: Subjects, of_row: Ids, times: Ids, bounds: NDArray[np.bool_]
 ) -> list[Occurrence]:
-    """Each document's names of subjects, from rows that say one so many times."""
+    """Return each document's names of subjects, from rows that say one so many times."""
     found: dict[tuple[int, str], tuple[int, bool]] = {}
     told = zip(of_row.tolist(), times.tolist(), bounds.tolist(), strict=True)
     for subject, n, is_bound in told:
@@ -261,8 +261,8 @@ def _sampled(track: Track, *order: str) -> list[int]:
 
 
 def _classes(track: Track, subjects: Subjects) -> Names:
-    """The frequency class of each subject: by the mentions that came with the corpus; where it came
-    without any, by what the sampled runs of the track predict (`entities_named`).
+    """Return the frequency class of each subject: by the mentions that came with the corpus; where
+    it came without any, by what the sampled runs of the track predict (`entities_named`).
     """
     frequency = _in_corpus(track.corpus) or _frequencies(predicted_names(track))
     counts = np.array([number for number, _ in frequency.values()], dtype=np.int64)
@@ -283,7 +283,7 @@ def _in_corpus(corpus: Corpus) -> dict[str, tuple[int, bool]]:
 
 
 def _frequencies(occurrences: Sequence[Occurrence]) -> dict[str, tuple[int, bool]]:
-    """The same from each document's names."""
+    """Return the same from each document's names."""
     found: dict[str, tuple[int, bool]] = {}
     for _, name, _, people in occurrences:
         n, was_people = found.get(name, (0, False))

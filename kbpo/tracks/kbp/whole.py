@@ -26,14 +26,14 @@ Settled = Mapping[Span, Mapping[str, Any]]
 
 
 def mentions_draft(track: Track, document: Document) -> QuestionDraft:
-    """The question for all mentions of a document that some relation may be about."""
+    """Return the question for all mentions of a document that some relation may be about."""
     place = Place("document", document.pk)
     payload = mentions_payload(document, load_schema(track.corpus.schema))
     return QuestionDraft(targets_at(track.corpus, [place])[place], "entities", payload)
 
 
 def mentions_payload(document: Document, schema: Schema) -> dict[str, Any]:
-    """What the page for marking mentions shows."""
+    """Return what the page for marking mentions shows."""
     return (
         _text_of(document)
         | {
@@ -46,8 +46,8 @@ def mentions_payload(document: Document, schema: Schema) -> dict[str, Any]:
 
 
 def asked_types(schema: Schema) -> dict[str, Any]:
-    """What is to be marked. Types that no predicate names are told apart, so that nobody marks in
-    vain.
+    """Return what is to be marked. Types that no predicate names are told apart, so that nobody
+    marks in vain.
     """
     counted = schema.counted_types
     others = [
@@ -69,8 +69,8 @@ def asked_types(schema: Schema) -> dict[str, Any]:
 
 
 def near_pairs(track: Track, document: Document) -> list[Place]:
-    """Where the pairs of mentions lie that may be related in a sentence of a document, by what was
-    said of its mentions.
+    """Return where the pairs of mentions lie that may be related in a sentence of a document, by
+    what was said of its mentions.
     """
     values = {
         span: value
@@ -85,8 +85,8 @@ def near_pairs(track: Track, document: Document) -> list[Place]:
 
 
 def relations_draft(track: Track, document: Document, question: int) -> QuestionDraft | None:
-    """The question for the relations between the mentions that a question settled; None
-    if no two of them may be related.
+    """Return the question for the relations between the mentions that a question settled; None if
+    no two of them may be related.
     """
     schema = load_schema(track.corpus.schema)
     payload = relations_payload(document, mentions_of(document.pk, question), schema, track.scope)
@@ -105,8 +105,8 @@ def relations_draft(track: Track, document: Document, question: int) -> Question
 def relations_payload(
     document: Document, values: Settled, schema: Schema, scope: str
 ) -> dict[str, Any]:
-    """What the page for the relations of a document's settled mentions shows; its pairs have no
-    targets yet.
+    """Return what the page for the relations of a document's settled mentions shows; its pairs have
+    no targets yet.
     """
     spans = sorted(values)
     clusters = Clusters(document.text, values)
@@ -141,8 +141,8 @@ def relations_payload(
 
 
 def parts_between(schema: Schema, a_type: str, b_type: str) -> list[str]:
-    """The directed predicates that may hold between mentions of two types, in the order of the
-    schema.
+    """Return the directed predicates that may hold between mentions of two types, in the order of
+    the schema.
     """
     ahead = {predicate.name for predicate in schema.between({a_type}, {b_type})}
     back = {predicate.name for predicate in schema.between({b_type}, {a_type})}
@@ -193,7 +193,9 @@ def _pairs(
 
 
 def mentions_of(document: int, question: int) -> dict[Span, dict[str, Any]]:
-    """The mentions of a document whose labels came from a question, as they were made last."""
+    """Return the mentions of a document whose labels came from a question, as they were made
+    last.
+    """
     labels = Label.objects.filter(
         target__document=document, target__kind=Target.Kind.MENTION, question=question
     )
@@ -208,8 +210,8 @@ def mentions_of(document: int, question: int) -> dict[Span, dict[str, Any]]:
 
 
 def divided_drafts(track: Track, document: Document, question: int) -> Iterator[QuestionDraft]:
-    """A question for each cluster of mentions that a question settled, and of which readers were
-    divided about what they refer to: about the one that stands for it, else the first of them.
+    """Return a question for each cluster of mentions that a question settled, and of which readers
+    were divided about what they refer to: about the one that stands for it, else the first of them.
     """
     settled = mentions_of(document.pk, question)
     spans = sorted(span for span, value in settled.items() if UNDECIDED in value)
@@ -222,8 +224,8 @@ def divided_drafts(track: Track, document: Document, question: int) -> Iterator[
 
 
 def store_facts(corpus: Corpus, question: int) -> int:
-    """How many relations a document's annotation found: each is an instance, whether or not a
-    system claims it.
+    """Return how many relations a document's annotation found: each is an instance, whether or not
+    a system claims it.
     """
     labels = Label.objects.filter(question=question, target__kind=Target.Kind.PAIR).select_related(
         "target"

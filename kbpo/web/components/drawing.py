@@ -73,13 +73,13 @@ class Axis:
     ticks: tuple[float, ...]
 
     def position(self, value: float) -> float:
-        """Where a value stands, in per cent of the width, never outside it."""
+        """Return where a value stands, in per cent of the width, never outside it."""
         share = (value - self.low) / (self.high - self.low)
         return round(100 * min(1.0, max(0.0, share)), 3)
 
 
 def is_known(value: float | None) -> bool:
-    """Whether a figure can be drawn at all."""
+    """Return whether a figure can be drawn at all."""
     return value is not None and math.isfinite(value)
 
 
@@ -90,7 +90,7 @@ def axis_over(
     bounds: tuple[float, float] = (0.0, 1.0),
     zero: bool = False,
 ) -> Axis:
-    """The rounded range of all the rows, inside `bounds`, with at most `ticks` ticks.
+    """Return the rounded range of all the rows, inside `bounds`, with at most `ticks` ticks.
 
     It need not start at 0: the bars mark points. With `zero` the range is made to hold zero, as
     differences need. One value alone, as of rows where all is judged, stands inside, not at an end;
@@ -174,7 +174,7 @@ def draw_interval(
 
 
 def interval_label(interval: Interval, *, kind: Kind = "final", name: str = "") -> str:
-    """What a screen reader says of an interval: “30.0, 80 % interval 28.6 to 31.4”."""
+    """Return what a screen reader says of an interval: “30.0, 80 % interval 28.6 to 31.4”."""
     if not is_known(interval.estimate):
         sentence = "no estimate yet"
     else:
@@ -189,8 +189,8 @@ def interval_label(interval: Interval, *, kind: Kind = "final", name: str = "") 
 
 
 def draw_coefficient(interval: Interval, axis: Axis, *, tone: Tone = "a", name: str = "") -> str:
-    """A number that is no share, as an agreement or a ratio, with its interval; clipped to its
-    axis, and said as it is written: “0.76”.
+    """Return a number that is no share, as an agreement or a ratio, with its interval; clipped to
+    its axis, and said as it is written: “0.76”.
     """
     sentence = (
         coefficient_text(interval.estimate) if is_known(interval.estimate) else "no estimate yet"
@@ -206,8 +206,8 @@ def draw_coefficient(interval: Interval, axis: Axis, *, tone: Tone = "a", name: 
 
 
 def draw_difference(interval: Interval, axis: Axis, *, name: str = "") -> str:
-    """A difference on an axis with a zero line; blue above zero, orange below, grey when 80 % holds
-    zero.
+    """Return a difference on an axis with a zero line; blue above zero, orange below, grey when 80
+    % holds zero.
     """
     tone = difference_tone(interval)
     sentence = f"{number_text(interval.estimate, signed=True)} points"
@@ -227,13 +227,13 @@ def draw_difference(interval: Interval, axis: Axis, *, name: str = "") -> str:
 
 
 def draw_alone_legend() -> str:
-    """The thin line of people alone by itself, to explain it."""
+    """Return the thin line of people alone by itself, to explain it."""
     sample = Interval(0.5, 0.1, 0.9)
     return _svg("iv", ALONE, _whisker(sample, Axis(0.0, 1.0, ()), middle=HEIGHT / 2))
 
 
 def draw_legend(kind: Kind = "final") -> str:
-    """The glyph by itself, to explain it."""
+    """Return the glyph by itself, to explain it."""
     sample = Interval(0.5, 0.2, 0.8, 0.0, 1.0)
     tone: Tone = "quiet" if kind == "few" else "a"
     return _svg(
@@ -244,8 +244,9 @@ def draw_legend(kind: Kind = "final") -> str:
 
 
 def draw_overlap(alone: int, both: int, other: int, names: tuple[str, str]) -> str:
-    """What two systems say as two bars on one scale, one above the other where they say the same:
-    how many the first says alone, both say, and the second says alone; nothing if neither says any.
+    """Return what two systems say as two bars on one scale, one above the other where they say the
+    same: how many the first says alone, both say, and the second says alone; nothing if neither
+    says any.
     """
     total = alone + both + other
     if not total:
@@ -281,8 +282,8 @@ def difference_tone(interval: Interval) -> Tone:
 
 
 def draw_axis(axis: Axis, *, signed: bool = False, coefficient: bool = False) -> str:
-    """The labels of an axis, to stand once in the head of a column of bars; in per cent, but for a
-    coefficient.
+    """Return the labels of an axis, to stand once in the head of a column of bars; in per cent, but
+    for a coefficient.
     """
     marks = []
     for tick in axis.ticks:
@@ -297,7 +298,8 @@ def draw_axis(axis: Axis, *, signed: bool = False, coefficient: bool = False) ->
 def pack_ties(
     groups: Sequence[Iterable[int]], rows: int
 ) -> tuple[int, list[list[tuple[int, Part]]]]:
-    """The number of lanes, and for each row the (lane, part) of every tie line that crosses it.
+    """Return the number of lanes, and for each row the (lane, part) of every tie line that crosses
+    it.
 
     A group is the indices of the rows that cannot be told apart; groups of one row need no line.
     Lanes are as few as can be: groups are taken from the top, each into the first lane that is
@@ -348,7 +350,7 @@ def draw_ties(lanes: int, parts: Sequence[tuple[int, Part]]) -> str:
 
 
 def figures_of(interval: Interval, *, n: int | None = None, level: int = 80) -> tuple[str, str]:
-    """The estimate and its interval as written beside a bar: (“30.0”, “28.6–31.4”)."""
+    """Return the estimate and its interval as written beside a bar: (“30.0”, “28.6–31.4”)."""
     low, high = (
         (interval.low95, interval.high95) if level == 95 else (interval.low80, interval.high80)
     )
@@ -360,7 +362,7 @@ def _clip(value: float | None) -> float | None:
 
 
 def _whisker(interval: Interval, axis: Axis, *, middle: float = HEIGHT) -> str:
-    """An 80 % interval as a thin line with ends."""
+    """Return an 80 % interval as a thin line with ends."""
     left, right = (axis.position(_clip(end) or 0.0) for end in (interval.low80, interval.high80))
     lines = [(left, right, middle, middle)]
     lines += [(end, end, middle - 4, middle + 4) for end in (left, right)]

@@ -13,7 +13,7 @@ NBSP = "\u00a0"
 
 
 def coefficient_text(value: float | None) -> str:
-    """A coefficient between −1 and 1, as agreement is: “0.76”, “−0.10”."""
+    """Return a coefficient between −1 and 1, as agreement is: “0.76”, “−0.10”."""
     if value is None or not math.isfinite(value):
         return DASH
     text = f"{abs(value):.2f}"
@@ -21,24 +21,24 @@ def coefficient_text(value: float | None) -> str:
 
 
 def percent_text(value: float | None, *, n: int | None = None) -> str:
-    """A share with its sign, which never wraps to another line: “30.0 %”."""
+    """Return a share with its sign, which never wraps to another line: “30.0 %”."""
     text = number_text(value, n=n)
     return text if text == DASH else f"{text}{NBSP}%"
 
 
 def half_width_text(half_width: float | Decimal) -> str:
-    """A planned precision: 0.03 is “±3 %”, 0.025 is “±2.5 %”."""
+    """Return a planned precision: 0.03 is “±3 %”, 0.025 is “±2.5 %”."""
     return f"±{float(half_width) * 100:.4g}{NBSP}%"
 
 
 def count_text(count: float) -> str:
-    """A whole number with commas: “25,676”."""
+    """Return a whole number with commas: “25,676”."""
     return f"{count:,.0f}".replace("-", MINUS)
 
 
 def money_text(amount: Decimal | int | str, *, cents: bool = True) -> str:
-    """An amount in dollars: “$31.80” where it is spent, “$32” in prose. Decimal only; a float is
-    refused.
+    """Return an amount in dollars: “$31.80” where it is spent, “$32” in prose. Decimal only; a
+    float is refused.
     """
     if isinstance(amount, float):
         raise TypeError(f"money is Decimal, not float: {amount!r}")
@@ -49,7 +49,7 @@ def money_text(amount: Decimal | int | str, *, cents: bool = True) -> str:
 
 
 def duration_text(duration: timedelta | float) -> str:
-    """An honest rounding, without “about”: “40 s”, “48 min”, “2 h”, “3 days”."""
+    """Return an honest rounding, without “about”: “40 s”, “48 min”, “2 h”, “3 days”."""
     seconds = duration.total_seconds() if isinstance(duration, timedelta) else float(duration)
     if seconds < 90:
         return f"{max(round(seconds), 0)}{NBSP}s"
@@ -62,13 +62,13 @@ def duration_text(duration: timedelta | float) -> str:
 
 
 def about_text(duration: timedelta | float) -> str:
-    """A duration as a promise: “about 48 min”."""
+    """Return a duration as a promise: “about 48 min”."""
     return f"about {duration_text(duration)}"
 
 
 def time_text(moment: datetime, *, date: bool = True) -> str:
-    """A time in UTC with the word: “20 November 2026, 14:05 UTC”, or “14:05 UTC”. A naive time is
-    refused.
+    """Return a time in UTC with the word: “20 November 2026, 14:05 UTC”, or “14:05 UTC”. A naive
+    time is refused.
     """
     if moment.tzinfo is None:
         raise ValueError(f"a time needs its zone: {moment!r}")

@@ -9,13 +9,13 @@ from html import escape
 
 
 def sentence_html(pieces: Iterable[tuple[str, str]]) -> str:
-    """A sentence in pieces, each with its role: verb, subject, object."""
+    """Return a sentence in pieces, each with its role: verb, subject, object."""
     return "".join(f'<span class="{escape(role)}">{escape(words)}</span>' for words, role in pieces)
 
 
 def pills_html(name: str, candidates: Iterable[tuple[str, str, str, bool]]) -> str:
-    """The names that a mention may stand for, one to be chosen: value, words, the fuller name that
-    it is not, and whether it is chosen.
+    """Return the names that a mention may stand for, one to be chosen: value, words, the fuller
+    name that it is not, and whether it is chosen.
     """
     letter = escape(name)
     pills = []

@@ -118,7 +118,9 @@ def draw_arrival(
     name: str = "Precision, %",
     plan: tuple[int, float] | None = None,
 ) -> str:
-    """An estimate as judgments arrive, in a hatched band; `plan` is (n, half-width) to come."""
+    """Return an estimate as judgments arrive, in a hatched band; `plan` is (n, half-width) to
+    come.
+    """
     if not moments:
         raise ValueError("a plot of judgments needs at least one moment")
     now = moments[-1]
@@ -136,7 +138,9 @@ def draw_arrival(
 
 
 def draw_history(moments: Sequence[tuple[datetime, Interval]], alt: str, *, name: str) -> str:
-    """An estimate over time: a dot and its 80 % interval for every evaluation that is kept."""
+    """Return an estimate over time: a dot and its 80 % interval for every evaluation that is
+    kept.
+    """
     days = [moment.timestamp() / DAY for moment, _ in moments]
     up, across = axis_over([interval for _, interval in moments]), _days(min(days), max(days))
     dots, marks = [], []
@@ -162,7 +166,7 @@ def draw_history(moments: Sequence[tuple[datetime, Interval]], alt: str, *, name
 
 
 def _days(first: float, last: float) -> Axis:
-    """An axis of days since 1970 with at most seven ticks, at whole days or hours."""
+    """Return an axis of days since 1970 with at most seven ticks, at whole days or hours."""
     step = next(step for step in STEPS if (last - first) / step <= 5)
     low, high = math.floor(first / step) * step, math.ceil(last / step) * step
     n = max(1, round((high - low) / step))
@@ -265,7 +269,7 @@ def draw_orders(left: Sequence[str], right: Sequence[str], alt: str) -> str:
 
 
 def counts_axis(most: int) -> Axis:
-    """An axis of whole numbers from 0."""
+    """Return an axis of whole numbers from 0."""
     return _counts(most)
 
 
@@ -348,7 +352,7 @@ def _cross(point: Point, across: Axis, up: Axis) -> _Cross:
 
 
 def _upright(dot: Dot, across: Axis, up: Axis) -> _Cross:
-    """Where a dot stands, and the ends of its interval."""
+    """Return where a dot stands, and the ends of its interval."""
     x, y = across.position(dot.x), _y(up, dot.y)
     bottom, top = (_y(up, end) for end in dot.ends or (dot.y, dot.y))
     return _Cross(x, y, x, x, top, bottom)
@@ -382,7 +386,7 @@ def _placed_names(
 
 
 def _drawn(point: Point, cross: _Cross, text: str) -> str:
-    """A cross with its name."""
+    """Return a cross with its name."""
     x, y = f"{cross.x:g}%", f"{cross.y:g}%"
     label = (
         f"{point.name}: precision {number_text(point.precision.estimate)}, recall"
@@ -429,13 +433,13 @@ def _placed_labels(
 
 
 def _box(x: float, y: float, length: float, anchor: str) -> Box:
-    """What a name covers whose `anchor` stands there, on the line."""
+    """Return what a name covers whose `anchor` stands there, on the line."""
     left = x - {"start": 0.0, "middle": length / 2, "end": length}[anchor]
     return left, y - LINE + 3, left + length, y + 3
 
 
 def _named(points: Sequence[Point]) -> list[int]:
-    """The first group, then the extremes of both axes."""
+    """Return the first group, then the extremes of both axes."""
     leaders = [index for index, point in enumerate(points) if point.first]
     if not points:
         return []
@@ -533,7 +537,9 @@ def _framed(
 
 
 def _whole(share: float) -> str:
-    """A tick of a share in whole per cent, with a decimal only where ticks are closer than that."""
+    """Return a tick of a share in whole per cent, with a decimal only where ticks are closer than
+    that.
+    """
     return number_text(share, decimals=0 if round(share * 100, 6).is_integer() else 1)
 
 

@@ -30,7 +30,7 @@ class Figure:
 
 
 def interval_of(estimate: Estimate, column: int = 0) -> Interval:
-    """The estimate of one system with both its intervals."""
+    """Return the estimate of one system with both its intervals."""
     ends = [
         end for level in (0.8, 0.95) for end in estimate.confidence_interval(level, method="wilson")
     ]
@@ -67,7 +67,7 @@ def bars(named: Sequence[tuple[str, Interval]]) -> str:
 
 
 def tile(x: float, y: float, count: int | None) -> str:
-    """A document: an empty box, or one that was read, with a number."""
+    """Return a document: an empty box, or one that was read, with a number."""
     sign = "" if count is None else text(x, y + 12, str(count), "sign", "middle")
     box = (
         f'<rect class="{"box" if count is None else "box read"}" x="-8" width="16" height="16"'
@@ -90,7 +90,7 @@ def stack(parts: Mapping[str, int], y: float) -> str:
 
 
 def keys(named: Mapping[str, str]) -> str:
-    """What the colours of these classes mean."""
+    """Return what the colours of these classes mean."""
     entries = (
         f'<li><span class="key {name}"></span>{escape(meaning)}</li>'
         for name, meaning in named.items()
@@ -103,7 +103,7 @@ def dot(x: float, y: float, tone: str, drawn: bool) -> str:
 
 
 def column(x: float, guess: float, right: float | None) -> str:
-    """The model's guess as a column; for a judged prediction, the line from the guess to the
+    """Return the model's guess as a column; for a judged prediction, the line from the guess to the
     verdict.
     """
     top = 110 - 100 * guess
@@ -118,7 +118,7 @@ def column(x: float, guess: float, right: float | None) -> str:
 
 
 def bracket(width: float, y: float, words: str) -> str:
-    """A measure from the left edge, with its words under it."""
+    """Return a measure from the left edge, with its words under it."""
     ends = "".join(
         f'<line class="measure" x1="{x:g}%" x2="{x:g}%" y1="{y - 4}" y2="{y + 4}"/>'
         for x in (0, width)

@@ -44,8 +44,8 @@ class Span:
 def document_html(
     text: str, spans: Iterable[Span] = (), *, window: tuple[int, int] | None = None
 ) -> str:
-    """The text, or the window of it, with nested marks; what is cut away before and after is told
-    by an ellipsis.
+    """Return the text, or the window of it, with nested marks; what is cut away before and after is
+    told by an ellipsis.
 
     Raises ValueError for a span that is empty or lies outside the text: a mark in the wrong place
     would put words into a document's mouth.
@@ -81,7 +81,7 @@ def _marked(text: str, start: int, end: int, spans: list[Span]) -> str:
 
 
 def _cut(spans: Iterable[Span], position: int) -> tuple[list[Span], list[Span]]:
-    """The pieces of spans that lie before a position and those that lie after it."""
+    """Return the pieces of spans that lie before a position and those that lie after it."""
     before, after = [], []
     for span in spans:
         if span.start >= position:
@@ -114,8 +114,8 @@ def _mark(span: Span, inner: str) -> str:
 
 
 def type_class(mention_type: str) -> str:
-    """The class that tells a mention's type by colour and underline: “PER” is “t-per”, what is
-    unknown “t-misc”.
+    """Return the class that tells a mention's type by colour and underline: “PER” is “t-per”, what
+    is unknown “t-misc”.
     """
     types = {"per", "org", "loc", "gpe", "date", "time", "num", "misc"}
     name = mention_type.lower()
@@ -123,7 +123,7 @@ def type_class(mention_type: str) -> str:
 
 
 def line_html(line: str, culprit: tuple[int, int] | None) -> str:
-    """A line of an uploaded file with the part at fault underlined."""
+    """Return a line of an uploaded file with the part at fault underlined."""
     if culprit is None:
         return escape(line)
     start, end = max(0, culprit[0]), min(len(line), culprit[1])

@@ -57,7 +57,7 @@ class AnnotationForm(forms.Form):
 
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """The form and the latest uploads. A POST keeps the files; the pipeline tries them."""
+    """Return the form and the latest uploads. A POST keeps the files; the pipeline tries them."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     form = AnnotationForm(
         request.POST or None,
@@ -85,7 +85,9 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _first_choice(track: Track) -> str:
-    """What annotations can be of: what was drawn and waits; where nothing does, every document."""
+    """Return what annotations can be of: what was drawn and waits; where nothing does, every
+    document.
+    """
     waits = waiting_documents(track)
     return AnnotationUpload.Which.DRAWN if waits else AnnotationUpload.Which.ALL
 
@@ -111,7 +113,9 @@ def _keep(track: Track, cleaned: dict[str, Any], request: HttpRequest) -> None:
 
 
 def verb_of(request: HttpRequest) -> str:
-    """What is to become of an upload. Raises SuspiciousOperation for anything but load and drop."""
+    """Return what is to become of an upload. Raises SuspiciousOperation for anything but load and
+    drop.
+    """
     verb = request.POST.get("verb", "")
     if verb not in ("load", "drop"):
         raise SuspiciousOperation("An upload is loaded or dropped.")

@@ -45,7 +45,7 @@ def one(request: HttpRequest, payer: Purpose) -> HttpResponse:
 
 
 def _change(request: HttpRequest, payer: Purpose) -> str:
-    """Why the batch was not changed, as a sentence; nothing if it was."""
+    """Return why the batch was not changed, as a sentence; nothing if it was."""
     user, verb = cast(User, request.user), request.POST.get("verb", "")
     why = request.POST.get("why", "").replace("\x00", "").strip()[:500]
     try:

@@ -221,7 +221,7 @@ def _checks(track: Track) -> Iterator[Step]:
 
 
 def _release(track: Track) -> Step:
-    """The newest data release of a closed track."""
+    """Return the newest data release of a closed track."""
     newest = track.releases.order_by("-number").first()
     says = "None is made yet"
     if newest is not None:

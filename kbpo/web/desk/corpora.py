@@ -88,7 +88,7 @@ class UploadForm(forms.Form):
 
 @for_admins
 def show(request: HttpRequest) -> HttpResponse:
-    """The form and the latest uploads. A POST keeps the file; the pipeline tries it."""
+    """Return the form and the latest uploads. A POST keeps the file; the pipeline tries it."""
     form = UploadForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
         _keep(form, request)
@@ -125,7 +125,7 @@ def _keep(form: UploadForm, request: HttpRequest) -> None:
 
 
 def _name_of(file: Any) -> str:
-    """The name of a file where it came from; empty without one."""
+    """Return the name of a file where it came from; empty without one."""
     return str(file.name)[:255] if file else ""
 
 

@@ -67,7 +67,7 @@ class LinesField(forms.CharField):
     """Text of several lines: browsers end each with two characters, and one is stored."""
 
     def to_python(self, value: Any) -> Any:
-        """The text; its lines end with a line feed."""
+        """Return the text; its lines end with a line feed."""
         text = super().to_python(value)
         return text.replace("\r\n", "\n").replace("\r", "\n") if text else text
 
@@ -153,7 +153,9 @@ class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
 
 
 def frozen_by(track: Track) -> str:
-    """Why what draws rest on is fixed, as a sentence; empty while nothing was read or drawn."""
+    """Return why what draws rest on is fixed, as a sentence; empty while nothing was read or
+    drawn.
+    """
     if track.status == Track.Status.CLOSED:
         return "Fixed: the track is closed."
     if track.submissions.exists():
@@ -226,7 +228,7 @@ class SchemaWords(forms.ModelForm):  # type: ignore[type-arg]
             raise ValidationError(str(problem)) from problem
 
     def changes(self) -> list[Change]:
-        """Each word that is another one now."""
+        """Return each word that is another one now."""
         after = {
             part: {word["name"]: word for word in self.instance.schema[part]} for part in WORDS
         }
@@ -274,14 +276,16 @@ class PriceForm(forms.ModelForm):  # type: ignore[type-arg]
             del self.fields["extra"]
 
     def price(self) -> Price:
-        """The price as it is now, with what was changed."""
+        """Return the price as it is now, with what was changed."""
         for name in self.fields.keys() - self.changed_data:
             setattr(self.instance, name, self.initial[name])
         return cast(Price, self.instance)
 
 
 def _keeping(track: Track) -> str:
-    """What becomes of the runs that are confirmed when the price is another one, as a sentence."""
+    """Return what becomes of the runs that are confirmed when the price is another one, as a
+    sentence.
+    """
     under_way = track.submissions.filter(status__in=UNDER_WAY).count()
     if not under_way:
         return "A run keeps the price that it is confirmed at until it is scored."
@@ -294,8 +298,8 @@ def _keeping(track: Track) -> str:
 
 
 def prices_of(track: Track) -> list[Price]:
-    """What answers cost on a track, of every kind of question that it asks; what has no price of
-    its own costs what its kind of track says.
+    """Return what answers cost on a track, of every kind of question that it asks; what has no
+    price of its own costs what its kind of track says.
     """
     asked = [asking.interface for asking in class_of(track.kind).asking]
     stored = Price.objects.filter(track=track).order_by("pk").values_list("interface", flat=True)
@@ -308,7 +312,7 @@ def prices_of(track: Track) -> list[Price]:
 
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """The form; what was sent is stored whole or not at all, and noted."""
+    """Return the form; what was sent is stored whole or not at all, and noted."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     sent = request.POST or None
     forms_ = [
@@ -346,8 +350,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _past_last_day(track: Track) -> str:
-    """What a last day in the past means, as a sentence: it may be meant, before a track is closed;
-    empty where the day is to come, or the track is closed.
+    """Return what a last day in the past means, as a sentence: it may be meant, before a track is
+    closed; empty where the day is to come, or the track is closed.
     """
     day = track.closes_on
     if day is None or day >= clock.now().date() or track.status == Track.Status.CLOSED:

@@ -54,7 +54,7 @@ class OrderForm(forms.Form):
 
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """The documents of a track. A POST draws some."""
+    """Return the documents of a track. A POST draws some."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     refusal = _order(track, request) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
@@ -92,7 +92,7 @@ def _context(track: Track, request: HttpRequest, refusal: str) -> dict[str, Any]
 
 
 def _order(track: Track, request: HttpRequest) -> str:
-    """Why nothing was drawn, as a sentence; nothing if it was."""
+    """Return why nothing was drawn, as a sentence; nothing if it was."""
     form = OrderForm(request.POST)
     if not form.is_valid():
         field, errors = next(iter(form.errors.items()))
@@ -122,7 +122,7 @@ def _order(track: Track, request: HttpRequest) -> str:
 @export
 @for_admins
 def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
-    """Every document that was drawn, with its probability, seed and place."""
+    """Return every document that was drawn, with its probability, seed and place."""
     track = get_object_or_404(Track, slug=slug)
     document_samples = DocumentSample.objects.filter(track=track).order_by(
         "stage", "batch", "position"

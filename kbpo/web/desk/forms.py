@@ -32,7 +32,9 @@ SAMPLE = (
 
 @for_admins
 def show(request: HttpRequest) -> HttpResponse:
-    """The forms there are, and one to write; a POST keeps it, or says what is wrong with it."""
+    """Return the forms there are, and one to write; a POST keeps it, or says what is wrong
+    with it.
+    """
     wrong: tuple[str, ...] = ()
     text = EXAMPLE.read_text(encoding="utf-8")
     if request.method == "POST":
@@ -55,7 +57,7 @@ def show(request: HttpRequest) -> HttpResponse:
 
 
 def _text_of(request: HttpRequest) -> tuple[str, tuple[str, ...]]:
-    """What was sent, as a file or typed; and why it cannot be read."""
+    """Return what was sent, as a file or typed; and why it cannot be read."""
     file = request.FILES.get("file")
     if file is None:
         return request.POST.get("text", "").replace("\r\n", "\n"), ()
@@ -82,7 +84,7 @@ def one(request: HttpRequest, name: str) -> HttpResponse:
 
 @for_admins
 def preview(request: HttpRequest, name: str) -> HttpResponse:
-    """The page that annotators see, with the first text of the tutorial."""
+    """Return the page that annotators see, with the first text of the tutorial."""
     try:
         form = form_of(name)
     except KeyError:

@@ -73,13 +73,13 @@ NEARLY = Decimal("0.8")
 @for_admins
 @at_one_moment
 def show(request: HttpRequest) -> HttpResponse:
-    """What needs an admin: what is late first, then what failed, then the money."""
+    """Return what needs an admin: what is late first, then what failed, then the money."""
     return render(request, "desk/desk.html", _context())
 
 
 @for_admins
 def live(request: HttpRequest) -> HttpResponse:
-    """The part of the desk that refreshes itself."""
+    """Return the part of the desk that refreshes itself."""
     return render(request, "desk/live.html", _context())
 
 
@@ -124,7 +124,7 @@ def _context() -> dict[str, Any]:
 
 
 def _who_asks() -> list[dict[str, Any]]:
-    """What waits for an answer of an admin's: how many, what, and where it is answered."""
+    """Return what waits for an answer of an admin's: how many, what, and where it is answered."""
     waiting = [
         (AccountRequest.objects.filter(decided_at=None).count(), "request", "for an account"),
         (volunteer.waiting().count(), "volunteer", "who wants to judge"),
@@ -170,8 +170,8 @@ def _overdue() -> list[Track]:
 
 
 def _agreement() -> dict[str, Any]:
-    """How far people agree on each track that is judged, and the axis that all of it is drawn
-    on. Where people rate, that is told beside what each question is worth.
+    """Return how far people agree on each track that is judged, and the axis that all of it is
+    drawn on. Where people rate, that is told beside what each question is worth.
     """
     tracks = Track.objects.filter(status__in=["open", "frozen"]).order_by("name")
     measured: list[dict[str, Any]] = []
@@ -210,8 +210,8 @@ def money() -> dict[str, Any]:
 
 
 def _days() -> str:
-    """What was spent on each of the last days, drawn, with the caps of a day together; without
-    them where a track that spends has none.
+    """Return what was spent on each of the last days, drawn, with the caps of a day together;
+    without them where a track that spends has none.
     """
     today = clock.now().date()
     first_day = today - timedelta(days=DAYS_DRAWN - 1)
@@ -255,7 +255,9 @@ def _cap(row: Budget) -> dict[str, Any]:
 
 @transaction.atomic
 def _at_once(submission: Submission) -> bool:
-    """Whether a submission of which a step failed is still where it was: it is tried at once."""
+    """Return whether a submission of which a step failed is still where it was: it is tried at
+    once.
+    """
     locked = Submission.objects.select_for_update(of=("self",), no_key=True)
     row = locked.filter(pk=submission.pk, status=submission.status).first()
     if row is not None:
@@ -369,7 +371,7 @@ def keep_all(request: HttpRequest) -> HttpResponse:
 @for_admins
 @require_POST
 def stop(request: HttpRequest) -> HttpResponse:
-    """The one stop: of publishing everywhere, or of everything that is open, if the word was
+    """Return the one stop: of publishing everywhere, or of everything that is open, if the word was
     typed.
     """
     why = request.POST.get("why", "").replace("\x00", "").strip()
@@ -444,7 +446,7 @@ def _requests() -> list[dict[str, Any]]:
 
 
 def _invite(request: HttpRequest) -> str:
-    """Why no link was made, as a sentence; nothing if one was."""
+    """Return why no link was made, as a sentence; nothing if one was."""
     role, user = request.POST.get("role", ""), admin_of(request)
     uses = request.POST.get("uses", "1")
     if role not in ("annotator", "researcher"):
@@ -468,7 +470,7 @@ def _invite(request: HttpRequest) -> str:
 @for_admins
 @require_POST
 def take_back(request: HttpRequest, pk: int) -> HttpResponse:
-    """An invitation works no more."""
+    """Return an invitation works no more."""
     why = why_of(request, "Taken back from the desk.")
     withdraw(Invitation.objects.filter(pk=pk), admin_of(request), why)
     messages.success(request, "The link works no more.")

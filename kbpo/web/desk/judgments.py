@@ -24,7 +24,7 @@ SHOWN = 100
 
 @for_admins
 def judgments(request: HttpRequest, slug: str) -> HttpResponse:
-    """What a file of judgments looks like; a POST imports one."""
+    """Return what a file of judgments looks like; a POST imports one."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     report, refusal, sent = Report(), "", request.FILES.get("file")
     if request.method == "POST" and sent is None:
@@ -56,7 +56,7 @@ def judgments(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def why_none(track: Track) -> str:
-    """Why files of judgments are neither taken nor made of a track; empty where they are."""
+    """Return why files of judgments are neither taken nor made of a track; empty where they are."""
     try:
         text_kind(track)
     except CannotImport as no:
@@ -67,7 +67,7 @@ def why_none(track: Track) -> str:
 @for_admins
 @export
 def download(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """All single judgments of a track, as a file."""
+    """Return all single judgments of a track, as a file."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     try:
         return judgment_file(track)

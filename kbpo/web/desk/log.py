@@ -29,7 +29,7 @@ NOBODY = "the service"
 
 
 def entries(*, book: str = "", about: str = "", track: str = "", who: str = "") -> Any:
-    """The entries of both books, states and money, newest first, as mappings of COLUMNS."""
+    """Return the entries of both books, states and money, newest first, as mappings of COLUMNS."""
     states = Audit.objects.all()
     money = Ledger.objects.all()
     if about:
@@ -91,7 +91,7 @@ def _asked(request: HttpRequest) -> dict[str, str]:
 
 @for_admins
 def show(request: HttpRequest) -> HttpResponse:
-    """The log, a hundred entries a page."""
+    """Return the log, a hundred entries a page."""
     asked = _asked(request)
     page = Paginator(entries(**asked), PAGE).get_page(request.GET.get("page"))
     shown = [{name: row[f"{name}_"] for name in COLUMNS} for row in page]
@@ -111,7 +111,7 @@ def show(request: HttpRequest) -> HttpResponse:
 @for_admins
 @export
 def as_csv(request: HttpRequest) -> HttpResponseBase:
-    """The same entries, all of them, as CSV."""
+    """Return the same entries, all of them, as CSV."""
     rows = ([row[f"{name}_"] for name in COLUMNS] for row in entries(**_asked(request)).iterator())
     return csv_stream("log.csv", COLUMNS, rows)
 

@@ -49,7 +49,7 @@ TEXT: CharField[str, str] = CharField()
 @for_admins
 @at_one_moment
 def show(request: HttpRequest) -> HttpResponse:
-    """Every cent: by track, by what it is for, by worker; caps; an estimate."""
+    """Return every cent: by track, by what it is for, by worker; caps; an estimate."""
     track = _track(request)
     amounts = cents.cents(track.pk if track else None)
     submissions = _submissions(amounts)
@@ -81,7 +81,7 @@ def _track(request: HttpRequest) -> Track | None:
 
 
 def _hourly(track: Track | None) -> list[Hourly]:
-    """What an hour pays, of the kinds of questions that a track has prices for or that were
+    """Return what an hour pays, of the kinds of questions that a track has prices for or that were
     answered.
     """
     prices = Price.objects.all() if track is None else Price.objects.filter(track=track)
@@ -112,7 +112,7 @@ def _submissions(amounts: Iterable[Cents]) -> dict[int, Submission]:
 
 
 def _purpose(amount: Cents, submissions: dict[int, Submission]) -> tuple[str, str]:
-    """What money is for, in words, and the address of its page."""
+    """Return what money is for, in words, and the address of its page."""
     kind, number = amount.purpose
     if kind == "submission" and (row := submissions.get(number)) is not None:
         return f"{row.team.name} {row.name}", reverse("submission", args=[row.pk])
@@ -154,7 +154,7 @@ def _shared(track: Track) -> list[dict[str, Any]]:
 
 
 def _quoted(request: HttpRequest, track: Track | None) -> dict[str, Any]:
-    """The estimate that was asked for, or why there is none."""
+    """Return the estimate that was asked for, or why there is none."""
     estimate: Quote | None = None
     refusal = ""
     asked = request.GET.get("questions", "")
@@ -205,8 +205,8 @@ def cap(request: HttpRequest) -> HttpResponse:
 @for_admins
 @export
 def cents_csv(request: HttpRequest) -> HttpResponse:
-    """Every cent in its finest parts; the sum of the amounts of a purpose is what was reserved for
-    it.
+    """Return every cent in its finest parts; the sum of the amounts of a purpose is what was
+    reserved for it.
     """
     track = _track(request)
     amounts = cents.cents(track.pk if track else None)
@@ -222,7 +222,7 @@ def cents_csv(request: HttpRequest) -> HttpResponse:
 @for_admins
 @export
 def ledger_csv(request: HttpRequest) -> HttpResponse:
-    """Every movement of the ledger, as it stands there."""
+    """Return every movement of the ledger, as it stands there."""
     track = _track(request)
     movements = Ledger.objects.select_related("track", "team").order_by("pk")
     if track is not None:

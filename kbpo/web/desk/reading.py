@@ -51,7 +51,7 @@ class OrderForm(forms.Form):
     )
 
     def terms(self) -> dict[str, Decimal]:
-        """The prices in dollars."""
+        """Return the prices in dollars."""
         return {
             "per_token": self.cleaned_data["token"] / CENTS,
             "per_pair": self.cleaned_data["pair"] / CENTS,
@@ -60,7 +60,7 @@ class OrderForm(forms.Form):
 
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """The orders of a track and the form of a new one; a POST with the price that was shown
+    """Return the orders of a track and the form of a new one; a POST with the price that was shown
     orders.
     """
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
@@ -102,7 +102,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _shown(request: HttpRequest, name: str) -> Decimal:
-    """The price that was shown. Raises CannotOrder."""
+    """Return the price that was shown. Raises CannotOrder."""
     try:
         shown = Decimal(request.POST.get(name, ""))
     except ArithmeticError as error:
@@ -123,7 +123,7 @@ def _order(track: Track, form: OrderForm, request: HttpRequest) -> None:
 
 
 def _add_money(track: Track, request: HttpRequest) -> str:
-    """Why nothing was added, as a sentence; nothing if it was."""
+    """Return why nothing was added, as a sentence; nothing if it was."""
     number = request.POST.get("more", "")
     if not number.isascii() or not number.isdigit() or len(number) > 18:
         return "There is no such order."

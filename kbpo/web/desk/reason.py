@@ -8,5 +8,5 @@ LONGEST = 500  # characters
 
 
 def why_of(request: HttpRequest, default: str = "") -> str:
-    """What was said, as the log keeps it; the default where nothing was."""
+    """Return what was said, as the log keeps it; the default where nothing was."""
     return request.POST.get("why", "").replace("\x00", "").strip()[:LONGEST] or default

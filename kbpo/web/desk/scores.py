@@ -33,8 +33,8 @@ SHOWN = 20
 
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """What there is; a POST switches one on or off, records that one was not tuned on judgments, or
-    brings a file.
+    """Return what there is; a POST switches one on or off, records that one was not tuned on
+    judgments, or brings a file.
     """
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     refusal, report = "", None

@@ -79,7 +79,7 @@ class Failed:
 
 
 def stages() -> list[Stage]:
-    """Every waiting status in the order of the journey."""
+    """Return every waiting status in the order of the journey."""
     now = clock.now()
     waiting = (
         Submission.objects.order_by()
@@ -146,7 +146,7 @@ def runs(most: int = 8) -> list[Run]:
 
 
 def _not_asked(row: Submission) -> Run:
-    """A submission of which nobody is asked anything: not yet, or no more."""
+    """Return a submission of which nobody is asked anything: not yet, or no more."""
     return Run(
         name=f"{row.team.name} {row.name}",
         url=reverse("submission", args=[row.pk]),
@@ -170,8 +170,8 @@ def _asked(row: Batch) -> Run:
 
 
 def failures(most: int = 30) -> list[Failed]:
-    """What needs a person, money first, then the newest: submissions that were given up of late or
-    are tried again, the crowd's rows, mails and releases.
+    """Return what needs a person, money first, then the newest: submissions that were given up of
+    late or are tried again, the crowd's rows, mails and releases.
     """
     given_up = Submission.objects.filter(status="failed", status_since__gte=clock.now() - LISTED)
     retried = Submission.objects.filter(
@@ -236,8 +236,8 @@ def _mails(most: int) -> list[Failed]:
 
 
 def _releases() -> list[Failed]:
-    """The last release of a track that was not made, or fails and is tried again, and what to do
-    about it.
+    """Return the last release of a track that was not made, or fails and is tried again, and what
+    to do about it.
     """
     last = Release.objects.order_by("track", "-number").distinct("track").values("pk")
     rows = Release.objects.filter(pk__in=last).exclude(status=Release.Status.MADE)

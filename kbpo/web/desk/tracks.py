@@ -58,7 +58,7 @@ MONEY = ("budget", "day", "submission", "team", "reward", "extra", "seconds")
 
 
 def places() -> list[tuple[str, str]]:
-    """Where questions can be put up: a marketplace only where one is set."""
+    """Return where questions can be put up: a marketplace only where one is set."""
     market = [("mturk", "a marketplace")] if account.account() is not None else []
     return [("pool", "our own annotators"), *market]
 
@@ -229,7 +229,7 @@ class TrackForm(forms.Form):
             del self.fields["presentation"]
 
     def make(self, who: User) -> Track | None:
-        """The track; None, and the errors stand at their fields, if it cannot be made."""
+        """Return the track; None, and the errors stand at their fields, if it cannot be made."""
         cleaned = dict(self.cleaned_data)
         fee_rate = registry.fee_rate_of(cleaned["platform"])
         money = Money(**{name: cleaned.pop(name, None) for name in MONEY}, fee_rate=fee_rate)
@@ -251,7 +251,7 @@ class TrackForm(forms.Form):
 
 @for_admins
 def listing(request: HttpRequest) -> HttpResponse:
-    """All tracks, and the corpora that one can be made on."""
+    """Return all tracks, and the corpora that one can be made on."""
     corpora = list(Corpus.objects.annotate(n=Count("tracks")).order_by("name"))
     counted = [class_of(kind).n_inputs_of(corpora) for kind in KINDS]
     for corpus in corpora:
@@ -269,7 +269,7 @@ def listing(request: HttpRequest) -> HttpResponse:
 
 @for_admins
 def new(request: HttpRequest) -> HttpResponse:
-    """The form that makes a track; it begins as a draft that nobody sees."""
+    """Return the form that makes a track; it begins as a draft that nobody sees."""
     if not Corpus.objects.exists():
         return redirect("desk-tracks")
     asked = request.POST.get("kind") or request.GET.get("kind", "")
@@ -299,8 +299,8 @@ def new(request: HttpRequest) -> HttpResponse:
 
 
 def _kind_for(slug: str) -> str:
-    """The first kind of track whose systems are run on what the corpus has; the first of all where
-    it has nothing.
+    """Return the first kind of track whose systems are run on what the corpus has; the first of all
+    where it has nothing.
     """
     corpora = list(Corpus.objects.filter(slug=slug))
     return next(
@@ -368,7 +368,7 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _move(track: Track, request: HttpRequest) -> str:
-    """Why the track was not moved, as a sentence; nothing if it was."""
+    """Return why the track was not moved, as a sentence; nothing if it was."""
     verb = request.POST.get("verb", "")
     if verb == "release":
         return _order_release(track, request)
@@ -388,8 +388,8 @@ def _move(track: Track, request: HttpRequest) -> str:
 
 
 def _why_not_open(track: Track, request: HttpRequest) -> str:
-    """Why a draft is not opened, as a sentence: no run of it could be paid, or somebody has yet to
-    say that it is opened unfinished; nothing of other tracks.
+    """Return why a draft is not opened, as a sentence: no run of it could be paid, or somebody has
+    yet to say that it is opened unfinished; nothing of other tracks.
     """
     cap = Budget.objects.filter(track=track, scope=Budget.Scope.TRACK).first()
     is_draft = track.status == Track.Status.DRAFT
@@ -405,7 +405,7 @@ def _why_not_open(track: Track, request: HttpRequest) -> str:
 
 
 def _order_release(track: Track, request: HttpRequest) -> str:
-    """Why no release was ordered, as a sentence; nothing if it was."""
+    """Return why no release was ordered, as a sentence; nothing if it was."""
     try:
         made = order(track, cast(User, request.user))
     except CannotRelease as refusal:

@@ -24,13 +24,13 @@ EXAMPLES = Path(__file__).with_name("try_examples.json")
 
 @cache
 def examples() -> list[dict[str, Any]]:
-    """The examples: interface, payload, and an explained answer that is shown afterwards."""
+    """Return the examples: interface, payload, and an explained answer that is shown afterwards."""
     examples: list[dict[str, Any]] = json.loads(EXAMPLES.read_text(encoding="utf-8"))
     return examples
 
 
 def example_at(interface: str) -> int:
-    """The number of the first example on the page of an interface; 0 if there is none."""
+    """Return the number of the first example on the page of an interface; 0 if there is none."""
     for number, example in enumerate(examples(), start=1):
         if example["interface"] == interface:
             return number
@@ -44,8 +44,8 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @xframe_options_sameorigin
 def question(request: HttpRequest, number: int) -> HttpResponse:
-    """An example to judge (GET), or what we would have said (POST); also in a frame on a page of
-    ours.
+    """Return an example to judge (GET), or what we would have said (POST); also in a frame on a
+    page of ours.
     """
     answer = _answer(request, number)
     answer[HEADER] = "frame-ancestors 'self'; form-action 'self'"
@@ -85,7 +85,7 @@ def _answer(request: HttpRequest, number: int) -> HttpResponse:
 
 
 def _explained(example: dict[str, Any], asked: Question, raw: dict[str, Any]) -> dict[str, Any]:
-    """The visitor's answer beside ours."""
+    """Return the visitor's answer beside ours."""
     interface, ours = interface_of(asked.interface), set(example["parts"])
     choices = [
         choice | {"ours": bool(ours & set(choice["part"].split()))}
@@ -101,7 +101,7 @@ def _explained(example: dict[str, Any], asked: Question, raw: dict[str, Any]) ->
 
 
 def _compared(example: dict[str, Any], asked: Question, raw: dict[str, Any]) -> dict[str, Any]:
-    """What the visitor said of a whole document, or of a text, beside what we would have."""
+    """Return what the visitor said of a whole document, or of a text, beside what we would have."""
     interface = interface_of(asked.interface)
     ours, theirs = (
         {

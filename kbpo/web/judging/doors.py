@@ -21,7 +21,9 @@ from kbpo.web.judging.views import for_annotators, raw_of, show
 
 
 def way_on(request: HttpRequest) -> str:
-    """Where somebody wanted to go, if that is a page of ours; else the way to the next question."""
+    """Return where somebody wanted to go, if that is a page of ours; else the way to the next
+    question.
+    """
     wanted = request.POST.get("next") or request.GET.get("next") or ""
     ours = url_has_allowed_host_and_scheme(
         wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
@@ -31,7 +33,7 @@ def way_on(request: HttpRequest) -> str:
 
 @never_cache
 def terms(request: HttpRequest, number: int | None = None) -> HttpResponse:
-    """The terms: for everybody to read, and for annotators to agree to (POST)."""
+    """Return the terms: for everybody to read, and for annotators to agree to (POST)."""
     holds = consent.current()
     text = holds if number is None else consent.version(number)
     if text is None:
@@ -67,8 +69,8 @@ def _tutorial(worker: Worker, interface: str) -> teach.Tutorial:
 
 @for_annotators
 def tutorial(request: HttpRequest, worker: Worker, interface: str) -> HttpResponse:
-    """What the tutorial is, or how it ended. A POST begins an attempt, or goes on with the one
-    under way.
+    """Return what the tutorial is, or how it ended. A POST begins an attempt, or goes on with the
+    one under way.
     """
     lesson = _tutorial(worker, interface)
     if request.method == "POST":
@@ -98,7 +100,7 @@ def tutorial(request: HttpRequest, worker: Worker, interface: str) -> HttpRespon
 def tutorial_question(
     request: HttpRequest, worker: Worker, interface: str, number: int
 ) -> HttpResponse:
-    """A question of the tutorial (GET), its answer (POST), and once it is answered its
+    """Return a question of the tutorial (GET), its answer (POST), and once it is answered its
     explanation.
     """
     lesson = _tutorial(worker, interface)
@@ -122,7 +124,7 @@ def tutorial_question(
 
 
 def lesson_context(lesson: teach.Tutorial, run: TutorialRun, number: int) -> dict[str, object]:
-    """What a page of a tutorial says of where one is."""
+    """Return what a page of a tutorial says of where one is."""
     attempt = "Tutorial" if run.attempt == 1 else "Tutorial, second attempt"
     return {
         "trying": attempt,
@@ -152,8 +154,8 @@ def show_explained(
     onward: str,
     context: dict[str, object],
 ) -> HttpResponse:
-    """The question with the right answer filled in, one's own answer beside it, and why it is
-    right.
+    """Return the question with the right answer filled in, one's own answer beside it, and why it
+    is right.
     """
     question, result = lesson.asked(run.attempt)[number - 1], run.answers[number - 1]
     explained = {

@@ -56,7 +56,7 @@ COUNTED = 200
 @require_GET
 @for_annotators
 def home(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """What is open, what stands before it, earnings by state, messages, the last answers."""
+    """Return what is open, what stands before it, earnings by state, messages, the last answers."""
     held = Assignment.objects.filter(
         worker=worker, status="leased", leased_until__gt=clock.now()
     ).first()
@@ -89,7 +89,7 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 
 def _waiting(n: int, held: bool) -> str:
-    """A sentence on how many questions wait for somebody, besides the one in hand."""
+    """Return a sentence on how many questions wait for somebody, besides the one in hand."""
     more = " or more" if n >= COUNTED else ""
     if held:
         rest = f", and {n}{more} wait{'s' if n == 1 else ''} for you" if n else ""
@@ -108,8 +108,8 @@ def _teams(worker: Worker) -> list[str]:
 def _kinds(
     worker: Worker, learned: list[str], learnable: list[str], *, anything: bool
 ) -> list[dict[str, Any]]:
-    """What is open, interface by interface, and whether its tutorial is passed; also what can be
-    learned for pay, or was not passed. `anything` is whether any question is open.
+    """Return what is open, interface by interface, and whether its tutorial is passed; also what
+    can be learned for pay, or was not passed. `anything` is whether any question is open.
     """
     kinds = []
     rates, own = hourly_rates(), hourly_rates(worker=worker)
@@ -166,7 +166,7 @@ def _state(assignment: Assignment) -> str:
 @require_GET
 @for_annotators
 def history(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """Every answer that was sent, fifty a page."""
+    """Return every answer that was sent, fifty a page."""
     page = Paginator(_history(worker), A_PAGE).get_page(request.GET.get("page"))
     context = {
         "page": page,
@@ -179,7 +179,7 @@ def history(request: HttpRequest, worker: Worker) -> HttpResponse:
 @require_GET
 @for_annotators
 def own_answer(request: HttpRequest, worker: Worker, pk: int) -> HttpResponse:
-    """An answer of one's own, in words and in its text; nothing of what others said."""
+    """Return an answer of one's own, in words and in its text; nothing of what others said."""
     row = get_object_or_404(_history(worker), pk=pk)
     context = {
         "answer": _assignment_rows([row])[0],
@@ -193,7 +193,7 @@ def own_answer(request: HttpRequest, worker: Worker, pk: int) -> HttpResponse:
 @require_GET
 @for_annotators
 def letters(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """The messages to a worker; reading the page makes them read."""
+    """Return the messages to a worker; reading the page makes them read."""
     letters = list(worker.messages.order_by("-at")[:200])
     speak.read(worker)
     return render(request, "annotators/messages.html", {"rows": letters})
@@ -229,8 +229,8 @@ def feedback(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 @for_annotators
 def appeal(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """An appeal against being excluded, or against refused pay; the form stands on their page, and
-    on that of each answer whose pay was refused.
+    """Return an appeal against being excluded, or against refused pay; the form stands on their
+    page, and on that of each answer whose pay was refused.
     """
     if request.method != "POST":
         return redirect("annotate")
@@ -244,8 +244,8 @@ def appeal(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 @for_annotators
 def payee_page(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """Where the money goes. A POST changes it; it takes the password, since whoever finds a page
-    open must not redirect money.
+    """Return where the money goes. A POST changes it; it takes the password, since whoever finds a
+    page open must not redirect money.
     """
     assert isinstance(request.user, User)
     refusal = _change_payee(request, request.user, worker) if request.method == "POST" else ""
@@ -263,7 +263,7 @@ def payee_page(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 
 def _change_payee(request: HttpRequest, user: User, worker: Worker) -> str:
-    """Why nothing was changed, as a sentence; nothing if it was."""
+    """Return why nothing was changed, as a sentence; nothing if it was."""
     if refusal := why_not(user, request.POST.get("password", "")):
         return refusal
     try:
@@ -282,7 +282,7 @@ def _change_payee(request: HttpRequest, user: User, worker: Worker) -> str:
 @require_POST
 @for_annotators
 def work_mail(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """Whether somebody is written to when there is work; back to where they asked."""
+    """Return whether somebody is written to when there is work; back to where they asked."""
     wanted = request.POST.get("wanted") == "yes"
     if ask_for_mail(worker, wanted=wanted):
         messages.success(request, "We write to you when there is work, once a day at most.")
@@ -297,7 +297,7 @@ def work_mail(request: HttpRequest, worker: Worker) -> HttpResponse:
 @require_GET
 @for_annotators
 def receipts(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """What was paid out, with a receipt for each."""
+    """Return what was paid out, with a receipt for each."""
     return render(
         request,
         "annotators/receipts.html",
@@ -319,7 +319,7 @@ def receipt(request: HttpRequest, worker: Worker, number: str) -> HttpResponse:
 
 
 def show_receipt(request: HttpRequest, paid: Payout) -> HttpResponse:
-    """A receipt's page."""
+    """Return a receipt's page."""
     first, last = payout.period_of(paid)
     context = {
         "payout": paid,
@@ -366,7 +366,7 @@ def leaving(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 
 def _leave(request: HttpRequest, worker: Worker) -> str:
-    """Why nothing happened, as a sentence; nothing if it did."""
+    """Return why nothing happened, as a sentence; nothing if it did."""
     if request.POST.get("stay"):
         if leave.stay(worker):
             messages.success(request, "Good. Nothing is erased.")
@@ -396,7 +396,9 @@ def gone(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 def join_queue(request: HttpRequest) -> HttpResponse:
-    """The way in without an invitation: a form, or one button for somebody with an account."""
+    """Return the way in without an invitation: a form, or one button for somebody with an
+    account.
+    """
     user = request.user if isinstance(request.user, User) else None
     if user is not None and user.is_annotator:
         return redirect("annotate")

@@ -116,7 +116,7 @@ CHANGED = "Your answer is changed. The new one counts; your pay stays the same."
 
 
 def for_annotators(view: WorkerView[P]) -> View[P]:
-    """The view, for people who are annotators; everybody else reads why not."""
+    """Return the view, for people who are annotators; everybody else reads why not."""
 
     @never_cache
     def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
@@ -130,7 +130,7 @@ def for_annotators(view: WorkerView[P]) -> View[P]:
 
 
 def _not_an_annotator(request: HttpRequest, user: User) -> HttpResponse:
-    """Why somebody with an account may not judge, and where they go on."""
+    """Return why somebody with an account may not judge, and where they go on."""
     asked = volunteer.request_of(user)
     if asked is None:
         return refused(request, NOT_AN_ANNOTATOR, link=reverse("try"), action="Try judging")
@@ -139,13 +139,13 @@ def _not_an_annotator(request: HttpRequest, user: User) -> HttpResponse:
 
 
 def _is_asked_by_script(request: HttpRequest) -> bool:
-    """Whether a judging page's script asks, which shows a sentence where its page stands."""
+    """Return whether a judging page's script asks, which shows a sentence where its page stands."""
     return request.headers.get("Accept") == "application/json"
 
 
 def _logged_out(request: HttpRequest, token: object) -> HttpResponse:
-    """The way back for somebody whose session has ended; what they send meanwhile is kept as a
-    draft: who knows the address of a question, which is a secret, has it in hand.
+    """Return the way back for somebody whose session has ended; what they send meanwhile is kept as
+    a draft: who knows the address of a question, which is a secret, has it in hand.
     """
     back = request.get_full_path() if request.method == "GET" else reverse("annotate_next")
     if request.method == "POST" and token is not None:
@@ -160,7 +160,7 @@ def _logged_out(request: HttpRequest, token: object) -> HttpResponse:
 
 
 def _somebody_elses(request: HttpRequest) -> JsonResponse:
-    """The answer to a script whose page belongs to another login."""
+    """Return the answer to a script whose page belongs to another login."""
     name = request.user.get_username()
     return JsonResponse(
         {"error": OTHER_LOGIN.format(name=name), "login": reverse("login")}, status=403
@@ -168,7 +168,7 @@ def _somebody_elses(request: HttpRequest) -> JsonResponse:
 
 
 def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """The answer to a form that is older than its sender's login, or came from elsewhere. A
+    """Return the answer to a form that is older than its sender's login, or came from elsewhere. A
     question's form comes back with what was chosen; its script gets a fresh token, and sends once
     more.
     """
@@ -182,7 +182,9 @@ def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def _kept(request: HttpRequest, token: str) -> HttpResponse | None:
-    """The page of a question with what was chosen; None if it is not in this person's hands."""
+    """Return the page of a question with what was chosen; None if it is not in this person's
+    hands.
+    """
     if not getattr(request.user, "is_annotator", False):
         return None
     in_hand = _mine(worker_of(request.user), token)  # type: ignore[arg-type]
@@ -197,13 +199,13 @@ def _kept(request: HttpRequest, token: str) -> HttpResponse | None:
 def refused(
     request: HttpRequest, sentence: str, *, link: str = "", action: str = "", status: int = 403
 ) -> HttpResponse:
-    """A page with one sentence that says why not, and where to go on."""
+    """Return a page with one sentence that says why not, and where to go on."""
     context = {"sentence": sentence, "link": link, "action": action}
     return render(request, "annotation/refused.html", context, status=status)
 
 
 def interface_title(question: Question) -> str:
-    """What a question was about, in a line."""
+    """Return what a question was about, in a line."""
     title = question.payload.get("document", {}).get("title", "")
     sides = [question.payload[side]["gloss"] for side in ("a", "b") if side in question.payload]
     words = ", in ".join(part for part in (" and ".join(sides), title) if part)
@@ -230,7 +232,7 @@ def _to_next(request: HttpRequest, worker: Worker) -> HttpResponseRedirect:
 
 
 def _next(request: HttpRequest, worker: Worker) -> Assignment | HttpResponseRedirect:
-    """What a worker is asked next; where nothing is, the way to what they can do instead."""
+    """Return what a worker is asked next; where nothing is, the way to what they can do instead."""
     if worker.excluded_at is not None:
         messages.warning(request, EXCLUDED)
         return redirect("annotate")
@@ -251,7 +253,7 @@ def _next(request: HttpRequest, worker: Worker) -> Assignment | HttpResponseRedi
 
 @for_annotators
 def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
-    """The question in a worker's hands (GET), or their answer to it (POST)."""
+    """Return the question in a worker's hands (GET), or their answer to it (POST)."""
     in_hand = _mine(worker, token)
     if in_hand is None and _is_asked_by_script(request):
         return _somebody_elses(request)
@@ -276,8 +278,8 @@ def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
 
 
 def _why_lost(assignment: Assignment) -> str:
-    """Why a question that somebody had is not theirs any more,
-    and what that means for an answer.
+    """Return why a question that somebody had is not theirs any more, and what that means for an
+    answer.
     """
     if assignment.raw is not None:
         return LATE
@@ -287,7 +289,7 @@ def _why_lost(assignment: Assignment) -> str:
 
 
 def _mine(worker: Worker, token: str) -> Held | None:
-    """What has this token if it is this worker's; Http404 if there is none at all."""
+    """Return what has this token if it is this worker's; Http404 if there is none at all."""
     in_hand = held(token)
     if in_hand is None:
         raise Http404
@@ -298,7 +300,7 @@ def _mine(worker: Worker, token: str) -> Held | None:
 
 
 def _renewed(in_hand: Held, draft: dict[str, Any] | None = None) -> bool:
-    """Whether a lease still held and was renewed."""
+    """Return whether a lease still held and was renewed."""
     return lease.renew(in_hand.assignment, draft, questions=in_hand.questions)
 
 
@@ -321,8 +323,8 @@ def _answer(request: HttpRequest, worker: Worker, in_hand: Held) -> HttpResponse
 
 
 def _onward(request: HttpRequest, worker: Worker) -> JsonResponse:
-    """Where a script goes on: with the next question comes its page, so that nobody waits for it.
-    It is leased now, when it is shown, and not before.
+    """Return where a script goes on: with the next question comes its page, so that nobody waits
+    for it. It is leased now, when it is shown, and not before.
     """
     following = _next(request, worker)
     if not isinstance(following, Assignment):
@@ -336,8 +338,8 @@ def _onward(request: HttpRequest, worker: Worker) -> JsonResponse:
 
 
 def raw_of(form: QueryDict) -> dict[str, Any]:
-    """A form exactly as it was sent, but for its CSRF token and for NUL, which no text has and no
-    database keeps.
+    """Return a form exactly as it was sent, but for its CSRF token and for NUL, which no text has
+    and no database keeps.
     """
     fields = (
         (name.replace("\0", ""), values)
@@ -350,7 +352,9 @@ def raw_of(form: QueryDict) -> dict[str, Any]:
 def _page(
     request: HttpRequest, in_hand: Held, answer: Any, *, error: str = "", part: bool = False
 ) -> HttpResponse:
-    """The page of what is in somebody's hands, or the part of it that changes with the question."""
+    """Return the page of what is in somebody's hands, or the part of it that changes with the
+    question.
+    """
     assignment, asked = in_hand.assignment, in_hand.questions
     context = {
         "assignment": assignment,
@@ -394,7 +398,7 @@ def _session_ends(request: HttpRequest) -> str:
 def show(
     request: HttpRequest, asked: Question, answer: Any, context: dict[str, Any], status: int = 200
 ) -> HttpResponse:
-    """A question on its interface's page."""
+    """Return a question on its interface's page."""
     interface = interface_of(asked.interface)
     shown = interface.render(asked, answer if isinstance(answer, dict) else None)
     filled = {
@@ -424,15 +428,17 @@ def _worker_at(request: HttpRequest, context: dict[str, Any]) -> Worker | None:
 
 
 def _home(request: HttpRequest, context: dict[str, Any]) -> str:
-    """Where a page's logo leads: to one's own page; nowhere from a frame, which is no site."""
+    """Return where a page's logo leads: to one's own page; nowhere from a frame, which is no
+    site.
+    """
     if context.get("framed"):
         return ""
     return reverse("annotate") if getattr(request.user, "is_annotator", False) else "/"
 
 
 def _may_suggest(request: HttpRequest, context: dict[str, Any]) -> bool:
-    """Whether this page may ask for titles under our own login: a frame has an address of its own
-    for them, or none.
+    """Return whether this page may ask for titles under our own login: a frame has an address of
+    its own for them, or none.
     """
     return not context.get("framed") and request.user.is_authenticated
 
@@ -483,7 +489,7 @@ def draft(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
 @require_POST
 @for_annotators
 def give_back(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
-    """The worker would rather not answer this one."""
+    """Return the worker would rather not answer this one."""
     in_hand = _mine(worker, token)
     if in_hand is None:
         return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
@@ -495,7 +501,7 @@ def give_back(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
 @require_POST
 @for_annotators
 def stop(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
-    """The worker stops for now; what they began is kept."""
+    """Return the worker stops for now; what they began is kept."""
     in_hand = _mine(worker, token)
     if in_hand is not None and lease.stop(in_hand.assignment, raw_of(request.POST)):
         messages.info(request, STOPPED)
@@ -504,8 +510,8 @@ def stop(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
 
 @for_annotators
 def changing(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
-    """An answer that was sent, as it was left (GET), or another in its place (POST), as long as it
-    does not count yet.
+    """Return an answer that was sent, as it was left (GET), or another in its place (POST), as long
+    as it does not count yet.
     """
     in_hand = _mine(worker, token)
     if in_hand is None:
@@ -536,8 +542,8 @@ def changing(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
 @require_GET
 @for_annotators
 def document(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
-    """The whole document with the question's marks: a page of its own, from which the script takes
-    the text.
+    """Return the whole document with the question's marks: a page of its own, from which the script
+    takes the text.
     """
     in_hand = _mine(worker, token)
     if in_hand is None:
@@ -546,7 +552,7 @@ def document(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
 
 
 def whole(request: HttpRequest, asked: Question) -> HttpResponse:
-    """The document of a question, whole."""
+    """Return the document of a question, whole."""
     document = get_object_or_404(Document, pk=asked.target.document_id)
     context = interface_of(asked.interface).whole(asked, document.text) | {
         "title": document.title or document.key
@@ -557,7 +563,7 @@ def whole(request: HttpRequest, asked: Question) -> HttpResponse:
 @require_GET
 @login_required
 def preview(request: HttpRequest, pk: int) -> HttpResponse:
-    """A question as its workers see it, to be read only; for administrators."""
+    """Return a question as its workers see it, to be read only; for administrators."""
     if not request.user.is_staff:
         raise Http404
     return show(request, get_object_or_404(Question, pk=pk), None, {"preview": True})

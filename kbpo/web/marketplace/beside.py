@@ -28,7 +28,7 @@ from kbpo.web.marketplace.task import NOT_AVAILABLE, NOT_OURS, no
 @framed
 @require_GET
 def document(request: HttpRequest, signed: str, pk: int) -> HttpResponse:
-    """The whole document of a question, for whoever has the HIT in hand."""
+    """Return the whole document of a question, for whoever has the HIT in hand."""
     claims = proof.proven(request.GET.get("proof", ""))
     if not claims or claims.get("hit") != proof.hit_of(signed):
         return no(request, NOT_OURS, 403)
@@ -53,7 +53,7 @@ def titles(request: HttpRequest, signed: str) -> HttpResponse:
 @framed
 @require_GET
 def thanks(request: HttpRequest, signed: str) -> HttpResponse:
-    """The page by which somebody takes a payment that we owe them: one button."""
+    """Return the page by which somebody takes a payment that we owe them: one button."""
     bonus = get_object_or_404(Bonus, pk=proof.bonus_of(signed) or 0)
     site = origin_of(request.GET.get("turkSubmitTo", ""))
     assignment = request.GET.get("assignmentId", NOT_AVAILABLE)
@@ -70,8 +70,8 @@ def thanks(request: HttpRequest, signed: str) -> HttpResponse:
 @csrf_exempt
 @require_http_methods(["POST"])
 def notify(request: HttpRequest, signed: str) -> HttpResponse:
-    """A marketplace's notification: a hint where to look, and nothing else. The address itself is
-    the secret.
+    """Return a marketplace's notification: a hint where to look, and nothing else. The address
+    itself is the secret.
     """
     platform = proof.platform_of_hook(signed)
     if platform is None:
@@ -84,8 +84,8 @@ def notify(request: HttpRequest, signed: str) -> HttpResponse:
 
 
 def _to_confirm(body: bytes) -> str:
-    """The address by which the notification service wants to be confirmed. We never go there by
-    ourselves: an admin does, who knows whether they asked for it.
+    """Return the address by which the notification service wants to be confirmed. We never go there
+    by ourselves: an admin does, who knows whether they asked for it.
     """
     try:
         notification = json.loads(body)
@@ -106,7 +106,9 @@ def _to_confirm(body: bytes) -> str:
 
 
 def _hits_named(body: bytes) -> list[str]:
-    """The HITs that a notification names, inside the envelope of the service that delivered it."""
+    """Return the HITs that a notification names, inside the envelope of the service that delivered
+    it.
+    """
     try:
         notification = json.loads(body)
         notification = (

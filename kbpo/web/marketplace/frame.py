@@ -44,7 +44,9 @@ class Go:
 def framed(
     view: Callable[Concatenate[HttpRequest, P], HttpResponse],
 ) -> Callable[..., HttpResponse]:
-    """The view, for pages that the marketplaces we know may show in a frame, and nobody else."""
+    """Return the view, for pages that the marketplaces we know may show in a frame, and nobody
+    else.
+    """
 
     @wraps(view)
     @never_cache
@@ -61,7 +63,7 @@ def framed(
 
 
 def go_of_address(request: HttpRequest, hit: HIT, assignment: str) -> Go | None:
-    """The go that a marketplace names in the address; None if it is not one that we know."""
+    """Return the go that a marketplace names in the address; None if it is not one that we know."""
     worker, site = request.GET["workerId"], origin_of(request.GET.get("turkSubmitTo", ""))
     sound = 0 < len(worker) <= LONGEST_ID and 0 < len(assignment) <= LONGEST_ID
     if not sound or site not in frame_sites():
@@ -70,7 +72,9 @@ def go_of_address(request: HttpRequest, hit: HIT, assignment: str) -> Go | None:
 
 
 def go_of(said_by_form: str, hit: HIT) -> Go | None:
-    """The go that our own form or address names; None if it is not ours, or of another HIT."""
+    """Return the go that our own form or address names; None if it is not ours, or of another
+    HIT.
+    """
     claims = proof.proven(said_by_form)
     if claims.get("hit") != hit.pk or claims.get("site") not in frame_sites():
         return None

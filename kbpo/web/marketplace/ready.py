@@ -52,13 +52,13 @@ class Door:
 
 
 def door_of(worker: Worker, interface: str, go: Go) -> Door:
-    """Where a worker stands who has a HIT of this interface in hand."""
+    """Return where a worker stands who has a HIT of this interface in hand."""
     return Door(worker, _lesson_for(worker, interface, go), go.proof, go.assignment)
 
 
 def is_ready(worker: Worker, interface: str, go: Go, *, begun: bool) -> bool:
-    """Whether nothing stands before this worker's questions. Whoever has begun a HIT need not learn
-    in its middle.
+    """Return whether nothing stands before this worker's questions. Whoever has begun a HIT need
+    not learn in its middle.
     """
     return consent.has_consented(worker, go.assignment) and (
         begun or has_learned(worker, interface, go)
@@ -66,12 +66,12 @@ def is_ready(worker: Worker, interface: str, go: Go, *, begun: bool) -> bool:
 
 
 def has_learned(worker: Worker, interface: str, go: Go) -> bool:
-    """Whether no tutorial stands before this worker."""
+    """Return whether no tutorial stands before this worker."""
     return _lesson_for(worker, interface, go) is None
 
 
 def _lesson_for(worker: Worker, interface: str, go: Go) -> Tutorial | None:
-    """The tutorial that a worker must pass first; None if there is none."""
+    """Return the tutorial that a worker must pass first; None if there is none."""
     teaches = platform_of(worker.platform).capabilities.teaches_in_frame
     if not teaches or interface in teach.taught(worker, go.assignment):
         return None
@@ -97,7 +97,9 @@ def take_step(request: HttpRequest, door: Door) -> HttpResponse | None:
 
 
 def what_stands_before(request: HttpRequest, door: Door) -> HttpResponse:
-    """The page of what this worker must do first: the terms, else the tutorial where it stands."""
+    """Return the page of what this worker must do first: the terms, else the tutorial where it
+    stands.
+    """
     if not consent.has_consented(door.worker, door.assignment):
         return _terms(request, door)
     lesson = door.lesson
@@ -138,7 +140,7 @@ def _question(
     answer: dict[str, Any] | None = None,
     error: str = "",
 ) -> HttpResponse:
-    """The next question of the tutorial."""
+    """Return the next question of the tutorial."""
     number = len(run.answers) + 1
     context = _context(door, lesson, run, number) | {"error": error}
     asked = lesson.question(number, run.attempt)
@@ -148,7 +150,7 @@ def _question(
 def _learn(
     request: HttpRequest, door: Door, lesson: Tutorial, run: TutorialRun
 ) -> HttpResponse | None:
-    """The explanation of an answer to the tutorial; None for one out of turn, which changes
+    """Return the explanation of an answer to the tutorial; None for one out of turn, which changes
     nothing.
     """
     number = request.POST.get("version", "")

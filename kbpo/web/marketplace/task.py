@@ -61,7 +61,9 @@ ALREADY = "You have sent this HIT in already. Nothing more needs to be saved."
 @framed
 @require_http_methods(["GET", "HEAD", "POST"])
 def task(request: HttpRequest, signed: str) -> HttpResponse:
-    """A HIT: its preview, its questions one after the other, and the form that sends it in."""
+    """Return a HIT: its preview, its questions one after the other, and the form that sends
+    it in.
+    """
     hit = get_object_or_404(HIT.objects.select_related("track"), pk=proof.hit_of(signed) or 0)
     if not hit.questions.exists():
         raise Http404
@@ -95,7 +97,7 @@ def task(request: HttpRequest, signed: str) -> HttpResponse:
 
 
 def _act(request: HttpRequest, go: Go, questions: list[Question]) -> HttpResponse:
-    """What a form says is done, or kept if something stands before it; then the page that is
+    """Return what a form says is done, or kept if something stands before it; then the page that is
     next.
     """
     if _is_one_name_too_many(request, go):
@@ -131,7 +133,7 @@ def _is_one_name_too_many(request: HttpRequest, go: Go) -> bool:
 
 
 def _why_not(go: Go, worker: Worker | None) -> str:
-    """Why this worker cannot do this HIT, as a sentence; nothing if they can. Gold stands in
+    """Return why this worker cannot do this HIT, as a sentence; nothing if they can. Gold stands in
     nobody's way.
     """
     questions = list(go.hit.questions.exclude(payer_kind="gold"))
@@ -151,7 +153,7 @@ def _why_not(go: Go, worker: Worker | None) -> str:
 
 
 def _same(questions: list[Question]) -> QuerySet[Question]:
-    """The questions that ask what these ask, on any track."""
+    """Return the questions that ask what these ask, on any track."""
     if not questions:
         return Question.objects.none()
     targets, rounds = (
@@ -166,15 +168,15 @@ def _same(questions: list[Question]) -> QuerySet[Question]:
 def _begin(
     request: HttpRequest, go: Go, questions: list[Question], kept: dict[str, Any]
 ) -> HttpResponse:
-    """The first question; what this worker left half done in this go is still there."""
+    """Return the first question; what this worker left half done in this go is still there."""
     begun = under_way(questions, kept)
     left = part(begun, kept) if begun else None
     return _next(request, go, questions, _done_of(questions, kept), left)
 
 
 def _done_of(questions: list[Question], kept: dict[str, Any]) -> dict[int, dict[str, Any]]:
-    """The questions that are answered whole in a draft, with their answers; not the one that is
-    still under way.
+    """Return the questions that are answered whole in a draft, with their answers; not the one that
+    is still under way.
     """
     begun = under_way(questions, kept)
     return {
@@ -193,7 +195,9 @@ def _is_done(question: Question, raw: dict[str, Any]) -> bool:
 
 
 def _posted(request: HttpRequest, questions: list[Question]) -> dict[str, Any]:
-    """The draft that a form makes: what it carries, and what it says of the question at hand."""
+    """Return the draft that a form makes: what it carries, and what it says of the question at
+    hand.
+    """
     done = _done_of(questions, read(request.POST.get("answer", "")))
     asked = next((question for question in questions if question.pk not in done), None)
     return (
@@ -204,8 +208,8 @@ def _posted(request: HttpRequest, questions: list[Question]) -> dict[str, Any]:
 
 
 def _answer(request: HttpRequest, go: Go, questions: list[Question]) -> HttpResponse:
-    """The next question, or the same one with what is missing, or the form that sends everything
-    in. The draft has what was posted already.
+    """Return the next question, or the same one with what is missing, or the form that sends
+    everything in. The draft has what was posted already.
     """
     done = _done_of(questions, read(request.POST.get("answer", "")))
     asked = next((question for question in questions if question.pk not in done), None)
@@ -222,7 +226,7 @@ def _answer(request: HttpRequest, go: Go, questions: list[Question]) -> HttpResp
 
 
 def _own_fields(request: HttpRequest) -> dict[str, Any]:
-    """What a form says of the question at hand, without what it carries along."""
+    """Return what a form says of the question at hand, without what it carries along."""
     return {name: values for name, values in raw_of(request.POST).items() if name not in CARRIED}
 
 
@@ -293,7 +297,7 @@ def _page(
 def _send(
     request: HttpRequest, go: Go, questions: list[Question], done: dict[int, dict[str, Any]]
 ) -> HttpResponse:
-    """The form that carries the whole answer to the marketplace."""
+    """Return the form that carries the whole answer to the marketplace."""
     hint(go.hit.platform, [go.hit.external_id])
     fields = [
         ("assignmentId", go.assignment),
@@ -310,12 +314,12 @@ def _send(
 
 
 def _say(go: Go) -> str:
-    """The address of the page on which this worker can say what they think."""
+    """Return the address of the page on which this worker can say what they think."""
     return proof.go_say_path(go.proof)
 
 
 def _about(hit: HIT, questions: list[Question]) -> dict[str, Any]:
-    """What the line on top says of the whole HIT."""
+    """Return what the line on top says of the whole HIT."""
     return {
         "of": len(questions),
         "reward": hit.reward,
@@ -325,7 +329,7 @@ def _about(hit: HIT, questions: list[Question]) -> dict[str, Any]:
 
 
 def no(request: HttpRequest, sentence: str, status: int = 200, *, say: str = "") -> HttpResponse:
-    """A page with one sentence that says why not, and where its worker can answer."""
+    """Return a page with one sentence that says why not, and where its worker can answer."""
     return render(
         request, "annotation/task_no.html", {"sentence": sentence, "say": say}, status=status
     )

@@ -28,7 +28,7 @@ PASSED = (
 @csrf_exempt  # no cookie says who writes: the address does
 @require_http_methods(["GET", "HEAD", "POST"])
 def learn(request: HttpRequest, signed: str) -> HttpResponse:
-    """The terms, the tutorial, and how it ended."""
+    """Return the terms, the tutorial, and how it ended."""
     worker = get_object_or_404(Worker, handle=proof.worker_of_page(signed, proof.LEARN_SALT) or "-")
     response = _page(request, worker)
     response["Referrer-Policy"] = "no-referrer"

@@ -28,7 +28,7 @@ LATEST = 5
 @csrf_exempt  # no cookie says who writes: the address does
 @require_http_methods(["GET", "HEAD", "POST"])
 def say(request: HttpRequest, signed: str) -> HttpResponse:
-    """What a worker was written, whether they are excluded and why; a POST is feedback or an
+    """Return what a worker was written, whether they are excluded and why; a POST is feedback or an
     appeal. From a frame whose assignment the platform has not listed: feedback alone.
     """
     handle, assignment = proof.worker_of_page(signed), ""
@@ -75,7 +75,9 @@ def say(request: HttpRequest, signed: str) -> HttpResponse:
 
 
 def _own_answers(worker: Worker) -> list[dict[str, Any]]:
-    """A worker's latest answers that were sent in, and all that pay was refused for, in words."""
+    """Return a worker's latest answers that were sent in, and all that pay was refused for, in
+    words.
+    """
     assignments = worker.assignments.filter(raw__isnull=False).exclude(status__in=UNLISTED)
     assignments = assignments.select_related("hit", "worker").prefetch_related("hit__questions")
     refused = assignments.filter(status="rejected").order_by("-pk")[:LATEST]

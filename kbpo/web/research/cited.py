@@ -14,7 +14,7 @@ from kbpo.web.research.submissions import find
 
 @export
 def as_csv(request: HttpRequest, pk: int) -> HttpResponse:
-    """The numbers behind the plot: every evaluation that is kept, unrounded."""
+    """Return the numbers behind the plot: every evaluation that is kept, unrounded."""
     submission = find(request, pk)
     history = history_of(Latest.of(submission)) if submission.has_score else None
     ends = ("value", "low80", "high80", "low95", "high95", "n_labels")

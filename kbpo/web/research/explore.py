@@ -53,8 +53,8 @@ KEYS = {"right": "r", "wrong": "w", "unjudged": "u"}
 
 
 def explored(request: Asking, pk: int) -> Explorer:
-    """The explorer of a submission for whoever asks, on a page or over the API. Raises Http404 for
-    who may not see it.
+    """Return the explorer of a submission for whoever asks, on a page or over the API. Raises
+    Http404 for who may not see it.
     """
     submission = find(request, pk)
     if not may_see(submission):
@@ -70,7 +70,7 @@ def explored(request: Asking, pk: int) -> Explorer:
 
 @expensive
 def show(request: HttpRequest, pk: int) -> HttpResponse:
-    """The list of what was chosen, and one prediction of it in its text."""
+    """Return the list of what was chosen, and one prediction of it in its text."""
     explorer = explored(request, pk)
     submission, refusal, own = explorer.submission, "", is_own(request, explorer.submission)
     try:
@@ -132,8 +132,8 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _unfound(request: HttpRequest, explorer: Explorer, choice: Choice) -> dict[str, int | None]:
-    """How much each kind of what is missed lists of what is chosen here; None where it may not be
-    told.
+    """Return how much each kind of what is missed lists of what is chosen here; None where it may
+    not be told.
     """
     if not explorer.reads_documents or not shows_readers(request.user, explorer.submission.track):
         return dict.fromkeys(MISSED)
@@ -143,7 +143,9 @@ def _unfound(request: HttpRequest, explorer: Explorer, choice: Choice) -> dict[s
 
 
 def _nobodys(request: HttpRequest, explorer: Explorer, opened: Judged) -> dict[str, Any]:
-    """What is true in the document of a prediction and found by nobody, as far as it is shown."""
+    """Return what is true in the document of a prediction and found by nobody, as far as it is
+    shown.
+    """
     facts: list[Fact] = []
     if explorer.reads_documents and shows_readers(request.user, explorer.submission.track):
         unfound = missed_of(request.user, explorer, {}).facts["nobody"]
@@ -161,8 +163,8 @@ def tabs_of(
     current: str = "Predictions",
     is_cut: bool = False,
 ) -> list[dict[str, Any]]:
-    """The ways to look at a run, each at what was chosen here; `is_cut` says whether its scores are
-    cut by slices on the same page.
+    """Return the ways to look at a run, each at what was chosen here; `is_cut` says whether its
+    scores are cut by slices on the same page.
     """
     submission = explorer.submission
     kept = carry(choice, submission)
@@ -197,8 +199,8 @@ def rows_of(explorer: Explorer, ids: list[int]) -> list[Judged]:
 
 
 def _opened(explorer: Explorer, choice: Choice, predictions: list[Judged]) -> Judged | None:
-    """The prediction that is shown in its text: the one that was named; else the one that a reader
-    comes to first, the last of a page that is reached backwards.
+    """Return the prediction that is shown in its text: the one that was named; else the one that a
+    reader comes to first, the last of a page that is reached backwards.
     """
     wanted = choice.number("p")
     if not wanted:
@@ -214,7 +216,7 @@ def _opened(explorer: Explorer, choice: Choice, predictions: list[Judged]) -> Ju
 def _detail(
     explorer: Explorer, predictions: list[Judged], opened: Judged, listed: dict[str, Any]
 ) -> dict[str, Any]:
-    """What is shown of one prediction, with the ways to the next and the one before."""
+    """Return what is shown of one prediction, with the ways to the next and the one before."""
     place = next(
         (
             place
@@ -242,7 +244,7 @@ def _detail(
 def _filters(
     explorer: Explorer, choice: Choice, counts: Counts, unfound: Mapping[str, int | None]
 ) -> list[dict[str, Any]]:
-    """The filters with their values, how many each would show, and its address."""
+    """Return the filters with their values, how many each would show, and its address."""
     kind = explorer.kind
     parts = {"any": "Any"} | dict(kind.parts) if kind.parts else {}
     by_others = _filter("who", "Who else says so", WHO, choice, counts)
@@ -302,14 +304,14 @@ def _filters(
 
 
 def _gives_none(choice: Choice, counts: Counts) -> bool:
-    """Whether nothing that could be chosen says how sure its system is."""
+    """Return whether nothing that could be chosen says how sure its system is."""
     given = {band: n for band, n in counts.get("confidence", {}).items() if n != 0 and band}
     return not choice["confidence"] and set(given) <= {"none"}
 
 
 def _verdicts(explorer: Explorer, choice: Choice, counts: Counts) -> dict[str, str]:
-    """The verdicts that predictions are filtered by, with their words: ratings are neither right
-    nor wrong, and what is seldom is listed where there is some.
+    """Return the verdicts that predictions are filtered by, with their words: ratings are neither
+    right nor wrong, and what is seldom is listed where there is some.
     """
     n, words = counts["verdict"], verdicts_of(explorer.submission)
     return {
@@ -361,7 +363,7 @@ def _option(url: str, text: str, n: int | None, chosen: bool, key: str) -> dict[
 
 
 def _named(explorer: Explorer, choice: Choice) -> list[dict[str, str]]:
-    """The values of filters that are called what somebody looks for."""
+    """Return the values of filters that are called what somebody looks for."""
     sought = choice["q"].casefold()
     return [
         {"text": words, "url": choice.query(**{facet.name: name, "q": ""})}
@@ -373,7 +375,7 @@ def _named(explorer: Explorer, choice: Choice) -> list[dict[str, str]]:
 
 @limited_export
 def export(request: HttpRequest, pk: int, form: str) -> StreamingHttpResponse | HttpResponse:
-    """All that was chosen, as a file."""
+    """Return all that was chosen, as a file."""
     explorer = explored(request, pk)
     try:
         choice = read_choice(request.GET, explorer.submission)
@@ -394,13 +396,13 @@ def _records(explorer: Explorer, choice: Choice) -> Iterator[dict[str, Any]]:
 
 
 def _any_record(explorer: Explorer) -> dict[str, Any]:
-    """The record of the run's first prediction, whose names a file without rows has."""
+    """Return the record of the run's first prediction, whose names a file without rows has."""
     rows = rows_of(explorer, [explorer.tally.first]) if explorer.tally.first else []
     return as_record(rows[0]) if rows else {"prediction": None}
 
 
 def as_record(row: Judged) -> dict[str, Any]:
-    """A prediction for programs: with what the page tells of it besides."""
+    """Return a prediction for programs: with what the page tells of it besides."""
     turned, dispute = row.turned, row.dispute
     return row.as_json() | {
         "seconds": [round(seconds) for seconds in row.seconds],

@@ -114,19 +114,19 @@ class Choice:
     facets: Mapping[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> str:
-        """What was said of a filter; empty where nothing was."""
+        """Return what was said of a filter; empty where nothing was."""
         return self.said.get(name, "")
 
     def number(self, name: str) -> int:
-        """The number of a prediction that was named; 0 without."""
+        """Return the number of a prediction that was named; 0 without."""
         return int(self.said.get(name, 0))
 
     def without(self, name: str) -> Choice:
-        """The same where nothing was said of a filter."""
+        """Return the same where nothing was said of a filter."""
         return replace(self, said={key: value for key, value in self.said.items() if key != name})
 
     def query(self, **changes: str | int) -> str:
-        """The address of a choice that differs from this one; another filter begins at the
+        """Return the address of a choice that differs from this one; another filter begins at the
         first page.
         """
         kept = {key: value for key, value in self.said.items() if key not in NUMBERS}
@@ -139,9 +139,10 @@ class Choice:
 def read_choice(
     address: Mapping[str, str], submission: Submission, *, strict: bool = False
 ) -> Choice:
-    """The choice that an address makes. An empty value chooses nothing, as a field of a form that
-    nobody filled in. With `strict` it is one that there is not, and nothing else may stand in the
-    address; without it nothing else that predictions of some kind are found by. Raises Unreadable.
+    """Return the choice that an address makes. An empty value chooses nothing, as a field of a form
+    that nobody filled in. With `strict` it is one that there is not, and nothing else may stand in
+    the address; without it nothing else that predictions of some kind are found by. Raises
+    Unreadable.
     """
     sent = {name: value for name, value in address.items() if value or strict}
     kind = kind_of(submission.track)
@@ -185,12 +186,14 @@ def refuse_unknown(items: str, here: Sequence[str], sent: Iterable[str], are: st
 
 
 def _is_number(value: str) -> bool:
-    """Whether it may be the number of a prediction."""
+    """Return whether it may be the number of a prediction."""
     return value.isascii() and value.isdecimal() and len(value) < 18
 
 
 def _value_of(kind: Kind, facet: str, value: str) -> Any:
-    """What the database has for the value of a facet. Raises Unreadable if there is none such."""
+    """Return what the database has for the value of a facet. Raises Unreadable if there is none
+    such.
+    """
     by_name = {word: key for key, (word, _) in kind.facet_words(facet).items()}
     if by_name and value not in by_name:
         raise no_such(facet, value, list(by_name))
@@ -198,26 +201,26 @@ def _value_of(kind: Kind, facet: str, value: str) -> Any:
 
 
 def carried(submission: Submission) -> list[str]:
-    """The filters that choose among what a run predicts and among what it misses alike."""
+    """Return the filters that choose among what a run predicts and among what it misses alike."""
     kind, recall = kind_of(submission.track), recall_of(submission.track)
     return [*(recall.found_facets if recall else ()), *_words(kind)]
 
 
 def carry(choice: Choice, submission: Submission, **changes: str) -> str:
-    """The query of the other list's address, with what was chosen of this one."""
+    """Return the query of the other list's address, with what was chosen of this one."""
     chosen = {name: choice[name] for name in carried(submission) if choice[name]} | changes
     return f"?{urlencode(chosen)}" if chosen else ""
 
 
 def _words(kind: Kind) -> list[str]:
-    """What predictions of a kind are found by, in words of whoever looks."""
+    """Return what predictions of a kind are found by, in words of whoever looks."""
     of_text = ["q", "document"] if kind.searchable else []
     return of_text + ([ENTITY] if kind.words.entity else [])
 
 
 def verdicts_of(submission: Submission) -> dict[str, str]:
-    """The verdicts that people give on a run's track, in words: none is right or wrong where they
-    rate.
+    """Return the verdicts that people give on a run's track, in words: none is right or wrong where
+    they rate.
     """
     kind = kind_of(submission.track)
     if not kind.parts and kind.criterion(submission.track.criterion).single == "mean":
@@ -252,8 +255,8 @@ class Rows:
     """No other system on the board predicts it"""
 
     def groups(self, told: Mapping[str, set[int]]) -> dict[str, Options]:
-        """Every filter with its values, and which rows each keeps; `told` are verdicts that rest on
-        more than labels, with the predictions of each.
+        """Return every filter with its values, and which rows each keeps; `told` are verdicts that
+        rest on more than labels, with the predictions of each.
         """
         right, wrong = self.value == 1, self.value == 0
         parts = {name: values == 0 for name, values in self.parts.items()}
@@ -276,7 +279,9 @@ class Rows:
         } | _of_facets(self.facets)
 
     def replaced(self, newer: Rows) -> Rows:
-        """The same with newer verdicts in the place of those that are known, or beside them."""
+        """Return the same with newer verdicts in the place of those that are known, or beside
+        them.
+        """
         old = self.at(np.flatnonzero(~np.isin(self.ids, newer.ids)))
         both = Rows(
             np.concatenate([old.ids, newer.ids]),
@@ -424,7 +429,7 @@ class Explorer:
         return kept.rows
 
     def _renewed(self, kept: Kept | None) -> Rows:
-        """What is judged now, from what was kept where little is new."""
+        """Return what is judged now, from what was kept where little is new."""
         if kept is None:
             return self._judge()
         late = Label.objects.filter(pk__gt=kept.newest - MOST_NEW, created_at__gt=kept.at - LATE)
@@ -475,7 +480,9 @@ class Explorer:
         )
 
     def _found(self, choice: Choice) -> Rows | None:
-        """What the words, the entity and the document that were chosen leave; None without any."""
+        """Return what the words, the entity and the document that were chosen leave; None without
+        any.
+        """
         submission, matches = self.submission.pk, []
         if choice["q"]:
             ids, self.all_found = self.kind.search(submission, choice["q"], MOST_DOCUMENTS)
@@ -505,7 +512,9 @@ class Explorer:
     def page(
         self, choice: Choice, size: int = PAGE, *, counted: bool = True
     ) -> tuple[Page, Counts]:
-        """A page of what was chosen, and value -> how many of every filter (none if not asked)."""
+        """Return a page of what was chosen, and value -> how many of every filter (none if not
+        asked).
+        """
         bounded = self._found(choice)
         only_judged = (
             self.restricted
@@ -569,7 +578,7 @@ class Explorer:
         return {**counts, **uncounted, "verdict": {**verdict, "": None, "unjudged": None}}
 
     def _page_of_whole(self, choice: Choice, size: int) -> Page:
-        """A page of what the run predicts, read off an index."""
+        """Return a page of what the run predicts, read off an index."""
         sql, parameters = self._conditions(choice)
         backwards = choice.number("before") > 0
         descending = backwards != (choice["sort"] == "sure")
@@ -599,7 +608,7 @@ class Explorer:
         return Page(ids, None, after=edge, before=ids[0] if ids and moved else 0)
 
     def _conditions(self, choice: Choice) -> tuple[list[str], list[Any]]:
-        """What a prediction must be to be listed, and on this page, as SQL."""
+        """Return what a prediction must be to be listed, and on this page, as SQL."""
         sql = ["p.submission_id = %s"]
         parameters: list[Any] = [self.submission.pk]
         if not choice["sort"] or choice["sort"] == "text":
@@ -628,7 +637,7 @@ class Explorer:
         return sql, parameters
 
     def everything(self, choice: Choice) -> Iterator[list[int]]:
-        """Yields the numbers of all that was chosen, some hundreds at a time."""
+        """Yield the numbers of all that was chosen, some hundreds at a time."""
         size = 10 * PAGE
         while True:
             page, _ = self.page(choice, size, counted=False)
@@ -641,12 +650,14 @@ class Explorer:
 
 
 def hash_of(version: Sequence[Any]) -> str:
-    """A short name for what a cached thing depends on."""
+    """Return a short name for what a cached thing depends on."""
     return sha256(repr(version).encode()).hexdigest()[:32]
 
 
 def _cursor(choice: Choice) -> tuple[int, str]:
-    """The prediction that a page begins or ends at, and the sign that says where the page lies."""
+    """Return the prediction that a page begins or ends at, and the sign that says where the page
+    lies.
+    """
     falling = choice["sort"] == "sure"
     if choice["before"]:
         return choice.number("before"), ">" if falling else "<"
@@ -666,7 +677,7 @@ def _chosen(choice: Choice, groups: Mapping[str, Options]) -> dict[str, Any]:
 
 
 def _kept(groups: Mapping[str, Options], chosen: Mapping[str, Any], but: str = "") -> Mask:
-    """Which rows all choices keep, but for one filter."""
+    """Return which rows all choices keep, but for one filter."""
     size = next((mask.size for options in groups.values() for mask in options.values()), 0)
     kept = np.ones(size, dtype=np.bool_)
     for name, value in chosen.items():
@@ -680,7 +691,7 @@ def _counts(
     chosen: Mapping[str, Any],
     weight: NDArray[np.int64] | None = None,
 ) -> dict[str, dict[Any, int]]:
-    """How many rows each value of each filter would leave, and "" none of it."""
+    """Return how many rows each value of each filter would leave, and "" none of it."""
     counts: dict[str, dict[Any, int]] = {}
     for name, options in groups.items():
         kept = _kept(groups, chosen, name)
@@ -691,7 +702,7 @@ def _counts(
 
 
 def _page_of(rows: Rows, choice: Choice, size: int, more_is_better: bool = True) -> Page:
-    """A page of rows that are all held, in the order that was chosen."""
+    """Return a page of rows that are all held, in the order that was chosen."""
     if choice["sort"] in BY_CONFIDENCE:
         order = np.lexsort((rows.ids, rows.confidence))
         order = order[::-1] if choice["sort"] == "sure" else order
@@ -712,8 +723,8 @@ def _page_of(rows: Rows, choice: Choice, size: int, more_is_better: bool = True)
 
 
 def _start(choice: Choice, ids: NDArray[np.int64], place: Mapping[int, int], size: int) -> int:
-    """Where among all that is listed a page begins; a cursor that is not listed stands where its
-    number would.
+    """Return where among all that is listed a page begins; a cursor that is not listed stands where
+    its number would.
     """
     begins, _ = _cursor(choice)
     if not begins:

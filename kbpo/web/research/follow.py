@@ -31,9 +31,9 @@ NEAR = timedelta(hours=12)
 
 
 def time_left(submission: Submission, extent: Extent) -> timedelta | None:
-    """How long the judging still takes at the pace of the last hour, or since its sample was drawn
-    if that is shorter: what was judged for others before tells nothing of it. None while nobody can
-    say.
+    """Return how long the judging still takes at the pace of the last hour, or since its sample was
+    drawn if that is shorter: what was judged for others before tells nothing of it. None while
+    nobody can say.
     """
     if not _waits(submission, extent):
         return None
@@ -55,7 +55,7 @@ def _waits(submission: Submission, extent: Extent) -> bool:
 
 
 def stages(submission: Submission, sample: Extent) -> list[dict[str, Any]]:
-    """The journey, for the page: what happened when, how long it took, and what comes."""
+    """Return the journey, for the page: what happened when, how long it took, and what comes."""
     at_hand = reached(submission)
     times, notes = _times(submission, sample), _notes(submission, sample)
     names = ("Received", "Read", "Planned", "Sampled", "Being judged", "Scored")
@@ -79,7 +79,7 @@ def stages(submission: Submission, sample: Extent) -> list[dict[str, Any]]:
 
 
 def _until_its_end(submission: Submission, stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The stages that it has behind it: their moment is known, or a later one's is."""
+    """Return the stages that it has behind it: their moment is known, or a later one's is."""
     last = max(
         index for index, name in enumerate(MOMENTS) if index == 0 or getattr(submission, name)
     )
@@ -88,7 +88,7 @@ def _until_its_end(submission: Submission, stages: list[dict[str, Any]]) -> list
 
 
 def _end(submission: Submission) -> dict[str, Any]:
-    """How it ended, when, and why; with the way on where there is one."""
+    """Return how it ended, when, and why; with the way on where there is one."""
     row: dict[str, Any] = {
         "name": submission.get_status_display(),
         "state": "failed",
@@ -101,7 +101,7 @@ def _end(submission: Submission) -> dict[str, Any]:
 
 
 def reached(submission: Submission) -> int:
-    """The number of the stage at hand; of one that ended, the last whose moment is known."""
+    """Return the number of the stage at hand; of one that ended, the last whose moment is known."""
     if submission.status in ORDER:
         return ORDER.index(submission.status)
     return max(
@@ -130,7 +130,7 @@ def _took(began: datetime | None, ended: datetime | None) -> str:
 
 
 def _moment(when: datetime | None) -> str:
-    """A time of today as a clock shows it, an earlier one with its date."""
+    """Return a time of today as a clock shows it, an earlier one with its date."""
     if when is None:
         return ""
     return time_text(when, date=clock.now() - when > NEAR)
@@ -156,7 +156,9 @@ def _notes(submission: Submission, sample: Extent) -> list[str]:
 
 
 def _of_planned(submission: Submission, sample: Extent) -> str:
-    """How many may be drawn, while a sample is drawn in stages and less than planned is there."""
+    """Return how many may be drawn, while a sample is drawn in stages and less than planned is
+    there.
+    """
     option = submission.plan.get("options", {}).get(submission.plan.get("chosen"), {})
     planned, by_stages = option.get("targets", 0), submission.track.design == Track.Design.POISSON
     if submission.status != "judging" or not by_stages or sample.sample >= planned:
@@ -190,8 +192,8 @@ def _no_answer(sample: Extent) -> str:
 
 
 def _remains(submission: Submission, sample: Extent) -> str:
-    """How long the judging still takes at the pace of the last hour; without one, how much work it
-    is.
+    """Return how long the judging still takes at the pace of the last hour; without one, how much
+    work it is.
     """
     if not _waits(submission, sample):
         return ""
@@ -209,13 +211,13 @@ def _remains(submission: Submission, sample: Extent) -> str:
 
 
 def _is_begun(submission: Submission, last: datetime | None) -> bool:
-    """Whether the last answer on its track came since its sample was drawn."""
+    """Return whether the last answer on its track came since its sample was drawn."""
     drawn_at = submission.sampled_at
     return last is not None and (drawn_at is None or last > drawn_at)
 
 
 def _no_pace(last: datetime | None) -> str:
-    """Why nobody can say yet when it is done, where the last answer came then."""
+    """Return why nobody can say yet when it is done, where the last answer came then."""
     if last is None:
         return "nobody judged in the last hour"
     if clock.now() - last > IDLE:
@@ -224,5 +226,5 @@ def _no_pace(last: datetime | None) -> str:
 
 
 def _near(when: datetime) -> str:
-    """A moment to come: today as a clock shows it, else with its date."""
+    """Return a moment to come: today as a clock shows it, else with its date."""
     return time_text(when, date=when - clock.now() > NEAR)

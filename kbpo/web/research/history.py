@@ -58,7 +58,7 @@ def _interval(figure: Figure) -> Interval:
 
 
 def interim_of(submission: Submission) -> Iterator[dict[str, Any]]:
-    """Yields the intervals that were safe to watch while a run was judged, as fine as they are
+    """Yield the intervals that were safe to watch while a run was judged, as fine as they are
     printed: beyond that they would tell what was judged for others.
     """
     for row in InterimInterval.objects.filter(submission=submission).telling().order_by("n"):
@@ -98,8 +98,8 @@ def history_of(latest: Latest) -> History | None:
 
 
 def _cited(latest: Latest, history: History) -> tuple[Evaluation, str]:
-    """The evaluation whose figures stand on a run's page, and the figure that is cited of it, in
-    words; where it says nothing of the run, the last that does.
+    """Return the evaluation whose figures stand on a run's page, and the figure that is cited of
+    it, in words; where it says nothing of the run, the last that does.
     """
     evaluation, figure = history.figures[-1]
     still = ""
@@ -110,7 +110,9 @@ def _cited(latest: Latest, history: History) -> tuple[Evaluation, str]:
 
 
 def about(request: HttpRequest, latest: Latest) -> dict[str, Any]:
-    """What a run's page tells of its past, and how it is cited; nothing before it has a score."""
+    """Return what a run's page tells of its past, and how it is cited; nothing before it has a
+    score.
+    """
     submission = latest.submission
     history = history_of(latest) if submission.has_score else None
     if history is None:

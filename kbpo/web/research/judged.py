@@ -32,8 +32,8 @@ NOT_DISPUTED = {
 
 
 def may_see(submission: Submission) -> bool:
-    """Whether judgments of a submission are shown: once its sample is drawn, and not after it was
-    withdrawn.
+    """Return whether judgments of a submission are shown: once its sample is drawn, and not after
+    it was withdrawn.
     """
     return submission.status in SHOWING or bool(
         submission.status == "confirmed" and submission.sampled_at
@@ -41,20 +41,20 @@ def may_see(submission: Submission) -> bool:
 
 
 def only_public(user: Any, submission: Submission) -> bool:
-    """Whether a person sees no more of this submission's judgments than everybody does."""
+    """Return whether a person sees no more of this submission's judgments than everybody does."""
     return not sees_all(user, submission.track)
 
 
 def is_of_team(user: Any, submission: Submission) -> bool:
-    """Whether a submission is of a team of theirs; admins are of every team."""
+    """Return whether a submission is of a team of theirs; admins are of every team."""
     return isinstance(user, User) and (user.is_staff or submission.team_id in user.team_keys)
 
 
 def verdicts(
     submission: Submission, *, public: bool, targets: Collection[int] | None = None
 ) -> Verdicts:
-    """What people said of a submission's predictions; of them the public ones, if asked. If asked,
-    only what may rest on labels of `targets`.
+    """Return what people said of a submission's predictions; of them the public ones, if asked. If
+    asked, only what may rest on labels of `targets`.
     """
     return kind_of(submission.track).verdicts(submission.pk, public=public, targets=targets)
 
@@ -66,8 +66,9 @@ def describe(
     public: bool,
     unjudged: Collection[int] = (),
 ) -> list[Judged]:
-    """The predictions with these ids, in order, ready for the page; by their public judgments alone
-    if asked. Of those without a judgment that may be seen nothing is told that people said.
+    """Return the predictions with these ids, in order, ready for the page; by their public
+    judgments alone if asked. Of those without a judgment that may be seen nothing is told that
+    people said.
     """
     kind = kind_of(submission.track)
     rows = kind.describe(submission.pk, ids, public=public, unjudged=unjudged)
@@ -84,8 +85,8 @@ def describe(
 
 
 def dispute(user: User, submission: Submission, prediction: int, note: str) -> ExpertCheck:
-    """The entry for an expert, blind, where a member of the team thinks that the judgment of a
-    prediction is wrong. Raises Http404, and CannotAsk with a sentence.
+    """Return the entry for an expert, blind, where a member of the team thinks that the judgment of
+    a prediction is wrong. Raises Http404, and CannotAsk with a sentence.
     """
     if not may_see(submission) or not is_of_team(user, submission):
         raise Http404("Judgments are disputed by the submission's own team.")
@@ -104,8 +105,8 @@ def with_disputes(
     turned: Mapping[int, Any],
     disputes: Mapping[int, ExpertCheck],
 ) -> list[Judged]:
-    """The rows, for their own team with what it disputes (by targets) and may dispute (what people
-    judged), and with how the verdict turned, by instances.
+    """Return the rows, for their own team with what it disputes (by targets) and may dispute (what
+    people judged), and with how the verdict turned, by instances.
     """
     unchecked = kind_of(submission.track).unchecked
     return [

@@ -62,7 +62,7 @@ def lines_of(rows: list[dict[str, Any]]) -> list[Line]:
 @for_researchers
 @at_one_moment
 def show(request: HttpRequest) -> HttpResponse:
-    """The ledger of a team, of all its runs or of one, and who pays for it."""
+    """Return the ledger of a team, of all its runs or of one, and who pays for it."""
     team = team_of(request, looks=True)
     if team is None:  # an admin who belongs to no team
         return render(request, "upload_not_yet.html", {"researcher": True}, status=403)
@@ -83,7 +83,7 @@ def show(request: HttpRequest) -> HttpResponse:
 
 
 def _run(request: HttpRequest, team: Team) -> Submission | None:
-    """The run of the team that the address names; None if it names none. Raises Http404."""
+    """Return the run of the team that the address names; None if it names none. Raises Http404."""
     number = request.GET.get("run", "")
     if not number:
         return None

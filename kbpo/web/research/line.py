@@ -38,8 +38,8 @@ class Line:
 
 
 def line_of(submission: Submission, prediction: int) -> Line:
-    """The line that states a prediction of a submission. Raises Http404 with a sentence where there
-    is no such prediction, or its line cannot be read; Crowded where others read theirs.
+    """Return the line that states a prediction of a submission. Raises Http404 with a sentence
+    where there is no such prediction, or its line cannot be read; Crowded where others read theirs.
     """
     number = submission.predictions.filter(pk=prediction).values_list("line", flat=True).first()
     if number is None:
@@ -68,8 +68,8 @@ def _read(submission: Submission, number: int) -> Line:
 
 
 def show(request: HttpRequest, pk: int, prediction: int) -> HttpResponse:
-    """The line as plain text, and below it, if so, that it is cut; a sentence where it cannot be
-    read.
+    """Return the line as plain text, and below it, if so, that it is cut; a sentence where it
+    cannot be read.
     """
     submission = find(request, pk, own=True)
     try:

@@ -67,8 +67,8 @@ class Missed:
 def missed_of(
     user: Any, explorer: Explorer, address: Mapping[str, str], *, strict: bool = False
 ) -> Missed:
-    """What an address chooses of what a run misses; `strict` is as of `read_choice`. Raises Http404
-    where no documents are read in full, and Unreadable.
+    """Return what an address chooses of what a run misses; `strict` is as of `read_choice`. Raises
+    Http404 where no documents are read in full, and Unreadable.
     """
     kind = recall_of(explorer.submission.track)
     if kind is None:
@@ -105,8 +105,8 @@ def _read(
 
 
 def _facts(user: Any, explorer: Explorer, kind: TrackWithRecall) -> dict[str, list[Fact]]:
-    """What others found and this run did not, and what nobody did. Nothing where somebody may not
-    know what was read.
+    """Return what others found and this run did not, and what nobody did. Nothing where somebody
+    may not know what was read.
     """
     track = explorer.submission.track
     facts: dict[str, list[Fact]] = {name: [] for name in MISSED}
@@ -124,8 +124,8 @@ def _facts(user: Any, explorer: Explorer, kind: TrackWithRecall) -> dict[str, li
 def _found(
     explorer: Explorer, kind: TrackWithRecall, runs: list[int], *, public: bool
 ) -> list[tuple[Found, set[int]]]:
-    """What is true in all documents that were read, with who predicts it; kept for as long as what
-    is public may be, until there is a new label.
+    """Return what is true in all documents that were read, with who predicts it; kept for as long
+    as what is public may be, until there is a new label.
     """
     submission = explorer.submission
     newest = Label.objects.order_by("-pk").values_list("pk", flat=True).first()
@@ -140,7 +140,7 @@ def _found(
 
 
 def _kept(facts: Mapping[str, list[Fact]], choice: Choice) -> dict[str, list[Fact]]:
-    """Those that a choice leaves."""
+    """Return those that a choice leaves."""
     documents = None
     if choice["q"]:
         read = {fact.document for listed in facts.values() for fact, _ in listed}
@@ -161,5 +161,5 @@ def _kept(facts: Mapping[str, list[Fact]], choice: Choice) -> dict[str, list[Fac
 
 
 def missed_record(fact: Found, runs: list[Submission]) -> dict[str, Any]:
-    """A fact that a run does not predict, for programs: with the runs that do."""
+    """Return a fact that a run does not predict, for programs: with the runs that do."""
     return fact.record | {"found_by": [run.pk for run in runs]}

@@ -25,7 +25,7 @@ from kbpo.web.research.submissions import is_own, name_for
 
 @expensive
 def show(request: HttpRequest, pk: int) -> HttpResponse:
-    """A page of it."""
+    """Return a page of it."""
     explorer, refusal = explored(request, pk), ""
     submission = explorer.submission
     try:
@@ -61,8 +61,8 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _filters(explorer: Explorer, missed: Missed) -> list[dict[str, Any]]:
-    """The values of each facet with how many there are of them;
-    the one that is chosen leads back.
+    """Return the values of each facet with how many there are of them; the one that is chosen leads
+    back.
     """
     filters = []
     for facet in explorer.kind.facets:
@@ -84,7 +84,7 @@ def _filters(explorer: Explorer, missed: Missed) -> list[dict[str, Any]]:
 
 @limited_export
 def export(request: HttpRequest, pk: int, form: str) -> HttpResponse | StreamingHttpResponse:
-    """The same as a file. Raises Http404 while it may not be told."""
+    """Return the same as a file. Raises Http404 while it may not be told."""
     explorer = explored(request, pk)
     if not shows_readers(request.user, explorer.submission.track):
         raise Http404(NOT_READ_YET)

@@ -89,7 +89,7 @@ def news_of(team: Team, since: datetime) -> list[Piece]:
 
 
 def _now(track: Track, since: datetime, states: dict[int, Now]) -> Now:
-    """The state of a track, read once."""
+    """Return the state of a track, read once."""
     if track.pk not in states:
         latest = track.evaluations.order_by("-number").first()
         before = track.evaluations.whole().filter(made_at__lte=since).order_by("-number").first()
@@ -111,7 +111,7 @@ def _scores(evaluation: Evaluation | None) -> dict[int, str]:
 
 
 def _moved(row: Submission, since: datetime, now: Now) -> Piece:
-    """How far a run came, as its latest moment says."""
+    """Return how far a run came, as its latest moment says."""
     own_page, called = reverse("submission", args=[row.pk]), f"{row.name} on {row.track.name}"
     if row.status in ("refused", "expired"):
         page = reverse("upload-check", args=[row.pk])

@@ -28,8 +28,8 @@ from kbpo.web.research.quote import Quote, quotes
 
 
 def renewed(submission: Submission) -> Further | None:
-    """What more would take, of a submission that is scored or judged again, reckoned anew where it
-    is stale; None where nothing can be ordered.
+    """Return what more would take, of a submission that is scored or judged again, reckoned anew
+    where it is stale; None where nothing can be ordered.
     """
     if (
         not may_order(submission)
@@ -41,7 +41,7 @@ def renewed(submission: Submission) -> Further | None:
 
 
 def more(submission: Submission, extent: Extent, further: Further | None) -> dict[str, Any] | None:
-    """What can be ordered for a submission, for its page; None where nothing ever can."""
+    """Return what can be ordered for a submission, for its page; None where nothing ever can."""
     if further is None:
         waits = submission.status == "judging" and submission.scored_at is None
         return {"ordered": submission.target_half_width} if waits else None
@@ -78,7 +78,7 @@ def _rounded(half_width: float | None) -> float | None:
 
 
 def _row(quote: Quote) -> dict[str, Any]:
-    """A step of the slider."""
+    """Return a step of the slider."""
     time = quote.likely or quote.work
     return {
         "value": quote.width,
@@ -123,7 +123,7 @@ def buy(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _own(request: HttpRequest, pk: int) -> Submission:
-    """The submission, for those who may spend on it. Raises Http404 for everybody else."""
+    """Return the submission, for those who may spend on it. Raises Http404 for everybody else."""
     submissions = Submission.objects.select_related("track", "team")
     user = cast(User, request.user)
     row = get_object_or_404(

@@ -57,14 +57,14 @@ class Quote:
 
 
 def width_of(submission: Submission, asked: str | None) -> str:
-    """The half-width that was asked for, if the plan has it; the plan's own otherwise."""
+    """Return the half-width that was asked for, if the plan has it; the plan's own otherwise."""
     is_planned = asked is not None and asked in submission.plan.get("options", {})
     return str(asked if is_planned else submission.plan.get("chosen", ""))
 
 
 def quotes(submission: Submission, options: dict[str, Any] | None = None) -> list[Quote]:
-    """Every option of the submission's plan (or those given), the widest interval first; none
-    without a plan.
+    """Return every option of the submission's plan (or those given), the widest interval first;
+    none without a plan.
     """
     options = submission.plan.get("options", {}) if options is None else options
     if not options:
@@ -100,6 +100,6 @@ def _quote(
 
 
 def quote(submission: Submission, asked: str | None) -> Quote | None:
-    """The option that was asked for, or the plan's own; None before there is a plan."""
+    """Return the option that was asked for, or the plan's own; None before there is a plan."""
     width = width_of(submission, asked)
     return next((option for option in quotes(submission) if option.width == width), None)

@@ -83,7 +83,7 @@ class Run:
         return kind_of(self.submission.track).rates
 
     def is_drawn_as(self, kind: drawing.Kind) -> bool:
-        """Whether its bar is of that kind."""
+        """Return whether its bar is of that kind."""
         return self.interval.estimate is not None and self.kind == kind
 
     @property
@@ -97,7 +97,7 @@ class Run:
 @for_researchers
 @at_one_moment
 def show(request: HttpRequest) -> HttpResponse:
-    """The page. It says first what waits, then what is new, then everything."""
+    """Return the page. It says first what waits, then what is new, then everything."""
     team = team_of(request, looks=True)
     if team is None:  # an admin who belongs to no team
         return render(request, "upload_not_yet.html", {"researcher": True}, status=403)
@@ -150,8 +150,8 @@ def _url(team: Team, **changes: str) -> str:
 
 
 def _of_state(team: Team, state: str) -> tuple[QuerySet[Submission], list[int]]:
-    """The runs in a state, and how many there are in each.
-    Raises Http404 for a state there is not.
+    """Return the runs in a state, and how many there are in each. Raises Http404 for a state there
+    is not.
     """
     submissions = Submission.objects.filter(team=team).runs().select_related("track", "team")
     of_state = {
@@ -168,7 +168,7 @@ def _of_state(team: Team, state: str) -> tuple[QuerySet[Submission], list[int]]:
 
 
 def _waiting(team: Team) -> list[dict[str, Any]]:
-    """The uploads that wait; what limits them is asked once a track."""
+    """Return the uploads that wait; what limits them is asked once a track."""
 
     @cache
     def limited(track: Track) -> str:
@@ -178,7 +178,7 @@ def _waiting(team: Team) -> list[dict[str, Any]]:
 
 
 def _draft(row: Submission, limited: Callable[[Track], str]) -> dict[str, Any]:
-    """An upload that waits: for us while it is read, else for its team."""
+    """Return an upload that waits: for us while it is read, else for its team."""
     is_planned = row.status == "planned" and not row.track.refusal
     limit = Submission.DEADLINES["planned"][0]
     parts = [f"{count_text(row.n_items or 0)} {kind_of(row.track).words.items}"]
@@ -195,7 +195,7 @@ def _draft(row: Submission, limited: Callable[[Track], str]) -> dict[str, Any]:
 
 
 def _left(team: Team) -> list[tuple[Track, int]]:
-    """How many runs the team may still confirm, on open tracks that limit them."""
+    """Return how many runs the team may still confirm, on open tracks that limit them."""
     limited = []
     for track in Track.objects.filter(status="open").order_by("name"):
         left = runs_left(track, team)
@@ -235,7 +235,7 @@ def runs(rows: Page[Submission] | QuerySet[Submission]) -> list[Run]:
 
 
 def _watched(runs: list[Submission]) -> dict[int, InterimInterval]:
-    """The last interval that may be watched of each of these runs, in its present order."""
+    """Return the last interval that may be watched of each of these runs, in its present order."""
     intervals = InterimInterval.objects.filter(
         submission__in=runs, order=F("submission__orders")
     ).telling()
@@ -246,8 +246,8 @@ def _watched(runs: list[Submission]) -> dict[int, InterimInterval]:
 def _score(
     row: Submission, headline: tuple[Any, Any] | None, shown: InterimInterval | None
 ) -> tuple[drawing.Interval, str, int, drawing.Kind]:
-    """A run's number as it may be shown: while it is judged for the first time the one that may be
-    watched, afterwards the one that it is ranked by.
+    """Return a run's number as it may be shown: while it is judged for the first time the one that
+    may be watched, afterwards the one that it is ranked by.
     """
     if row.has_score and headline is not None:
         quantity, figure = headline
@@ -269,7 +269,7 @@ def _score(
 @require_POST
 @for_researchers
 def mark_as_read(request: HttpRequest) -> HttpResponse:
-    """What was shown of a team is read; what happened since the page was made stays news."""
+    """Return what was shown of a team is read; what happened since the page was made stays news."""
     team = team_of(request, looks=True)
     if team is None:  # an admin who belongs to no team
         return redirect("runs")
@@ -292,7 +292,7 @@ def _moment(text: str) -> datetime | None:
 @require_POST
 @for_researchers
 def delete_discard(request: HttpRequest, pk: int) -> HttpResponse:
-    """A refused upload or a discarded draft leaves the page, with its file."""
+    """Return a refused upload or a discarded draft leaves the page, with its file."""
     user = cast(User, request.user)
     submissions = Submission.objects.filter(team__members=user, deleted_at=None)
     row = get_object_or_404(submissions.select_related("team"), pk=pk)
@@ -307,7 +307,7 @@ def delete_discard(request: HttpRequest, pk: int) -> HttpResponse:
 @export
 @for_researchers
 def as_csv(request: HttpRequest) -> HttpResponse:
-    """All runs of a team with the figures of the page, unrounded."""
+    """Return all runs of a team with the figures of the page, unrounded."""
     team = team_of(request, looks=True)
     if team is None:
         raise Http404("You belong to no team yet.")

@@ -21,7 +21,7 @@ WHY = {
 
 
 def sampled(latest: Latest) -> dict[str, Any] | None:
-    """What is told of a submission's sample; None before it is drawn."""
+    """Return what is told of a submission's sample; None before it is drawn."""
     submission = latest.submission
     batches = SampleBatch.objects.filter(submission=submission, design=submission.track.design)
     stages = list(batches.select_related("distribution").order_by("stage", "pk"))
@@ -55,8 +55,8 @@ def _stage(submission: Submission, batch: SampleBatch, targets: int) -> dict[str
 
 
 def _model(latest: Latest) -> dict[str, Any] | None:
-    """What the model alone would print for the guaranteed number, beside what is printed; None
-    before that is final.
+    """Return what the model alone would print for the guaranteed number, beside what is printed;
+    None before that is final.
     """
     submission, settings = latest.submission, latest.settings
     if submission.status != "scored":

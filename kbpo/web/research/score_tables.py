@@ -69,7 +69,7 @@ def _rows(
     criterion: str,
     looked: dict[str, Any] | None,
 ) -> list[dict[str, Any]]:
-    """The lines of the table of one criterion, each with what experts make of it beneath."""
+    """Return the lines of the table of one criterion, each with what experts make of it beneath."""
     rows: list[dict[str, Any]] = []
     for key, label in _lines(submission.track, criterion):
         figure = figures.get((*key, DEFAULT))
@@ -91,8 +91,8 @@ def _rows(
 
 
 def _rests_on(rows: list[dict[str, Any]], looked: dict[str, Any] | None) -> dict[str, int] | None:
-    """How many judgments the interval rests on that may be watched, and how many there are now;
-    None where there are no more.
+    """Return how many judgments the interval rests on that may be watched, and how many there are
+    now; None where there are no more.
     """
     for row in rows:
         if looked is not None and row["safe"] and looked["now"].n < row["figure"].n_labels:
@@ -101,12 +101,12 @@ def _rests_on(rows: list[dict[str, Any]], looked: dict[str, Any] | None) -> dict
 
 
 def _is_drawn_as_few(row: dict[str, Any]) -> bool:
-    """Whether a line is drawn as one of few judgments."""
+    """Return whether a line is drawn as one of few judgments."""
     return row["kind"] == "few" and row["interval"].estimate is not None
 
 
 def _counted(latest: Latest, criterion: str) -> list[str]:
-    """What was counted of a submission and belongs to a criterion, as sentences."""
+    """Return what was counted of a submission and belongs to a criterion, as sentences."""
     sentences = []
     for count in kind_of(latest.submission.track).counted:
         share = latest.settings.get(count.name, {}).get(str(latest.submission.pk))
@@ -122,8 +122,8 @@ def _has_recall(
 
 
 def _unjudged(submission: Submission) -> tuple[int, int]:
-    """How many of the drawn relations that a submission predicts have no judgment yet and are not
-    given up, and how many of these somebody is still asked about.
+    """Return how many of the drawn relations that a submission predicts have no judgment yet and
+    are not given up, and how many of these somebody is still asked about.
     """
     drawn = Sample.objects.filter(
         batch__submission__track=submission.track_id,
@@ -137,8 +137,8 @@ def _unjudged(submission: Submission) -> tuple[int, int]:
 
 
 def _missing(n: int, unanswered: int, asked: int) -> dict[str, int]:
-    """Why n of them have no judgment under a criterion: they wait for one; nobody is asked any
-    more, since the run that they were drawn for has ended; or nobody could answer.
+    """Return why n of them have no judgment under a criterion: they wait for one; nobody is asked
+    any more, since the run that they were drawn for has ended; or nobody could answer.
     """
     waiting = min(n, asked)
     dropped = min(n - waiting, unanswered - waiting)
@@ -146,7 +146,7 @@ def _missing(n: int, unanswered: int, asked: int) -> dict[str, int]:
 
 
 def _why_missing(gap: dict[str, int]) -> list[str]:
-    """The reasons of `_missing`, each with how many there are, in words."""
+    """Return the reasons of `_missing`, each with how many there are, in words."""
     waiting, dropped, unanswered = (gap[name] for name in ("waiting", "dropped", "unanswered"))
     reasons = []
     if waiting:
@@ -168,7 +168,7 @@ def _guaranteed(track: Track) -> Key:
 
 
 def _lines(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
-    """What a table has lines for, and their names: F1 says which precision it combines with
+    """Return what a table has lines for, and their names: F1 says which precision it combines with
     recall.
     """
     kinds = sorted(track.distributions, key=lambda kind: kind != track.distribution)
@@ -193,7 +193,7 @@ def _corrected(
     key: tuple[str, str, str],
     label: str,
 ) -> list[dict[str, Any]]:
-    """The row of a number as expert checks correct it; none without any."""
+    """Return the row of a number as expert checks correct it; none without any."""
     figure = figures.get((*key, "expert"))
     if figure is None:
         return []
@@ -210,15 +210,15 @@ def _corrected(
 
 
 def not_corrected(latest: Latest) -> list[str]:
-    """Why numbers of a submission are not corrected by expert checks, as sentences; none without
-    any checks.
+    """Return why numbers of a submission are not corrected by expert checks, as sentences; none
+    without any checks.
     """
     return list(latest.settings.get("not_corrected", {}).get(str(latest.submission.pk), []))
 
 
 def checked(latest: Latest) -> dict[str, Any] | None:
-    """The guaranteed number as expert checks correct it, beside what the crowd's judgments alone
-    say; None without any checks.
+    """Return the guaranteed number as expert checks correct it, beside what the crowd's judgments
+    alone say; None without any checks.
     """
     corrected = latest.guaranteed("expert")
     if corrected is None:
@@ -228,8 +228,8 @@ def checked(latest: Latest) -> dict[str, Any] | None:
 
 
 def _kind(submission: Submission, figure: Any) -> drawing.Kind:
-    """How an interval is drawn that is made for one look: until judging ends, not as one that may
-    be watched.
+    """Return how an interval is drawn that is made for one look: until judging ends, not as one
+    that may be watched.
     """
     if submission.status != "scored":
         return "moment"

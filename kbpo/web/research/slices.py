@@ -27,8 +27,8 @@ DEFINED = "Defined here"
 
 
 def told(latest: Latest, *, own: bool) -> list[Estimate]:
-    """The scores by slice that somebody may read, on a page or over the API: all to its own team
-    and admins, what the page shows to others.
+    """Return the scores by slice that somebody may read, on a page or over the API: all to its own
+    team and admins, what the page shows to others.
 
     These see no thin slices while the track is open: one of few judgments would tell what they
     were.
@@ -56,8 +56,8 @@ def told(latest: Latest, *, own: bool) -> list[Estimate]:
 
 
 def by_slice(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[str, Any]:
-    """The table of one group of slices, and the switch between the groups that there are, on the
-    page at that address.
+    """Return the table of one group of slices, and the switch between the groups that there are, on
+    the page at that address.
     """
     submission = latest.submission
     kind = kind_of(submission.track)
@@ -113,7 +113,7 @@ def _scores_of(latest: Latest, *, own: bool) -> dict[str, dict[str, Estimate]]:
 
 
 def _group_of(key: str) -> str:
-    """The group that a slice belongs to."""
+    """Return the group that a slice belongs to."""
     return key.partition(":")[0]
 
 
@@ -147,20 +147,20 @@ def _row(
 
 
 def _each(submission: Submission) -> Decimal:
-    """What a judgment cost in what was confirmed last."""
+    """Return what a judgment cost in what was confirmed last."""
     plan = submission.plan
     return Decimal(plan.get("options", {}).get(plan.get("chosen"), {}).get("each", "0"))
 
 
 def _more_of(figure: Figure, stored: Estimate) -> int:
-    """How many judgments more would do: never more than are left."""
+    """Return how many judgments more would do: never more than are left."""
     left = max(0, (stored.n_predictions or 0) - figure.n_labels)
     return min(left, would_do(figure.value, stored.variance, figure.n_labels))
 
 
 def watched(submission: Submission) -> dict[str, Any] | None:
-    """What may be watched of a submission's guaranteed number as judgments arrive; None before the
-    first.
+    """Return what may be watched of a submission's guaranteed number as judgments arrive; None
+    before the first.
     """
     intervals = latest.watched(submission.pk)
     if not intervals:

@@ -157,8 +157,8 @@ Asking = HttpRequest | Request
 
 
 def find_to_act(request: Asking, pk: int) -> Submission:
-    """The submission, for those who change it or spend on it. Raises Http404, and PermissionDenied
-    where somebody of its team only may look.
+    """Return the submission, for those who change it or spend on it. Raises Http404, and
+    PermissionDenied where somebody of its team only may look.
     """
     row = find(request, pk, own=True)
     check_may_act(cast(User, request.user), row.team)
@@ -166,14 +166,14 @@ def find_to_act(request: Asking, pk: int) -> Submission:
 
 
 def acts(request: Asking, submission: Submission) -> bool:
-    """Whether its page offers the visitor to change it or to spend on it."""
+    """Return whether its page offers the visitor to change it or to spend on it."""
     user = request.user
     return isinstance(user, User) and may_act(submission.team, user)
 
 
 def find(request: Asking, pk: int, *, own: bool = False) -> Submission:
-    """The submission, if its page may be seen, or the same be read over the API: its own team and
-    admins always, everybody once it is on the board.
+    """Return the submission, if its page may be seen, or the same be read over the API: its own
+    team and admins always, everybody once it is on the board.
 
     Raises Http404 for everything else, so that nothing is told about other people's drafts.
     """
@@ -185,20 +185,20 @@ def find(request: Asking, pk: int, *, own: bool = False) -> Submission:
 
 
 def _shown(request: Asking, row: Submission, *, own: bool = False) -> Submission:
-    """The same, if it may be seen. Raises Http404."""
+    """Return the same, if it may be seen. Raises Http404."""
     if is_own(request, row) or (row.is_on_board and not own):
         return row
     raise Http404(NONE.format(row.pk) if own or not row.is_gone else _gone(row))
 
 
 def _gone(row: Submission) -> str:
-    """What everybody is told of a run that they had seen, as a sentence."""
+    """Return what everybody is told of a run that they had seen, as a sentence."""
     on = f" on {date_format(row.withdrawn_at, 'j F Y')}" if row.withdrawn_at else ""
     return f"{row.full_name} was withdrawn{on}."
 
 
 def is_own(request: Asking, submission: Submission) -> bool:
-    """Whether the visitor belongs to its team, or is an admin."""
+    """Return whether the visitor belongs to its team, or is an admin."""
     user = request.user
     return isinstance(user, User) and (user.is_staff or submission.team_id in user.team_keys)
 
@@ -209,13 +209,13 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def live(request: HttpRequest, pk: int) -> HttpResponse:
-    """The part of the page that changes, for polling."""
+    """Return the part of the page that changes, for polling."""
     return _moving(request, pk, _further(request, pk))
 
 
 def _further(request: HttpRequest, pk: int) -> Further | None:
-    """What more would take, for its own team. It is asked before the page is read at one moment:
-    it may have to be written, and others write it too.
+    """Return what more would take, for its own team. It is asked before the page is read at one
+    moment: it may have to be written, and others write it too.
     """
     if not request.user.is_authenticated:
         return None
@@ -284,7 +284,7 @@ class _Page:
         return KEPT_WHILE_JUDGED if self.submission.status in MOVING else None
 
     def live(self) -> SafeString:
-        """The part that changes."""
+        """Return the part that changes."""
 
         def told() -> dict[str, Any]:
             shown = context(self.latest, self.seen, self.further, self.sums, sees_all=self.sees_all)
@@ -298,7 +298,9 @@ class _Page:
         )
 
     def rest(self, by: str) -> SafeString:
-        """The part that changes with evaluations alone: its past, and its slices by a group."""
+        """Return the part that changes with evaluations alone: its past, and its slices by a
+        group.
+        """
         by = by if by in {**kind_of(self.submission.track).groups, OWN: ""} else ""
 
         def told() -> dict[str, Any]:
@@ -320,8 +322,8 @@ def context(
     *,
     sees_all: bool = False,
 ) -> dict[str, Any]:
-    """What the part of the page that changes tells; more to its own team, which alone is told the
-    sums of what it cost. `sees_all`: hidden judgments are shown, too.
+    """Return what the part of the page that changes tells; more to its own team, which alone is
+    told the sums of what it cost. `sees_all`: hidden judgments are shown, too.
     """
     submission, own = latest.submission, sums is not None
     sample, looked = extent_of(submission, latest), watched(submission)
@@ -371,7 +373,7 @@ def context(
 
 
 def _ended(latest: Latest) -> dict[str, str]:
-    """Why judging ended, in a sentence with its tone; nothing before it has."""
+    """Return why judging ended, in a sentence with its tone; nothing before it has."""
     submission, printed = latest.submission, latest.guaranteed()
     if submission.status != "scored":
         return {}
@@ -383,7 +385,7 @@ def _ended(latest: Latest) -> dict[str, str]:
 
 
 def _place(latest: Latest) -> str:
-    """Where it stands on the board, “Rank 2–4 of 9”; nothing where it stands on none."""
+    """Return where it stands on the board, “Rank 2–4 of 9”; nothing where it stands on none."""
     submission, evaluation = latest.submission, latest.evaluation
     places = ranks(evaluation) if evaluation is not None and submission.is_on_board else {}
     if submission.pk not in places:
@@ -398,7 +400,7 @@ def name_for(submission: Submission, own: bool) -> str:
 
 
 def _judges(latest: Latest) -> list[str]:
-    """What is said of the judges' error."""
+    """Return what is said of the judges' error."""
     corrected = latest.guaranteed("expert")
     return of_submission(
         judges_of(latest.evaluation, latest.submission),
@@ -412,14 +414,14 @@ def _judges(latest: Latest) -> list[str]:
 
 
 def mean_words(submission: Submission) -> str:
-    """What the guaranteed number is called within a sentence."""
+    """Return what the guaranteed number is called within a sentence."""
     kind = kind_of(submission.track)
     return kind.printed(kind.mean, submission.track.criterion).in_text
 
 
 def _ordered(submission: Submission, n: int) -> tuple[int, float] | None:
-    """How many judgments the plan expects in all, and the half-width that was ordered; None if
-    these are n already.
+    """Return how many judgments the plan expects in all, and the half-width that was ordered; None
+    if these are n already.
     """
     chosen = str(submission.plan.get("chosen", ""))
     targets = submission.plan.get("options", {}).get(chosen, {}).get("targets", 0)
@@ -427,7 +429,7 @@ def _ordered(submission: Submission, n: int) -> tuple[int, float] | None:
 
 
 def cost(submission: Submission, sample: Extent, sums: Balance) -> dict[str, Any]:
-    """What it cost so far and what is set aside; and who asked about its sample."""
+    """Return what it cost so far and what is set aside; and who asked about its sample."""
     option = submission.plan.get("options", {}).get(submission.plan.get("chosen"), {})
     asked = share.shared(submission)
     spent = Ledger.objects.filter(kind=Ledger.Kind.SPEND, **submission.purpose.at("purpose"))
@@ -465,7 +467,7 @@ def noticed(submission: Submission) -> list[dict[str, Any]]:
 
 
 def _in_words(code: str) -> str:
-    """The code of a message without its family: “missing inverse”."""
+    """Return the code of a message without its family: “missing inverse”."""
     return code.rpartition(".")[2].replace("_", " ")
 
 
@@ -474,7 +476,7 @@ def _several(n: int, word: str) -> str:
 
 
 def problems(request: HttpRequest, pk: int) -> HttpResponse:
-    """All problems of an upload, by line, fifty a page, filtered by severity."""
+    """Return all problems of an upload, by line, fifty a page, filtered by severity."""
     submission = find(request, pk, own=True)
     listed = Problem.objects.filter(submission=submission).order_by("line", "pk")
     severity = request.GET.get("severity", "")
@@ -525,7 +527,7 @@ def told(rows: Any) -> list[dict[str, Any]]:
 
 @export
 def problems_tsv(request: HttpRequest, pk: int) -> StreamingHttpResponse:
-    """The problem report as a file."""
+    """Return the problem report as a file."""
     submission = find(request, pk, own=True)
     problems = (
         Problem.objects.filter(submission=submission)
@@ -599,7 +601,7 @@ class RunForm(forms.Form):
         self.submission, self.who = submission, who
 
     def save(self) -> bool:
-        """Whether it is said; else the form has the reason."""
+        """Return whether it is said; else the form has the reason."""
         cleaned = dict(self.cleaned_data)
         role = cleaned.pop("role", None)
         try:
@@ -664,8 +666,8 @@ def retry(request: HttpRequest, pk: int) -> HttpResponse:
 
 @transaction.atomic
 def put_back(submission: Submission, who: User) -> bool:
-    """Whether a submission was given up: it stands again where it was, with the money that was
-    given back since, and is tried at once. Raises OverBudget, or CannotChange once the track is
+    """Return whether a submission was given up: it stands again where it was, with the money that
+    was given back since, and is tried at once. Raises OverBudget, or CannotChange once the track is
     closed, and then it stays given up.
     """
     locked = Submission.objects.select_for_update(of=("self",), no_key=True)

@@ -80,7 +80,9 @@ def usable() -> QuerySet[Invitation]:
 
 @never_cache
 def join(request: HttpRequest, code: str) -> HttpResponse:
-    """An invitation: a form that makes an account, or one button for somebody who has one."""
+    """Return an invitation: a form that makes an account, or one button for somebody who has
+    one.
+    """
     invitation = usable().select_related("team").filter(code=code).first()
     if invitation is None:
         return render(request, "people/join.html", {"refusal": USED_UP}, status=410)
@@ -106,7 +108,9 @@ def join(request: HttpRequest, code: str) -> HttpResponse:
 
 @transaction.atomic
 def accept(invitation: Invitation, who: User | JoinForm) -> User | None:
-    """The user with the invitation's role; None if somebody else has just taken its last use."""
+    """Return the user with the invitation's role; None if somebody else has just taken its last
+    use.
+    """
     if not usable().filter(pk=invitation.pk).update(uses_left=F("uses_left") - 1):
         return None
     user = who.save(commit=False) if isinstance(who, JoinForm) else who
@@ -136,7 +140,7 @@ def _welcome(request: HttpRequest, invitation: Invitation) -> HttpResponse:
 def invite(
     role: str, made_by: User, *, team: Team | None = None, uses: int = 1, why: str = ""
 ) -> Invitation:
-    """A new invitation that runs out in a fortnight."""
+    """Return a new invitation that runs out in a fortnight."""
     expires = clock.now() + timedelta(days=DAYS)
     row = Invitation.objects.create(
         role=role, team=team, made_by=made_by, uses_left=uses, expires_at=expires
@@ -180,7 +184,7 @@ def open_invitations(team: Team) -> QuerySet[Invitation]:
 
 
 def find_team(request: HttpRequest | Request, slug: str) -> Team:
-    """The team, for its members and for admins. Raises Http404 for everybody else."""
+    """Return the team, for its members and for admins. Raises Http404 for everybody else."""
     user = cast(User, request.user)
     candidates = Team.objects.filter(slug=slug)
     team = (candidates if user.is_staff else candidates.filter(members=user)).first()
@@ -192,7 +196,7 @@ def find_team(request: HttpRequest | Request, slug: str) -> Team:
 @never_cache
 @login_required
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """A team's page, for its members."""
+    """Return a team's page, for its members."""
     team, user = find_team(request, slug), cast(User, request.user)
     members, here, purses = teams.roles_of(team), concerned(team), money_of(team).purses
     context = {
@@ -282,8 +286,8 @@ class Money:
 
 
 def money_of(team: Team) -> Money:
-    """What the team has spent, set aside and left,
-    on every open track and wherever it has spent.
+    """Return what the team has spent, set aside and left, on every open track and wherever it has
+    spent.
     """
     tracks = Track.objects.filter(Q(status="open") | Q(ledger__team=team)).distinct()
     purses = []
@@ -335,7 +339,9 @@ def invite_member(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """An owner gives a member a role or removes them, or a member leaves, if the word was typed."""
+    """Return an owner gives a member a role or removes them, or a member leaves, if the word was
+    typed.
+    """
     team, user, verb = find_team(request, slug), cast(User, request.user), request.POST.get("verb")
     person = get_object_or_404(team.members, pk=pk)
     leaves = verb == "remove" and person == user
@@ -372,7 +378,7 @@ def check_may_leave(team: Team, user: User) -> None:
 
 
 def _why_stays(team: Team, user: User) -> str:
-    """Why a member may not leave now, as a sentence; nothing if they may."""
+    """Return why a member may not leave now, as a sentence; nothing if they may."""
     try:
         check_may_leave(team, user)
     except teams.CannotChange as refusal:
@@ -388,7 +394,7 @@ def _check_armed(request: HttpRequest) -> None:
 @login_required
 @require_POST
 def take_back(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """An invitation of the team works no more."""
+    """Return an invitation of the team works no more."""
     team = find_team(request, slug)
     check_may_act(cast(User, request.user), team)
     invitations = Invitation.objects.filter(pk=pk, team=team)

@@ -64,7 +64,7 @@ ENDINGS = (".gz", ".tsv", ".txt", ".kb", ".jsonl", ".json")
 def for_researchers(
     view: Callable[Concatenate[HttpRequest, P], HttpResponse],
 ) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
-    """The view, for researchers who have a team; everybody else reads what to do."""
+    """Return the view, for researchers who have a team; everybody else reads what to do."""
 
     @wraps(view)
     @login_required
@@ -81,7 +81,7 @@ def for_researchers(
 
 @for_researchers
 def submit(request: HttpRequest) -> HttpResponse:
-    """The first step: a track and a file. A POST keeps the file and goes on to its check."""
+    """Return the first step: a track and a file. A POST keeps the file and goes on to its check."""
     user = cast(User, request.user)
     team = team_of(request)
     if team is None:  # an admin who belongs to no team
@@ -100,8 +100,8 @@ def submit(request: HttpRequest) -> HttpResponse:
 
 
 def team_of(request: HttpRequest, *, looks: bool = False) -> Team | None:
-    """The team that the form or the address names, of those that the visitor submits for, or also
-    `looks` at; the first one if none is named. Raises Http404 for a team of others, and
+    """Return the team that the form or the address names, of those that the visitor submits for, or
+    also `looks` at; the first one if none is named. Raises Http404 for a team of others, and
     PermissionDenied where they only may look.
     """
     slug, user = request.POST.get("team") or request.GET.get("team", ""), cast(User, request.user)
@@ -136,8 +136,8 @@ def _receive(
 
 
 def _key(request: HttpRequest, file: UploadedFile[Any]) -> str | None:
-    """The form's own key with the file's content: the same press twice is one upload, another file
-    is another.
+    """Return the form's own key with the file's content: the same press twice is one upload,
+    another file is another.
     """
     form = request.POST.get("key", "")[:32]
     if not form:
@@ -150,7 +150,9 @@ def _key(request: HttpRequest, file: UploadedFile[Any]) -> str | None:
 
 
 def stem(file_name: str) -> str:
-    """The file's name without its endings: what a run is called until somebody says otherwise."""
+    """Return the file's name without its endings: what a run is called until somebody says
+    otherwise.
+    """
     name = file_name.replace("\\", "/").rsplit("/", 1)[-1]
     while ending := next(
         (suffix for suffix in ENDINGS if name.lower().endswith(suffix) and len(name) > len(suffix)),
@@ -181,7 +183,7 @@ def _file_page(
     refusal: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    """The first step. A track that takes nothing is not shown, and no other one for it."""
+    """Return the first step. A track that takes nothing is not shown, and no other one for it."""
     track = next((choice for choice in tracks if choice == track), None)
     kind = kind_of(track) if track is not None else None
     inputs = n_inputs_of(tracks)
@@ -206,14 +208,14 @@ def _file_page(
 
 
 def drafts(team: Team) -> QuerySet[Submission]:
-    """The team's uploads that nobody has confirmed, newest first."""
+    """Return the team's uploads that nobody has confirmed, newest first."""
     submissions = Submission.objects.filter(team=team).drafts().select_related("track", "team")
     return submissions.order_by("-pk")
 
 
 @for_researchers
 def check(request: HttpRequest, pk: int) -> HttpResponse:
-    """The second step: what was understood, and what it will cost. It follows the reading by
+    """Return the second step: what was understood, and what it will cost. It follows the reading by
     itself.
     """
     submission = find(request, pk, own=True)
@@ -224,7 +226,7 @@ def check(request: HttpRequest, pk: int) -> HttpResponse:
 
 @for_researchers
 def live(request: HttpRequest, pk: int) -> HttpResponse:
-    """The part of the check that changes while the file is read."""
+    """Return the part of the check that changes while the file is read."""
     return render(request, "upload_check_live.html", _checked(request, find(request, pk, own=True)))
 
 
@@ -254,7 +256,7 @@ def _checked(request: HttpRequest, submission: Submission) -> dict[str, Any]:
 
 
 def _words(chosen: Quote, submission: Submission) -> dict[str, str]:
-    """What stands at the ends of the bar, and on the choice about bad lines."""
+    """Return what stands at the ends of the bar, and on the choice about bad lines."""
     return {
         "paid_words": (
             f"{count_text(chosen.judged)}"
@@ -266,8 +268,8 @@ def _words(chosen: Quote, submission: Submission) -> dict[str, str]:
 
 
 def _faults(submission: Submission) -> str:
-    """How many lines of a file have errors, and how many errors are of none;
-    empty if it has none.
+    """Return how many lines of a file have errors, and how many errors are of none; empty if it has
+    none.
     """
     whole = submission.counts.get("file_errors", 0)
     lines = submission.counts.get("errors", 0) - whole
@@ -282,14 +284,14 @@ def _faults(submission: Submission) -> str:
 
 
 def _took(submission: Submission) -> timedelta | None:
-    """How long reading a file took, a second at least; None before it is read."""
+    """Return how long reading a file took, a second at least; None before it is read."""
     if submission.read_at is None:
         return None
     return max(submission.read_at - submission.received_at, timedelta(seconds=1))
 
 
 def _time_left(submission: Submission, share: float) -> timedelta | None:
-    """How long the reading still takes if it goes on as it began; None while that cannot be
+    """Return how long the reading still takes if it goes on as it began; None while that cannot be
     told.
     """
     if not 0.02 <= share < 1.0:
@@ -298,7 +300,7 @@ def _time_left(submission: Submission, share: float) -> timedelta | None:
 
 
 def _targets(submission: Submission, options: list[Quote], chosen: str) -> list[dict[str, Any]]:
-    """The switch of half-widths."""
+    """Return the switch of half-widths."""
     address = reverse("upload-check", args=[submission.pk])
     return [
         {
@@ -311,7 +313,7 @@ def _targets(submission: Submission, options: list[Quote], chosen: str) -> list[
 
 
 def _problems(request: HttpRequest, submission: Submission) -> dict[str, Any]:
-    """The first problems of the severity that the URL asks for, and the switch between
+    """Return the first problems of the severity that the URL asks for, and the switch between
     severities.
     """
     problems = Problem.objects.filter(submission=submission).order_by("line", "pk")
@@ -346,7 +348,7 @@ def _problems(request: HttpRequest, submission: Submission) -> dict[str, Any]:
 
 
 def _most_severe(problems: QuerySet[Problem]) -> list[Problem]:
-    """The first ten: errors, then warnings, then notes, each by line."""
+    """Return the first ten: errors, then warnings, then notes, each by line."""
     severest: list[Problem] = []
     for severity, _ in SEVERITIES:
         if len(severest) < SHOWN:
@@ -366,7 +368,7 @@ def same_as(submission: Submission) -> Submission | None:
 
 @for_researchers
 def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """The third step: a name and a sentence about the system."""
+    """Return the third step: a name and a sentence about the system."""
     submission = find_to_act(request, pk)
     if submission.status != "planned" or submission.track.refusal:
         return redirect("upload-check", pk=pk)
@@ -388,7 +390,7 @@ def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _named(submission: Submission) -> str:
-    """The name so far: the run id that the file gives itself, unless somebody has chosen
+    """Return the name so far: the run id that the file gives itself, unless somebody has chosen
     another.
     """
     unchanged = submission.name == stem(submission.file_name)
@@ -396,14 +398,14 @@ def _named(submission: Submission) -> str:
 
 
 def _choices(request: HttpRequest) -> str:
-    """The choices of the second step, carried on in the URL."""
+    """Return the choices of the second step, carried on in the URL."""
     kept = {key: request.GET[key] for key in ("target", "lines") if key in request.GET}
     return f"?{urlencode(kept)}" if kept else ""
 
 
 @for_researchers
 def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """The last step, the one that spends. A second press changes nothing."""
+    """Return the last step, the one that spends. A second press changes nothing."""
     submission = find_to_act(request, pk)
     if submission.confirmed_at:
         return redirect("submission", pk=pk)
@@ -442,7 +444,7 @@ def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _confirm(request: HttpRequest, submission: Submission, width: str | None) -> str:
-    """Why it was not confirmed, as a sentence; nothing if it was."""
+    """Return why it was not confirmed, as a sentence; nothing if it was."""
     if (same := same_as(submission)) is not None and "again" not in request.POST:
         return (
             f"Your team has submitted this very file already, as {same.name}. Say below that you"
@@ -467,14 +469,14 @@ def _confirm(request: HttpRequest, submission: Submission, width: str | None) ->
 
 
 def _count(number: str) -> int | None:
-    """A whole number of the page; None without one, and −1 for what is none."""
+    """Return a whole number of the page; None without one, and −1 for what is none."""
     if not number.strip():
         return None
     return int(number) if number.isascii() and number.isdigit() and len(number) < 7 else -1
 
 
 def _dollars(amount: str) -> Decimal | None:
-    """An amount of the page that was looked at; None without one. What is none is held to be
+    """Return an amount of the page that was looked at; None without one. What is none is held to be
     nothing.
     """
     try:
@@ -486,7 +488,7 @@ def _dollars(amount: str) -> Decimal | None:
 @for_researchers
 @require_POST
 def discard(request: HttpRequest, pk: int) -> HttpResponse:
-    """A draft is thrown away; nothing was spent on it."""
+    """Return a draft is thrown away; nothing was spent on it."""
     submission = find_to_act(request, pk)
     if submission.confirmed_at:
         messages.error(request, f"{submission.name} is confirmed. Withdraw it on its own page.")
@@ -501,7 +503,7 @@ def discard(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def example(request: HttpRequest, slug: str) -> HttpResponse:
-    """A small file that the track accepts, to try the way in."""
+    """Return a small file that the track accepts, to try the way in."""
     track = get_object_or_404(
         Track.objects.exclude(status="draft").select_related("corpus"), slug=slug
     )
@@ -515,7 +517,7 @@ def example(request: HttpRequest, slug: str) -> HttpResponse:
 
 @for_researchers  # type: ignore[arg-type]  # a streamed response
 def download(request: HttpRequest, pk: int) -> FileResponse:
-    """The file as it was uploaded, for its own team."""
+    """Return the file as it was uploaded, for its own team."""
     submission = find(request, pk, own=True)
     return FileResponse(
         submission.file.open("rb"), as_attachment=True, filename=submission.file_name

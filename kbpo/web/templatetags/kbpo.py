@@ -33,58 +33,58 @@ register = template.Library()
 
 @register.filter
 def number(value: float | None, n: int | None = None) -> str:
-    """A share in per cent without the sign: “30.0”; {{ share|number:judged }} drops the decimal
-    below 50.
+    """Return a share in per cent without the sign: “30.0”; {{ share|number:judged }} drops the
+    decimal below 50.
     """
     return figures.number_text(value, n=n)
 
 
 @register.filter
 def percent(value: float | None, n: int | None = None) -> str:
-    """A share with its sign: “30.0 %”."""
+    """Return a share with its sign: “30.0 %”."""
     return figures.percent_text(value, n=n)
 
 
 @register.filter
 def signed(value: float | None) -> str:
-    """A difference of shares in points: “+1.2”, “−0.1”."""
+    """Return a difference of shares in points: “+1.2”, “−0.1”."""
     return figures.number_text(value, signed=True)
 
 
 @register.filter
 def plus_minus(value: float | Decimal | None) -> str:
-    """A planned half-width: “±3 %”."""
+    """Return a planned half-width: “±3 %”."""
     return figures.DASH if value is None else figures.half_width_text(value)
 
 
 @register.filter
 def count(value: int | None) -> str:
-    """A whole number with commas: “25,676”; a dash where there is none."""
+    """Return a whole number with commas: “25,676”; a dash where there is none."""
     return figures.DASH if value is None else figures.count_text(int(value))
 
 
 @register.filter
 def money(value: Decimal | int | str | None) -> str:
-    """An amount to the cent, where it is spent: “$31.80”."""
+    """Return an amount to the cent, where it is spent: “$31.80”."""
     return figures.DASH if value is None or value == "" else figures.money_text(value)
 
 
 @register.filter
 def dollars(value: Decimal | int | str | None) -> str:
-    """An amount to the dollar, for prose: “$32”."""
+    """Return an amount to the dollar, for prose: “$32”."""
     return figures.DASH if value is None or value == "" else figures.money_text(value, cents=False)
 
 
 @register.filter
 def duration(value: timedelta | float | None) -> str:
-    """A duration: “48 min”."""
+    """Return a duration: “48 min”."""
     return figures.DASH if value is None else figures.duration_text(value)
 
 
 @register.filter
 def either_case(word: str | None) -> str:
-    """The `pattern` of a field that takes a word in capital letters or small ones; every other
-    character by its number, since browsers refuse signs that stand by themselves in brackets.
+    """Return the `pattern` of a field that takes a word in capital letters or small ones; every
+    other character by its number, since browsers refuse signs that stand by themselves in brackets.
     """
     if word is None:
         return figures.DASH
@@ -97,19 +97,19 @@ def either_case(word: str | None) -> str:
 
 @register.filter
 def about(value: timedelta | float | None) -> str:
-    """A duration as a promise: “about 48 min”."""
+    """Return a duration as a promise: “about 48 min”."""
     return figures.DASH if value is None else figures.about_text(value)
 
 
 @register.filter
 def utc(value: datetime | None) -> str:
-    """A date and time: “20 November 2026, 14:05 UTC”."""
+    """Return a date and time: “20 November 2026, 14:05 UTC”."""
     return figures.time_text(value) if value else figures.DASH
 
 
 @register.filter
 def utc_time(value: datetime | None) -> str:
-    """A time of day: “14:05 UTC”."""
+    """Return a time of day: “14:05 UTC”."""
     return figures.time_text(value, date=False) if value else figures.DASH
 
 
@@ -128,7 +128,7 @@ def interval_bar(
     tone: Tone = "a",
     name: str = "",
 ) -> SafeString:
-    """An interval drawn on a shared axis, with what it says for a screen reader."""
+    """Return an interval drawn on a shared axis, with what it says for a screen reader."""
     drawn = drawing.draw_interval(
         Interval(estimate, low80, high80, low95, high95), axis, kind=kind, tone=tone, name=name
     )
@@ -144,8 +144,8 @@ def bar(
     name: str = "",
     alone: Interval | None = None,
 ) -> SafeString:
-    """The same bar from an Interval, for views that hand one over whole; `alone`: what people alone
-    would give, as a thin line under it.
+    """Return the same bar from an Interval, for views that hand one over whole; `alone`: what
+    people alone would give, as a thin line under it.
     """
     drawn = drawing.draw_interval(interval, axis, kind=kind, tone=tone, name=name, alone=alone)
     return mark_safe(drawn)
@@ -153,43 +153,43 @@ def bar(
 
 @register.simple_tag
 def axis_head(axis: Axis, signed: bool = False, coefficient: bool = False) -> SafeString:
-    """The labels of an axis, once in the head of its column."""
+    """Return the labels of an axis, once in the head of its column."""
     return mark_safe(drawing.draw_axis(axis, signed=signed, coefficient=coefficient))
 
 
 @register.simple_tag
 def coefficient_bar(interval: Interval, axis: Axis, name: str = "", tone: Tone = "a") -> SafeString:
-    """A number that is no share, as an agreement or a ratio, with its interval."""
+    """Return a number that is no share, as an agreement or a ratio, with its interval."""
     return mark_safe(drawing.draw_coefficient(interval, axis, tone=tone, name=name))
 
 
 @register.filter
 def coefficient(value: float | str | None) -> str:
-    """A coefficient of agreement: “0.76”, “−0.10”."""
+    """Return a coefficient of agreement: “0.76”, “−0.10”."""
     return figures.coefficient_text(None if isinstance(value, str) else value)
 
 
 @register.inclusion_tag("components/legend.html")
 def interval_legend(kind: Kind = "final") -> dict[str, object]:
-    """The glyph with the words that explain it, once beside a table of bars."""
+    """Return the glyph with the words that explain it, once beside a table of bars."""
     return {"glyph": mark_safe(drawing.draw_legend(kind)), "words": drawing.LEGENDS[kind]}
 
 
 @register.inclusion_tag("components/legend.html")
 def alone_legend() -> dict[str, object]:
-    """The thin line of people alone with the words that explain it."""
+    """Return the thin line of people alone with the words that explain it."""
     return {"glyph": mark_safe(drawing.draw_alone_legend()), "words": drawing.ALONE}
 
 
 @register.simple_tag
 def difference_bar(interval: Interval, axis: Axis, name: str = "") -> SafeString:
-    """A difference on an axis with a zero line."""
+    """Return a difference on an axis with a zero line."""
     return mark_safe(drawing.draw_difference(interval, axis, name=name))
 
 
 @register.simple_tag
 def overlap_bars(alone: int, both: int, other: int, *names: str) -> SafeString:
-    """What two systems say, each alone and both, as two bars on one scale."""
+    """Return what two systems say, each alone and both, as two bars on one scale."""
     return mark_safe(drawing.draw_overlap(alone, both, other, (names[0], names[1])))
 
 
@@ -201,7 +201,7 @@ def tie_lines(lanes: int, parts: Sequence[tuple[int, drawing.Part]]) -> SafeStri
 
 @register.inclusion_tag("components/figures.html")
 def interval_figures(interval: Interval, n: int | None = None, level: int = 80) -> dict[str, str]:
-    """The written figures beside a bar: estimate in bold, interval in the second voice; “all
+    """Return the written figures beside a bar: estimate in bold, interval in the second voice; “all
     judged” where it has no width.
     """
     estimate, written = drawing.figures_of(interval, n=n, level=int(level))
@@ -212,13 +212,13 @@ def interval_figures(interval: Interval, n: int | None = None, level: int = 80) 
 
 @register.simple_tag
 def interval_text(low: float | None, high: float | None, n: int | None = None) -> str:
-    """An interval alone: “28.6–31.4”."""
+    """Return an interval alone: “28.6–31.4”."""
     return figures.interval_text(low, high, n=n)
 
 
 @register.simple_tag
 def all_judged() -> str:
-    """What stands in the place of an interval of no width."""
+    """Return what stands in the place of an interval of no width."""
     return words_of_scores.ALL_JUDGED
 
 
@@ -227,8 +227,8 @@ def all_judged() -> str:
 
 @register.simple_tag
 def url_if_any(name: str, *args: Any, **kwargs: Any) -> str:
-    """The address of a named page, or nothing where there is none: links are shown only if they
-    lead on.
+    """Return the address of a named page, or nothing where there is none: links are shown only if
+    they lead on.
     """
     try:
         return reverse(name, args=args, kwargs=kwargs)
@@ -238,8 +238,8 @@ def url_if_any(name: str, *args: Any, **kwargs: Any) -> str:
 
 @register.simple_tag
 def release_url(track: object) -> str:
-    """The address of the latest release of the track that a page is about; nothing where there is
-    none: a track is released once it is closed.
+    """Return the address of the latest release of the track that a page is about; nothing where
+    there is none: a track is released once it is closed.
     """
     if not isinstance(track, Track) or track.status != Track.Status.CLOSED:
         return ""
@@ -249,14 +249,14 @@ def release_url(track: object) -> str:
 
 @register.simple_tag(takes_context=True)
 def submit_url(context: template.Context) -> str:
-    """Where a system is submitted, or nothing for somebody who only may look at what is."""
+    """Return where a system is submitted, or nothing for somebody who only may look at what is."""
     refused = getattr(context.get("user"), "submits_for_none", False)
     return "" if refused else url_if_any("submit")
 
 
 @register.simple_tag
 def volunteer_url() -> str:
-    """Where somebody asks to judge, or nothing while no volunteers are taken."""
+    """Return where somebody asks to judge, or nothing while no volunteers are taken."""
     return "" if takes_volunteers() == Intake.Volunteers.CLOSED else reverse("annotate_volunteer")
 
 
@@ -289,7 +289,7 @@ NAV: Mapping[str, Sequence[tuple[str, str, str]]] = {
 
 @register.inclusion_tag("components/nav.html", takes_context=True)
 def nav(context: template.Context, current: str = "", menu: str = "public") -> dict[str, object]:
-    """The links of a menu to the pages that exist, the current one marked; for those who are
+    """Return the links of a menu to the pages that exist, the current one marked; for those who are
     logged in, what is theirs first: their runs, their questions.
     """
     user, own = context.get("user"), []
@@ -309,14 +309,14 @@ def nav(context: template.Context, current: str = "", menu: str = "public") -> d
 
 @register.inclusion_tag("components/search.html", takes_context=True)
 def search(context: template.Context, own: str = "") -> dict[str, object]:
-    """The search of the head: into the texts that the page is about, if it is about some; `own`:
-    the id of the page's own field, to which the head leads then.
+    """Return the search of the head: into the texts that the page is about, if it is about some;
+    `own`: the id of the page's own field, to which the head leads then.
     """
     return {"own": own, "url": url_if_any("search"), "about": _searched(context)}
 
 
 def _searched(context: template.Context) -> dict[str, object]:
-    """The run or track that a page is about."""
+    """Return the run or track that a page is about."""
     run, track = context.get("submission"), context.get("track")
     if isinstance(run, Submission):
         return {"run": run.pk}
@@ -325,8 +325,8 @@ def _searched(context: template.Context) -> dict[str, object]:
 
 @register.inclusion_tag("components/real_money.html")
 def real_money() -> dict[str, Any]:
-    """Whether the marketplace that is set pays with real money, in colour, on every page of the
-    admins.
+    """Return whether the marketplace that is set pays with real money, in colour, on every page of
+    the admins.
     """
     return {"account": account.account()}
 
@@ -347,25 +347,27 @@ def arrival_plot(
     name: str = "Precision, %",
     plan: tuple[int, float] | None = None,
 ) -> SafeString:
-    """An estimate as judgments arrive, in its hatched band."""
+    """Return an estimate as judgments arrive, in its hatched band."""
     return mark_safe(plots.draw_arrival(moments, alt, name=name, plan=plan))
 
 
 @register.simple_tag
 def history_plot(moments: Sequence[tuple[datetime, Interval]], alt: str, name: str) -> SafeString:
-    """An estimate over time, a dot with its 80 % interval for every evaluation that is kept."""
+    """Return an estimate over time, a dot with its 80 % interval for every evaluation that is
+    kept.
+    """
     return mark_safe(plots.draw_history(moments, alt, name=name))
 
 
 @register.filter
 def words(track: Track) -> Words:
-    """The words of a track's kind."""
+    """Return the words of a track's kind."""
     return kind_of(track).words
 
 
 @register.filter
 def pages(track: Track) -> Pages:
-    """The templates of a track's kind."""
+    """Return the templates of a track's kind."""
     return kind_of(track).pages
 
 
@@ -375,8 +377,8 @@ def document(
     spans: Iterable[Span | tuple[int, int, viewer.Role]] = (),
     window: tuple[int, int] | None = None,
 ) -> SafeString:
-    """A document with its marks: provenance lit, context dim, subject blue, object orange, others
-    underlined.
+    """Return a document with its marks: provenance lit, context dim, subject blue, object orange,
+    others underlined.
     """
     marks = [span if isinstance(span, Span) else Span(*span) for span in spans]
     return mark_safe(viewer.document_html(text, marks, window=window))
@@ -384,20 +386,20 @@ def document(
 
 @register.simple_tag
 def sentence(pieces: Iterable[tuple[str, str]]) -> SafeString:
-    """A sentence in pieces, each with its role."""
+    """Return a sentence in pieces, each with its role."""
     return mark_safe(phrases.sentence_html(pieces))  # which escapes every text
 
 
 @register.simple_tag
 def pills(name: str, candidates: Iterable[tuple[str, str, str, bool]]) -> SafeString:
-    """The names that a mention may stand for, one to be chosen."""
+    """Return the names that a mention may stand for, one to be chosen."""
     return mark_safe(phrases.pills_html(name, candidates))
 
 
 @register.inclusion_tag("components/chip.html")
 def mention_chip(text: str, mention_type: str, number: int | None = None) -> dict[str, object]:
-    """A mention with its type, told by colour and by the style of its underline, and its entity's
-    number.
+    """Return a mention with its type, told by colour and by the style of its underline, and its
+    entity's number.
     """
     return {
         "text": text,
@@ -409,7 +411,7 @@ def mention_chip(text: str, mention_type: str, number: int | None = None) -> dic
 
 @register.simple_tag
 def at_fault(line: str, start: int | None = None, end: int | None = None) -> SafeString:
-    """A line of an uploaded file with the part at fault underlined."""
+    """Return a line of an uploaded file with the part at fault underlined."""
     culprit = (start, end) if start is not None and end is not None else None
     return mark_safe(viewer.line_html(line, culprit))
 
@@ -419,8 +421,8 @@ def at_fault(line: str, start: int | None = None, end: int | None = None) -> Saf
 
 @register.inclusion_tag("components/journey.html", takes_context=True)
 def journey(context: template.Context, stages: Iterable[Mapping[str, object]]) -> dict[str, object]:
-    """The stages of a submission; each has name, state (done, now, failed, waiting), of, note,
-    share and retry_url.
+    """Return the stages of a submission; each has name, state (done, now, failed, waiting), of,
+    note, share and retry_url.
     """
     return {"stages": stages, "csrf_token": context.get("csrf_token")}
 
@@ -435,8 +437,8 @@ def problem_list(problems: Iterable[object]) -> dict[str, object]:
 def switch(
     label: str, options: Iterable[Mapping[str, object]], key: str = "", verb: str = ""
 ) -> dict[str, object]:
-    """A segmented switch of links; each option has url, text and current. A key goes to the option
-    after the current one, and from the last to the first.
+    """Return a segmented switch of links; each option has url, text and current. A key goes to the
+    option after the current one, and from the last to the first.
     """
     shown = list(options)
     current = next((place for place, option in enumerate(shown) if option.get("current")), -1)
@@ -475,13 +477,13 @@ def choice(
 
 @register.inclusion_tag("components/step.html")
 def step(number: int | str, text: str, note: str = "", done: bool = False) -> dict[str, object]:
-    """The heading of a step: its number in a disc, green with a tick when done."""
+    """Return the heading of a step: its number in a disc, green with a tick when done."""
     return locals()
 
 
 @register.inclusion_tag("components/tag.html")
 def tag(text: str, kind: str = "") -> dict[str, object]:
-    """A state in a word; kind is info, good, bad, warn or nothing."""
+    """Return a state in a word; kind is info, good, bad, warn or nothing."""
     return locals()
 
 
@@ -501,13 +503,13 @@ def empty(sentence: str, url: str = "", action: str = "") -> dict[str, object]:
 
 @register.inclusion_tag("components/key_hints.html")
 def key_hints() -> dict[str, object]:
-    """The place where keys.js prints the keys of this page."""
+    """Return the place where keys.js prints the keys of this page."""
     return {}
 
 
 @register.inclusion_tag("components/paid_bar.html")
 def paid_bar(share: float, have: str, want: str) -> dict[str, object]:
-    """What is paid for already (solid) against what is still to judge (hatched)."""
+    """Return what is paid for already (solid) against what is still to judge (hatched)."""
     share = min(1.0, max(0.0, share))
     return {
         "width": f"{100 * share:.3g}%",

@@ -23,8 +23,8 @@ from kbpo.web.access import for_admins
 
 @for_admins
 def show(request: HttpRequest) -> HttpResponse:
-    """Every platform that is not our own pages: its balance, its HITs, and where its books and ours
-    disagree.
+    """Return every platform that is not our own pages: its balance, its HITs, and where its books
+    and ours disagree.
     """
     return render(request, "desk/platforms.html", _context())
 
@@ -110,7 +110,7 @@ def admit(request: HttpRequest) -> HttpResponse:
 
 
 def _dollars(text: str) -> Decimal:
-    """The amount. Raises ValueError with a sentence."""
+    """Return the amount. Raises ValueError with a sentence."""
     try:
         amount = Decimal(text)
     except InvalidOperation as bad:

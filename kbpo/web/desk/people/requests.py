@@ -49,7 +49,7 @@ NOBODY_COMES = (
 
 @for_admins
 def overview(request: HttpRequest) -> HttpResponse:
-    """What needs an answer first, then what annotators say, then who they are."""
+    """Return what needs an answer first, then what annotators say, then who they are."""
     counts = Feedback.objects.aggregate(
         n=Count("pk"),
         clear=Count("pk", filter=Q(clear=True)),
@@ -77,7 +77,9 @@ def overview(request: HttpRequest) -> HttpResponse:
 
 
 def _failed() -> QuerySet[TutorialRun]:
-    """The last attempt at each tutorial of everybody who has none left, of the latest version."""
+    """Return the last attempt at each tutorial of everybody who has none left, of the latest
+    version.
+    """
     runs = TutorialRun.objects.filter(passed=False, attempt=teach.ATTEMPTS)
     return runs.order_by("worker", "interface", "-version").distinct("worker", "interface")
 
@@ -94,14 +96,14 @@ def _annotators() -> list[dict[str, Any]]:
 
 
 def _why(request: HttpRequest) -> str:
-    """The reason that an admin gives; it stands in the log."""
+    """Return the reason that an admin gives; it stands in the log."""
     return request.POST.get("why", "").replace("\x00", "").strip()[:500]
 
 
 @for_admins
 @require_POST
 def write(request: HttpRequest) -> HttpResponse:
-    """A message to one annotator (by their whole hash, or their login), or to all."""
+    """Return a message to one annotator (by their whole hash, or their login), or to all."""
     sent, admin = request.POST, admin_of(request)
     to, subject, text = sent.get("to", "").strip(), sent.get("subject", ""), sent.get("text", "")
     try:
@@ -127,7 +129,7 @@ def write(request: HttpRequest) -> HttpResponse:
 @for_admins
 @require_POST
 def answer(request: HttpRequest, pk: int) -> HttpResponse:
-    """The answer to an appeal, which may take back what it is against."""
+    """Return the answer to an appeal, which may take back what it is against."""
     decision = request.POST.get("decision", "")
     if decision not in ("reinstate", "keep"):
         messages.error(request, "Say whether you take it back.")
@@ -148,7 +150,7 @@ def answer(request: HttpRequest, pk: int) -> HttpResponse:
 @for_admins
 @require_POST
 def admit(request: HttpRequest, pk: int) -> HttpResponse:
-    """A volunteer is admitted, or not."""
+    """Return a volunteer is admitted, or not."""
     admits, why = request.POST.get("decision") == "admit", _why(request)
     if not admits and not why:
         messages.error(request, "Nobody was turned away: say why. They read it.")
@@ -211,7 +213,7 @@ def rules(request: HttpRequest) -> HttpResponse:
 
 
 def _new_terms(request: HttpRequest) -> str:
-    """Why there is no new version of the terms, as a sentence; nothing if there is."""
+    """Return why there is no new version of the terms, as a sentence; nothing if there is."""
     text = request.POST.get("text", "").replace("\x00", "").replace("\r\n", "\n").strip()
     holds = consent.current()
     if not is_armed(request, "publish"):
@@ -294,7 +296,7 @@ def set_intake(request: HttpRequest) -> HttpResponse:
 
 
 def amount_of(text: str) -> Decimal | None:
-    """An amount that somebody typed, to the cent; None if it is none, or below zero."""
+    """Return an amount that somebody typed, to the cent; None if it is none, or below zero."""
     try:
         value = Decimal(text.strip().removeprefix("$"))
     except InvalidOperation:
@@ -329,7 +331,7 @@ def payouts(request: HttpRequest) -> HttpResponse:
 
 
 def _pay(request: HttpRequest) -> str:
-    """Why nothing was marked as paid, as a sentence; nothing if it was."""
+    """Return why nothing was marked as paid, as a sentence; nothing if it was."""
     sent = request.POST
     worker = Worker.objects.filter(handle=sent.get("worker", "")).first()
     amount, upto, key = amount_of(sent.get("amount", "")), sent.get("upto", ""), sent.get("key", "")
@@ -354,7 +356,7 @@ def _pay(request: HttpRequest) -> str:
 
 
 def _undo(request: HttpRequest) -> str:
-    """Why no mark was undone, as a sentence; nothing if one was."""
+    """Return why no mark was undone, as a sentence; nothing if one was."""
     try:
         undone = payout.undo(request.POST["undo"], admin_of(request), request.POST.get("why", ""))
     except payout.CannotPay as cannot:
@@ -369,7 +371,7 @@ def _undo(request: HttpRequest) -> str:
 @export
 @for_admins
 def owed_csv(request: HttpRequest) -> HttpResponse:
-    """What is to be paid now, as a list for the bank. Holds names: for admins only."""
+    """Return what is to be paid now, as a list for the bank. Holds names: for admins only."""
     header = ["worker", "login", "email", "amount", "payments", "since", "address"]
     rows = []
     for balance in payout.owed():

@@ -32,7 +32,7 @@ LONG = 80
 
 @for_admins
 def listing(request: HttpRequest) -> HttpResponse:
-    """Every annotator, last seen first."""
+    """Return every annotator, last seen first."""
     lines = describe.workers(500)
     return render(request, "desk/workers.html", {"workers": lines, "online": describe.online()})
 
@@ -62,7 +62,7 @@ def one(request: HttpRequest, handle: str) -> HttpResponse:
 
 
 def _change(request: HttpRequest, handle: str) -> str:
-    """Why nothing was changed, as a sentence; nothing if something was."""
+    """Return why nothing was changed, as a sentence; nothing if something was."""
     if describe.record(handle, 1) is None:
         raise Http404("There is no such annotator.")
     user, why = cast(User, request.user), _text(request, "why")
@@ -88,7 +88,7 @@ def _change(request: HttpRequest, handle: str) -> str:
 
 
 def _keep(request: HttpRequest, handle: str, why: str) -> str:
-    """Why nothing was changed, as a sentence; nothing if they stay."""
+    """Return why nothing was changed, as a sentence; nothing if they stay."""
     try:
         command.keep_worker(handle, cast(User, request.user), why)
     except ValueError as no:
@@ -100,7 +100,7 @@ def _keep(request: HttpRequest, handle: str, why: str) -> str:
 
 
 def _write_or_erase(request: HttpRequest, handle: str, verb: str) -> str:
-    """Why nothing was sent or erased, as a sentence; nothing if it was."""
+    """Return why nothing was sent or erased, as a sentence; nothing if it was."""
     user = cast(User, request.user)
     try:
         if verb == "write":
@@ -132,14 +132,14 @@ def answer(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _read(pk: int) -> list[SideBySide]:
-    """What an answer says, beside what else is known."""
+    """Return what an answer says, beside what else is known."""
     assignments = Assignment.objects.select_related("hit", "worker")
     return read_side_by_side(get_object_or_404(assignments, pk=pk, raw__isnull=False))
 
 
 def in_doubt(worker: Worker) -> list[dict[str, Any]]:
-    """The latest answers of a worker that something is held against, to be read before anything is
-    decided.
+    """Return the latest answers of a worker that something is held against, to be read before
+    anything is decided.
     """
     assignments = worker.assignments.filter(
         Q(signals__isnull=False) | Q(rejections__undone_at=None, rejections__isnull=False),
@@ -188,8 +188,8 @@ def reject(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _sent(raw: object) -> list[tuple[str, str, str]]:
-    """What a form said, field by field, without what it left empty: name, value, and what is too
-    long for a line.
+    """Return what a form said, field by field, without what it left empty: name, value, and what is
+    too long for a line.
     """
     fields = []
     for name, value in (raw if isinstance(raw, dict) else {}).items():
@@ -202,7 +202,7 @@ def _sent(raw: object) -> list[tuple[str, str, str]]:
 
 
 def _size_of(text: str) -> str:
-    """How much a long field holds."""
+    """Return how much a long field holds."""
     try:
         inside = json.loads(text)
     except (ValueError, RecursionError):
@@ -216,7 +216,7 @@ def _size_of(text: str) -> str:
 @for_admins
 @require_POST
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
-    """A rejection is undone: the answer is paid."""
+    """Return a rejection is undone: the answer is paid."""
     pair = describe.answer(pk)
     if pair is None:
         raise Http404("There is no such answer.")

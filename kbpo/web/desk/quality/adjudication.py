@@ -35,8 +35,8 @@ CLOCK_IDLE = {"split_votes": "The clock queues nothing.", "random": "The clock d
 
 @for_admins
 def queue(request: HttpRequest, slug: str) -> HttpResponse:
-    """What waits for an expert and what experts said. A POST queues judgments, says how many the
-    clock does, or drops a dispute.
+    """Return what waits for an expert and what experts said. A POST queues judgments, says how many
+    the clock does, or drops a dispute.
     """
     track = get_object_or_404(Track, slug=slug)
     kind = kind_of(track)
@@ -68,13 +68,13 @@ def queue(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _title(entry: ExpertCheck) -> str:
-    """What an entry is about, in a line."""
+    """Return what an entry is about, in a line."""
     title = describe.title_of(adjudicate.question_of(entry))
     return title + (": every name" if _is_of_names(entry) else "")
 
 
 def _is_of_names(entry: ExpertCheck) -> bool:
-    """Whether an entry asks for every name of a document."""
+    """Return whether an entry asks for every name of a document."""
     return interface_of(entry.interface).reads == NAME
 
 
@@ -101,7 +101,7 @@ def _errors(track: Track) -> list[tuple[str, Any, str]]:
 
 
 def _change(request: HttpRequest, track: Track) -> str:
-    """Why nothing was changed, as a sentence; nothing if something was."""
+    """Return why nothing was changed, as a sentence; nothing if something was."""
     change = CHANGES.get(request.POST.get("verb", ""))
     if change is None:
         return "Say what to queue or to drop."
@@ -112,7 +112,7 @@ def _change(request: HttpRequest, track: Track) -> str:
 
 
 def _number(request: HttpRequest) -> int | None:
-    """The number that was sent; None where it is none of at most four digits."""
+    """Return the number that was sent; None where it is none of at most four digits."""
     sent = request.POST.get("n", "")
     return int(sent) if sent.isdecimal() and sent.isascii() and len(sent) <= 4 else None
 
@@ -141,7 +141,7 @@ def _limit(request: HttpRequest, track: Track, user: User) -> str:
 
 
 def _settle(request: HttpRequest, track: Track, user: User) -> str:
-    """A dispute is dropped, or becomes one about all names of its document."""
+    """Return a dispute is dropped, or becomes one about all names of its document."""
     disputes = {str(dispute.pk): dispute for dispute in adjudicate.disputes(track)}
     dispute = disputes.get(request.POST.get("entry", ""))
     if dispute is None:
@@ -168,8 +168,8 @@ CHANGES: dict[str, Callable[[HttpRequest, Track, User], str]] = {
 
 @for_admins
 def trail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """What the crowd and the expert said of one judgment, and why it was asked. A POST adds the
-    expert's remark.
+    """Return what the crowd and the expert said of one judgment, and why it was asked. A POST adds
+    the expert's remark.
     """
     track = get_object_or_404(Track, slug=slug)
     trail = trail_of(track, pk)
@@ -185,7 +185,7 @@ def trail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def dispute(request: HttpRequest, pk: int, prediction: int) -> HttpResponse:
-    """A member of the team thinks that the judgment of a prediction is wrong."""
+    """Return a member of the team thinks that the judgment of a prediction is wrong."""
     submission, note = find(request, pk), request.POST.get("note", "")
     if is_own(request, submission):
         check_may_act(cast(User, request.user), submission.team)

@@ -12,18 +12,20 @@ from kbpo.web.components.drawing import Interval
 
 
 def name_of(interface: str, what: str) -> str:
-    """What one kind of unit is called on pages."""
+    """Return what one kind of unit is called on pages."""
     called = interface_of(interface).unit_names.get(what)
     return called or f"{interface}, {what}".replace("_", " ").capitalize()
 
 
 def published_of(measured: Measured | OfSoMany) -> tuple[str, float] | None:
-    """What the literature reached of that with three people, if it tells: the same kind of unit."""
+    """Return what the literature reached of that with three people, if it tells: the same kind of
+    unit.
+    """
     return interface_of(measured.interface).published.get(measured.what)
 
 
 def agreement_lines(measured: Sequence[Measured]) -> list[dict[str, Any]]:
-    """What was measured, each with its name and the interval of α."""
+    """Return what was measured, each with its name and the interval of α."""
     return [
         {
             "name": name_of(agreement.interface, agreement.what),

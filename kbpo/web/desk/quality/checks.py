@@ -36,7 +36,7 @@ USUAL = 40
 
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """The page. A POST asks for a round, or ends the open one."""
+    """Return the page. A POST asks for a round, or ends the open one."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     kind = kind_of(track)
     if kind.unchecked:
@@ -78,7 +78,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _move(track: Track, request: HttpRequest) -> str:
-    """Why nothing was drawn or ended, as a sentence; nothing if it was."""
+    """Return why nothing was drawn or ended, as a sentence; nothing if it was."""
     user = cast(User, request.user)
     why = why_of(request)
     if request.POST.get("verb") == "end":
@@ -102,7 +102,9 @@ def _move(track: Track, request: HttpRequest) -> str:
 
 
 def answer(inquiry: Inquiry) -> dict[str, Any]:
-    """What became of a round that was asked for: its number and size, or why it cannot be drawn."""
+    """Return what became of a round that was asked for: its number and size, or why it cannot be
+    drawn.
+    """
     track, terms = inquiry.track, inquiry.terms
     if why_not := kind_of(track).unchecked:  # asked for before the page knew
         return {"refused": why_not}
@@ -115,8 +117,8 @@ def answer(inquiry: Inquiry) -> dict[str, Any]:
 
 
 def matrices(evaluation: Evaluation | None) -> list[dict[str, Any]]:
-    """The crowd against experts, a table for each criterion; of single ratings, which are neither
-    right nor wrong, how often they say the same and how far they lie apart.
+    """Return the crowd against experts, a table for each criterion; of single ratings, which are
+    neither right nor wrong, how often they say the same and how far they lie apart.
     """
     stored = evaluation.settings.get("expert", {}) if evaluation else {}
     return [
@@ -148,8 +150,8 @@ def _share(share: dict[str, float | None]) -> drawing.Interval:
 
 
 def scores(track: Track, evaluation: Evaluation | None) -> dict[str, Any]:
-    """The guaranteed number of every corrected system, as the crowd says it and corrected, on one
-    axis.
+    """Return the guaranteed number of every corrected system, as the crowd says it and corrected,
+    on one axis.
     """
     if evaluation is None:
         return {"rows": [], "axis": None}

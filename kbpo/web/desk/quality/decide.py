@@ -21,8 +21,8 @@ from kbpo.web.judging.views import raw_of, show
 
 @for_admins
 def known_gold(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The page of a question that nobody is asked, with what is known of its answer, to be mended
-    and made gold (POST).
+    """Return the page of a question that nobody is asked, with what is known of its answer, to be
+    mended and made gold (POST).
     """
     track = get_object_or_404(Track, slug=slug)
     made = request.method == "POST"
@@ -34,15 +34,17 @@ def known_gold(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @for_admins
 def gold(request: HttpRequest, pk: int) -> HttpResponse:
-    """The page of a settled question with an answer that was given, to be mended and made gold
-    (POST).
+    """Return the page of a settled question with an answer that was given, to be mended and made
+    gold (POST).
     """
     source = get_object_or_404(Question.objects.select_related("track"), pk=pk, status="settled")
     return _decide(request, source, _an_answer(source))
 
 
 def _decide(request: HttpRequest, source: Question, answer: object) -> HttpResponse:
-    """The page of a question to make gold, with an answer to begin with (GET); the gold (POST)."""
+    """Return the page of a question to make gold, with an answer to begin with (GET); the gold
+    (POST).
+    """
     back = reverse("desk-gold", args=[source.track.slug])
     context: dict[str, Any] = {
         "deciding": "The right answer, for gold",
@@ -65,7 +67,7 @@ def _decide(request: HttpRequest, source: Question, answer: object) -> HttpRespo
 
 
 def _an_answer(question: Question) -> object:
-    """An answer that somebody gave to a question, to begin with; None if there is none that
+    """Return an answer that somebody gave to a question, to begin with; None if there is none that
     counts.
     """
     assignments = Assignment.objects.filter(

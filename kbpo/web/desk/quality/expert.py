@@ -141,7 +141,7 @@ def _why_none(track: Track) -> str:
 
 @for_admins
 def check(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """A check (GET), or an expert's answer to it (POST)."""
+    """Return a check (GET), or an expert's answer to it (POST)."""
     user = admin_of(request)
     checks = ExpertCheck.objects.select_related("track", "target", "round")
     row = checks.filter(track__slug=slug, pk=pk, kind="check").first()
@@ -188,7 +188,7 @@ def draft(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_GET
 @for_admins
 def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The whole document with the question's marks."""
+    """Return the whole document with the question's marks."""
     return whole(request, question_of(CHECKS.find(slug, pk)))
 
 
@@ -208,8 +208,8 @@ def adjudicate_next(request: HttpRequest, slug: str) -> HttpResponse:
 
 @for_admins
 def adjudicate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The question as its annotators saw it, without a word of what they said or why it is asked; a
-    POST answers it.
+    """Return the question as its annotators saw it, without a word of what they said or why it is
+    asked; a POST answers it.
     """
     user, row = admin_of(request), PICKS.find(slug, pk)
     if row.status != "open":
@@ -229,7 +229,7 @@ def adjudicate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _answer_picked(request: HttpRequest, row: ExpertCheck, user: User) -> HttpResponse:
-    """The first answer counts, in whose hands the question ever is."""
+    """Return the first answer counts, in whose hands the question ever is."""
     raw = raw_of(request.POST)
     try:
         picked.answer(row, raw, user)
@@ -250,5 +250,5 @@ def adjudicate_draft(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @for_admins
 def adjudicate_document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The whole document with the question's marks, as its annotators could see it."""
+    """Return the whole document with the question's marks, as its annotators could see it."""
     return whole(request, question_of(PICKS.find(slug, pk)))

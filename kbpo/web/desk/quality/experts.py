@@ -108,7 +108,7 @@ def _tracks() -> list[Track]:
 
 
 def _asked(track: Track, expert: User) -> list[Waiting]:
-    """What waits on a track, a line a kind."""
+    """Return what waits on a track, a line a kind."""
     checks = ExpertCheck.objects.filter(track=track, status="open").order_by()
     mine = askable(track, expert, judged_by(expert)).order_by()
     yours = dict(mine.values_list("kind").annotate(Count("pk")))
@@ -131,7 +131,7 @@ def _asked(track: Track, expert: User) -> list[Waiting]:
 
 
 def _gold(track: Track) -> Waiting | None:
-    """What is missing of gold, where a track deals some out."""
+    """Return what is missing of gold, where a track deals some out."""
     missing = GOLD_WANTED - len(standings(track)) if policy_of(track).gold_rate else 0
     candidate = candidates(track, 1) if missing > 0 else []
     if not candidate:
@@ -144,7 +144,7 @@ def _gold(track: Track) -> Waiting | None:
 
 @for_admins
 def show(request: HttpRequest) -> HttpResponse:
-    """What waits for an expert on all tracks, and a map of the tools."""
+    """Return what waits for an expert on all tracks, and a map of the tools."""
     tracks = _tracks()
     maps = [
         {"name": name, "when": when, "does": does, "links": _links(page, tracks)}

@@ -93,7 +93,7 @@ def track(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _change_signals(request: HttpRequest, track: Track) -> str:
-    """Why nothing was changed, as a sentence; nothing if it was."""
+    """Return why nothing was changed, as a sentence; nothing if it was."""
     why = request.POST.get("why", "").replace("\x00", "").strip()[:500]
     try:
         timed = "timed" in request.POST if "times" in request.POST else None
@@ -132,8 +132,8 @@ def export(request: HttpRequest, slug: str, what: str, form: str) -> HttpRespons
 
 @for_admins
 def gold(request: HttpRequest, slug: str) -> HttpResponse:
-    """The gold questions of a track, and what could be made one. A POST sets the rate, sets money
-    aside or retires.
+    """Return the gold questions of a track, and what could be made one. A POST sets the rate, sets
+    money aside or retires.
     """
     track = get_object_or_404(Track, slug=slug)
     if request.method == "POST" and "place" in request.POST:
@@ -163,15 +163,15 @@ def gold(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _named(candidate: Any) -> str:
-    """What a candidate is about; of whole documents also what is asked, for each is asked about
-    twice.
+    """Return what a candidate is about; of whole documents also what is asked, for each is asked
+    about twice.
     """
     reads = interface_of(candidate.interface).reads
     return describe.title_of(candidate) + (f": every {reads}" if reads else "")
 
 
 def _change_gold(request: HttpRequest, track: Track) -> str:
-    """Why nothing was changed, as a sentence; nothing if something was."""
+    """Return why nothing was changed, as a sentence; nothing if something was."""
     verbs = {"retire": _retire, "rate": _set_rate, "money": _set_aside}
     verb = request.POST.get("verb", "")
     if verb not in verbs:
@@ -185,7 +185,7 @@ def _change_gold(request: HttpRequest, track: Track) -> str:
 
 
 def _retire(request: HttpRequest, track: Track, why: str) -> str:
-    """What was done, as a sentence. Raises CannotMake, as do the others."""
+    """Return what was done, as a sentence. Raises CannotMake, as do the others."""
     chosen = [
         standing
         for standing in standings(track)

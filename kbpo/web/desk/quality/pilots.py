@@ -41,14 +41,14 @@ from kbpo.web.desk.quality.agreement import agreement_lines, name_of, published_
 
 
 def unit_of(track: Track, interface: str) -> str:
-    """What an item of a pilot is called."""
+    """Return what an item of a pilot is called."""
     return "document" if is_of_documents(interface) else class_of(track.kind).target_kind
 
 
 @for_admins
 def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse:
-    """A pilot's report, or that of the whole track. Numbers in a GET show a price; a POST with it
-    launches.
+    """Return a pilot's report, or that of the whole track. Numbers in a GET show a price; a POST
+    with it launches.
     """
     track = track_of_relations(slug)
     refusal = ""
@@ -87,7 +87,9 @@ def _of_so_many(few: OfSoMany) -> dict[str, Any]:
 
 
 def _kind(track: Track, asked: QueryDict, interface: str) -> dict[str, Any]:
-    """The form of one kind of pilot: what was said in it and, if that was something, its price."""
+    """Return the form of one kind of pilot: what was said in it and, if that was something, its
+    price.
+    """
     mine = asked.get("interface") == interface
     key = secrets.token_hex(16)  # a form's own: sent twice, it launches once
     plan, refusal = (
@@ -111,7 +113,7 @@ def _kind(track: Track, asked: QueryDict, interface: str) -> dict[str, Any]:
 def _price(
     track: Track, asked: QueryDict, interface: str, key: str
 ) -> tuple[PilotPlan | None, str]:
-    """What is asked for, with its price; or why there is none, as a sentence."""
+    """Return what is asked for, with its price; or why there is none, as a sentence."""
     try:
         workers, items = _numbers(asked)
         seed = seed_of(key)
@@ -121,7 +123,7 @@ def _price(
 
 
 def _numbers(asked: QueryDict) -> tuple[int, int]:
-    """How many workers and items. Raises CannotPilot."""
+    """Return how many workers and items. Raises CannotPilot."""
     numbers = [asked.get(name, "") for name in ("workers", "items")]
     if not all(number.isdecimal() and number.isascii() and len(number) < 6 for number in numbers):
         raise CannotPilot("Say how many workers and how many items.")
@@ -129,7 +131,7 @@ def _numbers(asked: QueryDict) -> tuple[int, int]:
 
 
 def _launch(request: HttpRequest, track: Track) -> str:
-    """Why no pilot was launched, as a sentence; nothing if one was."""
+    """Return why no pilot was launched, as a sentence; nothing if one was."""
     known = pilotable(track)
     interface, key = request.POST.get("interface", known[0]), request.POST.get("key", "")[:40]
     if interface not in known:
@@ -159,7 +161,7 @@ def _why(request: HttpRequest) -> str:
 
 
 def _shown(request: HttpRequest) -> Decimal:
-    """The price that was shown. Raises CannotPilot without one."""
+    """Return the price that was shown. Raises CannotPilot without one."""
     try:
         shown = Decimal(request.POST.get("at_most", ""))
     except ArithmeticError as error:

@@ -34,7 +34,9 @@ BEGINS = 80
 
 @for_admins
 def tutorial(request: HttpRequest, interface: str) -> HttpResponse:
-    """What is taught of an interface, and what could be. A POST makes a new version of it."""
+    """Return what is taught of an interface, and what could be. A POST makes a new version of
+    it.
+    """
     try:
         asked = interface_of(interface)
     except KeyError:
@@ -90,12 +92,12 @@ def tutorial(request: HttpRequest, interface: str) -> HttpResponse:
 
 
 def _is(sent: Any, name: str, value: int, otherwise: bool) -> bool:
-    """Whether something is ticked: as it was sent, if it was."""
+    """Return whether something is ticked: as it was sent, if it was."""
     return otherwise if sent is None else str(value) in sent.getlist(name)
 
 
 def _words(question: dict[str, Any]) -> str:
-    """How a question of a tutorial begins."""
+    """Return how a question of a tutorial begins."""
     payload = question["payload"]
     document = payload.get("document") or {}
     words = document.get("title") or payload.get("question") or payload.get("text", "")
@@ -103,9 +105,9 @@ def _words(question: dict[str, Any]) -> str:
 
 
 def _change(request: HttpRequest, interface: str) -> tuple[str, int, int | None]:
-    """Why nothing was changed, as a sentence (none if it was), the status that says so, and of
-    which version the page is now that is shown again: of the one that was sent, until its admin has
-    read that another one holds.
+    """Return why nothing was changed, as a sentence (none if it was), the status that says so, and
+    of which version the page is now that is shown again: of the one that was sent, until its admin
+    has read that another one holds.
     """
     seen = _seen(request)
     try:
@@ -125,7 +127,7 @@ def _change(request: HttpRequest, interface: str) -> tuple[str, int, int | None]
 
 
 def _seen(request: HttpRequest) -> int:
-    """The version that the page showed; -1 where the form does not say it."""
+    """Return the version that the page showed; -1 where the form does not say it."""
     said = request.POST.get("version", "")
     return int(said) if said.isascii() and said.isdecimal() and len(said) < 10 else -1
 

@@ -22,7 +22,7 @@ from kbpo.tracks.registry import KINDS, class_of
 
 
 def dollars(text: str) -> Decimal:
-    """The amount, to the cent."""
+    """Return the amount, to the cent."""
     try:
         amount = Decimal(text)
     except InvalidOperation as problem:
@@ -33,7 +33,7 @@ def dollars(text: str) -> Decimal:
 
 
 def _known() -> tuple[str, str]:
-    """The distributions and the criteria of every kind, in words; what a track guarantees if
+    """Return the distributions and the criteria of every kind, in words; what a track guarantees if
     nothing is said is told.
     """
     sentences: tuple[list[str], list[str]] = ([], [])
