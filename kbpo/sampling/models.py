@@ -450,7 +450,7 @@ class ExpertChance(models.Model):
 
 class ExpertCheck(models.Model):
     """A judgment that an expert is asked about again, blind, and the answer. No label: see
-    docs/old_labels.md.
+    docs/uses_of_judgments.md.
 
     Kinds: *check* (drawn to correct scores), *random* (drawn to tell how often the crowd errs),
     *dispute* (a researcher thinks that it is wrong), *disagreement* (people were divided about it).
