@@ -161,22 +161,11 @@ MOMENTS = [Moment(n, 0.5, 0.5 - 2 / n, 0.5 + 2 / n) for n in range(10, 101, 10)]
 
 
 def test_the_band_is_hatched_and_inside_its_box():
-    svg = draw_arrival(MOMENTS, "alt", free=40, plan=(150, 0.015))
+    svg = draw_arrival(MOMENTS, "alt", plan=(150, 0.015))
     shape = re.search(r'objectBoundingBox"><path d="M([^"]+)Z"', svg)
     assert shape and 'fill="url(#hatch-a)"' in svg
     assert all(0 <= float(number) <= 1 for number in re.findall(r"[\d.]+", shape[1]))
-    assert "labels that existed" in svg and "±1.5 at 150" in svg and "last look ±2.0" in svg
-
-
-def test_words_about_what_existed_keep_clear_of_those_of_the_last_look():
-    """Its words stand over the upper end of the interval, which may touch the head of the plot."""
-    for moments, at in (MOMENTS, 'y="12"'), ([Moment(100, 0.5, 0.4, 0.6)], 'y="100%" dy="-6"'):
-        for free, words in {
-            20: f'dx="5" {at}>← labels that existed · judged for you</text>',
-            50: f'dx="5" {at}>judged for you</text>',
-            90: f'dx="-5" {at} text-anchor="end">labels that existed · judged for you →</text>',
-        }.items():
-            assert words in draw_arrival(moments, "alt", free=free)
+    assert "±1.5 at 150" in svg and "last look ±2.0" in svg
 
 
 def test_the_same_judgments_give_the_same_drawing():
