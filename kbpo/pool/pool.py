@@ -145,7 +145,8 @@ def _rows(
     kind: Kind, distributions: Sequence[str], submissions: Sequence[int]
 ) -> tuple[Ids, dict[str, NDArray[Any]]]:
     """Return the column of each prediction of some submissions, and what is read of it by name;
-    those of the submission with the least number first.
+    those of the submission with the least number first, each in the order of its predictions: rows
+    in the order of a plan of PostgreSQL would change what is learned and drawn.
 
     A submission at a time, so that what is read of only one is held twice.
     """
@@ -156,7 +157,7 @@ def _rows(
             columns,
             "FROM submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id"
             " JOIN instances_target t ON t.id = i.target_id"
-            " WHERE p.submission_id = %s AND NOT p.is_dev",
+            " WHERE p.submission_id = %s AND NOT p.is_dev ORDER BY p.id",
             [submission],
             reals=("u", "confidence", *(f"p {name}" for name in distributions)),
         )

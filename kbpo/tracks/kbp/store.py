@@ -14,7 +14,6 @@ from typing import Any
 from django.db import connection
 
 from formats.relation import RelationClaim
-from kbpo.analyse import analyse
 from kbpo.corpus.copy import copy_lines, escaped
 from kbpo.corpus.models import Corpus, Predicate
 from kbpo.instances.hashing import KEY_SQL, U_SQL
@@ -161,7 +160,6 @@ def store(submission_id: int, corpus: Corpus, claims: Iterable[RelationClaim]) -
             cursor.execute(statement, parameters)
             if name == "pairs":
                 cursor.execute("ANALYZE pairs")
-        analyse()
         cursor.execute(_PREDICTIONS, parameters)
         assert cursor.rowcount == relations, (
             f"{cursor.rowcount} of {relations} predictions were stored"
