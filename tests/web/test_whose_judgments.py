@@ -30,7 +30,8 @@ from tests.web.test_every_address import PART, patterns, value_of
 
 pytestmark = pytest.mark.django_db
 VARIES = re.compile(
-    rb'name="(csrfmiddlewaretoken|key|until)" value="[^"]*"|"now":"[^"]*"|[0-9]{2}:[0-9]{2}\xc2\xa0UTC'
+    rb'name="(csrfmiddlewaretoken|key|until)" value="[^"]*"|"now":"[^"]*"'
+    rb"|[0-9]{2}:[0-9]{2}\xc2\xa0UTC"
 )
 """What is another one in every answer"""
 PEOPLE = ("", "Ada", "Tim", "Rosa", "Admin")
