@@ -119,7 +119,9 @@ app.conf.task_routes = (route,)
 
 
 def run(name: str) -> int:
-    """How many rows a step moved. What it has filled is analysed before another one reads it."""
+    """Return how many rows a step moved. What it has filled is analysed before another one reads
+    it.
+    """
     moved: int = import_string(PIPELINE[name])()
     if moved:
         import_string(ANALYSE)()
@@ -136,9 +138,9 @@ def tick() -> None:
 
 @app.task(name="kbpo.look")  # type: ignore[untyped-decorator]
 def look(queue: str) -> int:
-    """How many rows moved in a round of a queue's steps. Whoever takes long keeps nobody waiting:
-    other workers of the queue take the next rounds, and pass over the rows that it holds. What
-    people do is looked at again each second until the next tick, while it goes on.
+    """Return how many rows moved in a round of a queue's steps. Whoever takes long keeps nobody
+    waiting: other workers of the queue take the next rounds, and pass over the rows that it holds.
+    What people do is looked at again each second until the next tick, while it goes on.
     """
     if not BUSY[queue].acquire(blocking=False):
         return 0
@@ -167,7 +169,7 @@ def _look(names: Sequence[str]) -> int:
 
 @app.task(name="kbpo.step")  # type: ignore[untyped-decorator]
 def step(name: str) -> int:
-    """How many rows the step moved; while it moves some, the next step is asked to look."""
+    """Return how many rows the step moved; while it moves some, the next step is asked to look."""
     if not BUSY[QUEUE_OF[name]].acquire(blocking=False):
         return 0
     try:

@@ -35,7 +35,7 @@ REGISTRY: dict[str, Setting] = {}
 
 
 def text(name: str, default: str, help: str) -> str:
-    """The value as it stands, without surrounding blanks."""
+    """Return the value as it stands, without surrounding blanks."""
     return _read(name, "text", default, help, str)
 
 
@@ -47,7 +47,7 @@ def flag(name: str, default: bool, help: str) -> bool:
 def integer(
     name: str, default: int, help: str, *, minimum: int | None = None, maximum: int | None = None
 ) -> int:
-    """A whole number within the bounds."""
+    """Return a whole number within the bounds."""
     return _read(
         name, "integer", default, help, lambda raw: _bounded(_whole(raw), minimum, maximum)
     )
@@ -61,7 +61,9 @@ def decimal(
     minimum: Decimal | str | None = None,
     maximum: Decimal | str | None = None,
 ) -> Decimal:
-    """An exact decimal number within the bounds: money and probabilities are never floats here."""
+    """Return an exact decimal number within the bounds: money and probabilities are never floats
+    here.
+    """
     low = None if minimum is None else Decimal(minimum)
     high = None if maximum is None else Decimal(maximum)
     return _read(
@@ -82,7 +84,7 @@ def choice(name: str, default: str, help: str, options: Iterable[str]) -> str:
 
 
 def items(name: str, default: Iterable[str], help: str) -> list[str]:
-    """The comma-separated values, blanks and empty ones dropped."""
+    """Return the comma-separated values, blanks and empty ones dropped."""
     return _read(
         name,
         "list",
@@ -93,12 +95,12 @@ def items(name: str, default: Iterable[str], help: str) -> list[str]:
 
 
 def path(name: str, default: Path | str, help: str) -> Path:
-    """An absolute path; `~` is the home directory."""
+    """Return an absolute path; `~` is the home directory."""
     return _read(name, "path", Path(default), help, lambda raw: Path(raw).expanduser().absolute())
 
 
 def url(name: str, default: str, help: str, schemes: Iterable[str]) -> str:
-    """A URL with one of the schemes, or the default."""
+    """Return a URL with one of the schemes, or the default."""
     allowed = tuple(schemes)
 
     def convert(raw: str) -> str:
@@ -112,7 +114,7 @@ def url(name: str, default: str, help: str, schemes: Iterable[str]) -> str:
 
 
 def database(url: str, *, name: str = "DATABASE_URL") -> dict[str, Any]:
-    """The Django settings of the PostgreSQL database at `url`.
+    """Return the Django settings of the PostgreSQL database at `url`.
 
     `postgres://user:password@host:port/database?option=value`; every part may be percent-encoded.
     `?host=/directory` means the Unix socket in that directory; the other options go to libpq as
@@ -199,8 +201,8 @@ def mail(url: str, *, name: str = "MAIL_URL") -> dict[str, Any]:
 
 
 def broker(redis_url: str, *, name: str = "REDIS_URL") -> str:
-    """The Celery broker URL for the Redis at `redis_url`: Celery spells Unix sockets in its own
-    way.
+    """Return the Celery broker URL for the Redis at `redis_url`: Celery spells Unix sockets in its
+    own way.
     """
     parts = urlsplit(redis_url)
     if parts.scheme in ("redis", "rediss") and parts.hostname:
@@ -221,7 +223,7 @@ def broker(redis_url: str, *, name: str = "REDIS_URL") -> str:
 
 
 def _read(name: str, kind: str, default: T, help: str, convert: Callable[[str], T]) -> T:
-    """The converted value of the variable, or the default where it is unset or empty."""
+    """Return the converted value of the variable, or the default where it is unset or empty."""
     _register(Setting(name, kind, _shown(default), help))
     raw = os.environ.get(name, "").strip()
     if not raw:
@@ -244,14 +246,14 @@ def _register(setting: Setting) -> None:
 
 
 def _shown(default: object) -> str:
-    """The default as one would write it in an env file."""
+    """Return the default as one would write it in an env file."""
     if isinstance(default, bool):
         return "true" if default else "false"
     return ",".join(default) if isinstance(default, list) else str(default)
 
 
 def _flag(raw: str) -> bool:
-    """The truth of a flag's value."""
+    """Return the truth of a flag's value."""
     answers = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(
         ("0", "false", "no", "off"), False
     )
@@ -261,14 +263,14 @@ def _flag(raw: str) -> bool:
 
 
 def _whole(raw: str) -> int:
-    """The whole number."""
+    """Return the whole number."""
     if not re.fullmatch(r"[+-]?[0-9]+", raw):
         raise ValueError("a whole number")
     return int(raw)
 
 
 def _finite(raw: str) -> Decimal:
-    """The decimal number; NaN and Infinity are none."""
+    """Return the decimal number; NaN and Infinity are none."""
     try:
         number = Decimal(raw)
     except InvalidOperation as error:
@@ -279,7 +281,7 @@ def _finite(raw: str) -> Decimal:
 
 
 def _bounded(number: Any, minimum: Any, maximum: Any) -> Any:
-    """The number, if it lies within the bounds."""
+    """Return the number, if it lies within the bounds."""
     if (minimum is not None and number < minimum) or (maximum is not None and number > maximum):
         low = "any number" if minimum is None else minimum
         high = "any number" if maximum is None else maximum
@@ -288,14 +290,16 @@ def _bounded(number: Any, minimum: Any, maximum: Any) -> Any:
 
 
 def _host(netloc: str) -> str:
-    """The host of a network location in the case in which it was written (a socket directory may
-    stand there).
+    """Return the host of a network location in the case in which it was written (a socket directory
+    may stand there).
     """
     host = netloc.rpartition("@")[2]
     return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
 
 
 def _wrong(name: str, value: str, expected: str) -> ImproperlyConfigured:
-    """The error that names the variable, its value (without a password) and what is expected."""
+    """Return the error that names the variable, its value (without a password) and what is
+    expected.
+    """
     shown = re.sub(r"(://[^:/@]*):.*@", r"\1:…@", value)
     return ImproperlyConfigured(f"{name}={shown!r} cannot be used: expected {expected}.")

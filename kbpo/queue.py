@@ -47,7 +47,7 @@ class MovingQuerySet(models.QuerySet[Kind]):
         )
 
     def move(self, status: str, reason: str = "", **fields: Any) -> int:
-        """How many of these rows moved, as each does by `Moving.move`."""
+        """Return how many of these rows moved, as each does by `Moving.move`."""
         now = clock.now()
         return self.update(
             status=status, status_since=now, next_try_at=now, attempts=0, reason=reason, **fields
@@ -108,8 +108,8 @@ def work(
     limit: int = 100,
     where: dict[str, Any] | None = None,
 ) -> int:
-    """How many rows in `status` were handled. `handle(row)` runs in a transaction that holds the
-    row's lock.
+    """Return how many rows in `status` were handled. `handle(row)` runs in a transaction that holds
+    the row's lock.
     """
     if not _any_due(model, status):
         return 0
@@ -123,9 +123,9 @@ def work(
 def work_together(
     model: type[Row], status: str, handle: Callable[[list[Row]], None], *, limit: int = 100
 ) -> int:
-    """How many rows in `status` were handled, up to `limit` of them in one transaction that holds
-    their locks. What comes meanwhile waits for the next tick: many rows are handled for little more
-    than one.
+    """Return how many rows in `status` were handled, up to `limit` of them in one transaction that
+    holds their locks. What comes meanwhile waits for the next tick: many rows are handled for
+    little more than one.
 
     Only rows that nobody has tried yet go together. What a failure threw back, or a killed process
     left behind, is tried alone from then on (`work`): no row is given up for another one's fault.
@@ -162,8 +162,8 @@ def work_together(
 
 
 def _any_due(model: type[Row], status: str) -> bool:
-    """Whether a row waits to be claimed, by a statement that Django need not compile: most looks
-    find nothing, and each asks this of every step.
+    """Return whether a row waits to be claimed, by a statement that Django need not compile: most
+    looks find nothing, and each asks this of every step.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -267,7 +267,9 @@ def _settle_failure(model: type[Row], claimed: Row, sentence: str, *, final: boo
 
 
 def reap() -> int:
-    """How many rows were given up because they stayed in a waiting status beyond its deadline."""
+    """Return how many rows were given up because they stayed in a waiting status beyond its
+    deadline.
+    """
     now = beat()
     pauses = pauses_before(now)
     since = cache(partial(late_since, now=now, pauses=pauses))

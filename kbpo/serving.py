@@ -47,7 +47,7 @@ def post_request(_worker: Any, request: Any, environ: dict[str, Any], _answer: A
 
 
 def _unread(request: Any) -> int:
-    """How many bytes of a body are still to come, if that is known; 0 if not."""
+    """Return how many bytes of a body are still to come, if that is known; 0 if not."""
     left = getattr(request.body.reader, "length", 0)
     return left - len(request.unreader.buf.getvalue()) if left else 0
 

@@ -28,7 +28,9 @@ VERSION = (re.search(r"^## (\S+)", (BASE_DIR / "CHANGELOG.md").read_text(), re.M
 
 
 def _local_secret() -> str:
-    """The secret key of a machine that was given none: made once, readable by its owner alone."""
+    """Return the secret key of a machine that was given none: made once, readable by its owner
+    alone.
+    """
     path = VAR / "secret_key"
     if not path.exists():
         VAR.mkdir(parents=True, exist_ok=True)

@@ -42,12 +42,12 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def ensure() -> dict[str, str]:
-    """The address of the server, started where it does not run: database_url."""
+    """Return the address of the server, started where it does not run: database_url."""
     return {"database_url": database_url()}
 
 
 def database_url() -> str:
-    """The address of the PostgreSQL server, started if it does not run."""
+    """Return the address of the PostgreSQL server, started if it does not run."""
     return _ensured(Postgres(_var()))
 
 
@@ -69,7 +69,7 @@ def wipe() -> None:
 
 
 def status() -> dict[str, bool]:
-    """Whether the server answers, by its name."""
+    """Return whether the server answers, by its name."""
     return {server.name: server.answers() for server in _servers()}
 
 
@@ -78,7 +78,7 @@ def _servers() -> list[Server]:
 
 
 def _ensured(server: Server) -> str:
-    """The address of the server, started once if several processes ask at the same time."""
+    """Return the address of the server, started once if several processes ask at the same time."""
     check_parent(server.var)
     server.check()
     if not server.answers():
@@ -90,7 +90,9 @@ def _ensured(server: Server) -> str:
 
 @contextmanager
 def _locked(var: Path) -> Iterator[None]:
-    """The right to start and stop servers; the kernel takes it back from whoever dies with it."""
+    """Return the right to start and stop servers; the kernel takes it back from whoever dies with
+    it.
+    """
     var.mkdir(parents=True, exist_ok=True)
     with open(var / "embedded.lock", "a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -98,7 +100,7 @@ def _locked(var: Path) -> Iterator[None]:
 
 
 def _var() -> Path:
-    """The directory of everything that the service keeps on a machine of its own."""
+    """Return the directory of everything that the service keeps on a machine of its own."""
     return environment.path(
         "KBPO_VAR", ROOT / "var", "Where a local machine keeps its servers, uploads and secrets"
     )

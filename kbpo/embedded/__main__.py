@@ -7,7 +7,7 @@ from kbpo.embedded import EmbeddedError, ensure, status, stop, wipe
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit status of the command."""
+    """Return the exit status of the command."""
     verbs: dict[str, Callable[[], object]] = {
         "start": ensure,
         "stop": stop,

@@ -25,12 +25,12 @@ class Account:
 
     @classmethod
     def current(cls) -> "Account":
-        """The account of this process."""
+        """Return the account of this process."""
         return cls(os.geteuid(), os.getegid())
 
     @classmethod
     def named(cls, name: str) -> "Account":
-        """The account of that name."""
+        """Return the account of that name."""
         try:
             entry = pwd.getpwnam(name)
         except KeyError as error:
@@ -40,7 +40,9 @@ class Account:
         return cls(entry.pw_uid, entry.pw_gid)
 
     def can_enter(self, directory: Path) -> bool:
-        """Whether the account may look things up in the directory, through all of its parents."""
+        """Return whether the account may look things up in the directory, through all of its
+        parents.
+        """
         if self == Account.current():
             return True  # by way of a group or an access list, perhaps: the kernel will say if not
         for place in (directory, *directory.parents):
@@ -57,7 +59,7 @@ class Account:
     def run(
         self, command: Sequence[str | Path], cwd: Path, **options: object
     ) -> subprocess.CompletedProcess[str]:
-        """The finished command, run as the account, with nothing of the caller's environment
+        """Return the finished command, run as the account, with nothing of the caller's environment
         (PGDATA, PGPORT, …).
         """
         if self != Account.current():
@@ -123,8 +125,8 @@ def check_parent(var: Path) -> None:
 
 
 def elsewhere() -> Path:
-    """A place outside of the checkout that another account can reach, and in which only root makes
-    directories.
+    """Return a place outside of the checkout that another account can reach, and in which only root
+    makes directories.
     """
     place = Path("/var/lib")
     if not os.access(place, os.W_OK):

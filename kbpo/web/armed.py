@@ -6,7 +6,7 @@ from django.http import HttpRequest
 
 
 def is_armed(request: HttpRequest, word: str) -> bool:
-    """Whether this word was typed, in capital letters or small ones
+    """Return whether this word was typed, in capital letters or small ones
     (`templates/components/word.html` asks for it).
     """
     return request.POST.get("word", "").strip().lower() == word.lower()

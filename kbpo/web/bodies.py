@@ -49,9 +49,9 @@ class BodyLimitMiddleware:
     def process_view(
         self, request: HttpRequest, view: Any, args: Any, kwargs: Any
     ) -> HttpResponse | None:
-        """A 413 for a body that this page does not take from this visitor. Where files are taken,
-        of which a proxy hands on what came so far, nobody else is read a byte of: else strangers
-        who send slowly would keep all threads waiting.
+        """Return a 413 for a body that this page does not take from this visitor. Where files are
+        taken, of which a proxy hands on what came so far, nobody else is read a byte of: else
+        strangers who send slowly would keep all threads waiting.
         """
         size = size_of(request)
         if request.path.startswith(JUDGING):

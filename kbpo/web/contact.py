@@ -9,5 +9,7 @@ from kbpo.accounts.mail import goes_out
 
 
 def contact(request: HttpRequest) -> dict[str, str | bool]:
-    """The address for the footer, empty where none is set; and whether mails reach anybody."""
+    """Return the address for the footer, empty where none is set; and whether mails reach
+    anybody.
+    """
     return {"contact": settings.CONTACT, "sends_mail": goes_out()}

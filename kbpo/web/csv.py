@@ -28,7 +28,7 @@ class Echo:
 def csv_response(
     filename: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> HttpResponse:
-    """The whole file, as a response that browsers save under this name."""
+    """Return the whole file, as a response that browsers save under this name."""
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{filename}"'
     response.writelines(lines(header, rows))
@@ -42,8 +42,8 @@ def csv_stream(
     *,
     tabs: bool = False,
 ) -> StreamingHttpResponse:
-    """The same for files that may be long: each row is sent when it is read. With `tabs` instead of
-    commas.
+    """Return the same for files that may be long: each row is sent when it is read. With `tabs`
+    instead of commas.
     """
     rows = begun(rows)
     kind = "tab-separated-values" if tabs else "csv"
@@ -58,7 +58,7 @@ def csv_stream(
 def json_stream(
     filename: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> StreamingHttpResponse:
-    """The rows as JSON Lines, each sent when it is read."""
+    """Return the rows as JSON Lines, each sent when it is read."""
     response = StreamingHttpResponse(
         json_lines(header, begun(rows)), content_type="application/x-ndjson; charset=utf-8"
     )
@@ -67,7 +67,7 @@ def json_stream(
 
 
 def json_lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """Yields each row as an object, one a line."""
+    """Yield each row as an object, one a line."""
     for row in rows:
         record = dict(zip(header, row, strict=True))
         yield json.dumps(record, ensure_ascii=False, default=_plain) + "\n"
@@ -87,22 +87,22 @@ def _after(first: list[T], rest: Iterator[T]) -> Iterator[T]:
 
 
 def _plain(value: Any) -> str:
-    """A value that JSON does not have, as text."""
+    """Return a value that JSON does not have, as text."""
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def lines(
     header: Sequence[str], rows: Iterable[Sequence[Any]], dialect: str = "excel"
 ) -> Iterator[str]:
-    """Yields the lines of the file, the header first."""
+    """Yield the lines of the file, the header first."""
     writer = csv.writer(Echo(), dialect=dialect)
     for row in chain([header], rows):
         yield writer.writerow([cell_of(value) for value in row])
 
 
 def cell_of(cell: Any) -> Any:
-    """The cell, with a quote before a text that a spreadsheet would take for a formula. Numbers
-    stay as they are: a negative one is no formula.
+    """Return the cell, with a quote before a text that a spreadsheet would take for a formula.
+    Numbers stay as they are: a negative one is no formula.
     """
     if isinstance(cell, datetime):
         return cell.isoformat()

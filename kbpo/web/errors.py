@@ -70,8 +70,8 @@ THINGS = {"submissions": "run", "tracks": "track"}
 
 
 def page(request: HttpRequest, status: int, sentence: str = "") -> HttpResponse:
-    """The page (or, under /api/ and for a page's script, the JSON) that says what happened and what
-    to do.
+    """Return the page (or, under /api/ and for a page's script, the JSON) that says what happened
+    and what to do.
     """
     title, advice = SENTENCES[status]
     if request.path.startswith("/api/"):
@@ -84,7 +84,9 @@ def page(request: HttpRequest, status: int, sentence: str = "") -> HttpResponse:
 
 
 def _not_there(path: str) -> str:
-    """What a program is told of an address that there is not: what it seems to have meant."""
+    """Return what a program is told of an address that there is not: what it seems to have
+    meant.
+    """
     _, _, kind, name, *rest = [*unquote(path).split("/"), "", ""]
     if kind in THINGS and name and not any(rest):
         return f"There is no {THINGS[kind]} {name[:60]}."
@@ -110,7 +112,9 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def failed(request: HttpRequest) -> HttpResponse:
-    """The page of a bug; where the database could not be waited for, that of a busy service."""
+    """Return the page of a bug; where the database could not be waited for, that of a busy
+    service.
+    """
     error = sys.exc_info()[1]
     answer = None if error is None else _answer_to(request, error)
     return page(request, 500) if answer is None else answer
@@ -170,7 +174,7 @@ def _uncovered(error: BaseException) -> BaseException:
 
 
 def busy(request: HttpRequest, error: BaseException) -> HttpResponse:
-    """The 503 that says so. It asks the database nothing, not even who is logged in."""
+    """Return the 503 that says so. It asks the database nothing, not even who is logged in."""
     error = _uncovered(error)
     _log(logging.WARNING, 503, request, error)
     title, advice = SENTENCES[503]

@@ -26,15 +26,15 @@ from kbpo.tracks.models import Track
 
 
 def judgment_lines(track: Track, *, public: bool = False) -> Iterator[str]:
-    """The lines, with the header; what everybody may see alone if asked. Raises CannotImport for a
-    track whose judgments are no ratings.
+    """Return the lines, with the header; what everybody may see alone if asked. Raises CannotImport
+    for a track whose judgments are no ratings.
     """
     text_kind(track)
     return export_judgments(track, _given_here(track, public=public), public=public)
 
 
 def judgment_file(track: Track, *, public: bool = False) -> StreamingHttpResponse:
-    """The same as a download."""
+    """Return the same as a download."""
     return StreamingHttpResponse(
         judgment_lines(track, public=public),
         content_type="text/tab-separated-values; charset=utf-8",

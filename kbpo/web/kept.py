@@ -32,9 +32,9 @@ def part(
     told: object,
     seconds: int | None = None,
 ) -> SafeString:
-    """A part of a page. It is drawn from `context` where nothing is kept that was `told` the same,
-    and kept for so many seconds, PAGES_KEPT_SECONDS at most. Nothing in it may depend on who reads
-    it but for what is told.
+    """Return a part of a page. It is drawn from `context` where nothing is kept that was `told` the
+    same, and kept for so many seconds, PAGES_KEPT_SECONDS at most. Nothing in it may depend on who
+    reads it but for what is told.
     """
     most = settings.PAGES_KEPT_SECONDS
     where = repr([settings.VERSION, request.scheme, request.get_host(), template, told])

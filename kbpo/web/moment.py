@@ -22,9 +22,9 @@ R = TypeVar("R", bound=HttpResponseBase)
 def at_one_moment(
     view: Callable[Concatenate[HttpRequest, P], R],
 ) -> Callable[Concatenate[HttpRequest, P], R]:
-    """The view, all of whose queries see the database as it is at the first of them. Only what
-    asks is read so, and writes nothing: a view that changes something has to see what others have
-    just changed.
+    """Return the view, all of whose queries see the database as it is at the first of them. Only
+    what asks is read so, and writes nothing: a view that changes something has to see what others
+    have just changed.
     """
 
     @wraps(view)

@@ -46,7 +46,9 @@ class PlacesMiddleware:
             self.sending.release()
 
     def _answered(self, request: HttpRequest) -> HttpResponseBase:
-        """The answer; a large file holds a place until it is sent, or its reader has gone."""
+        """Return the answer; a large file holds a place until it is sent, or its reader has
+        gone.
+        """
         answer = self.get_response(request)
         if not answer.streaming or int(answer.headers.get("Content-Length", LARGE)) < LARGE:
             return answer

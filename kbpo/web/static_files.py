@@ -30,13 +30,13 @@ class InterfaceFinder(BaseFinder):
         return []
 
     def list(self, ignore_patterns: Iterable[str] | None) -> Iterator[tuple[str, Any]]:
-        """Yields the path of every file within the home of the interfaces, and the storage."""
+        """Yield the path of every file within the home of the interfaces, and the storage."""
         for path in sorted(self.home.glob("*/*")):
             if path.suffix in SERVED:
                 yield path.relative_to(self.home).as_posix(), self.storage
 
     def find(self, path: str, find_all: bool = False, **kwargs: Any) -> Any:
-        """The file that is served under a path; an empty list if there is none."""
+        """Return the file that is served under a path; an empty list if there is none."""
         wanted = {f"{PREFIX}/{name}": name for name, _ in self.list(None)}
         if path not in wanted:
             return []

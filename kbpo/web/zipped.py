@@ -25,15 +25,15 @@ class _Sent(io.RawIOBase):
         return len(data)
 
     def taken(self) -> bytes:
-        """What was written since it was last taken."""
+        """Return what was written since it was last taken."""
         part = bytes(self.waiting)
         self.waiting.clear()
         return part
 
 
 def zipped(files: Iterable[tuple[str, Iterable[bytes]]]) -> Iterator[bytes]:
-    """Yields a zip file of files that have a name and blocks;
-    what is gzipped is not packed again.
+    """Yield a zip file of files that have a name and blocks; what is gzipped is not packed
+    again.
     """
     sent = _Sent()
     with zipfile.ZipFile(sent, "w") as folder:

@@ -46,7 +46,9 @@ class TokenAuthentication(BaseAuthentication):
 
 
 def _needed(request: Request) -> str:
-    """The scope that a request needs: to change anything takes all, where its view says no less."""
+    """Return the scope that a request needs: to change anything takes all, where its view says no
+    less.
+    """
     if request.method in SAFE_METHODS:
         return Token.Scope.READ
     view = request.parser_context["view"] if request.parser_context else None

@@ -103,7 +103,9 @@ class Comparison(APIView):
 
 
 def _system(request: Request, track: Track, name: str) -> Submission:
-    """The submission that a parameter names. Raises ValidationError or Http404 with a sentence."""
+    """Return the submission that a parameter names. Raises ValidationError or Http404 with a
+    sentence.
+    """
     asked = whole_number(request, name, 0, least=1)
     if not asked:
         raise ValidationError({name: ["Which submission? Say its number."]})
@@ -141,7 +143,9 @@ def _by_relation(
 
 
 def _part(part: dict[str, Any]) -> dict[str, Any]:
-    """What both systems predict, or one of them alone; without a share the reason, in words."""
+    """Return what both systems predict, or one of them alone; without a share the reason, in
+    words.
+    """
     share = part["share"]
     return {
         "of": part["key"],
@@ -154,7 +158,7 @@ def _part(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _difference_as_json(difference: Difference, label: str) -> dict[str, Any]:
-    """A difference as JSON: both figures, the first minus the second, and its intervals."""
+    """Return a difference as JSON: both figures, the first minus the second, and its intervals."""
     return {
         "quantity": difference.quantity,
         "label": label,

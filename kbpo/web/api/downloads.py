@@ -55,7 +55,9 @@ class TrackDetail(APIView):
 
 
 def _links(request: Request, track: Track) -> dict[str, str]:
-    """Where more stands about a track: its page, board and releases, and what annotators see."""
+    """Return where more stands about a track: its page, board and releases, and what annotators
+    see.
+    """
     names = {"page": "track", "board": "api-board", "releases": "api-releases"}
     names["guidelines"] = "guidelines"
     links = {key: reverse(name, args=[track.slug]) for key, name in names.items()}
@@ -156,7 +158,7 @@ def texts_name(track: Track) -> str:
 
 
 def downloadable(slug: str) -> Track:
-    """The track. Raises Http404 with a sentence where its corpus is not to be downloaded."""
+    """Return the track. Raises Http404 with a sentence where its corpus is not to be downloaded."""
     track = public_track(slug)
     if not track.corpus.may_be_downloaded:
         raise Http404(ASK)
@@ -166,8 +168,8 @@ def downloadable(slug: str) -> Track:
 def as_file(
     request: Request, corpus: Corpus, name: str, lines: Iterator[str], n: int = 0
 ) -> HttpResponseBase:
-    """The lines as a gzipped file, streamed; 304 where the requester has this corpus already, of
-    which `n` tells another state where no digest does.
+    """Return the lines as a gzipped file, streamed; 304 where the requester has this corpus
+    already, of which `n` tells another state where no digest does.
     """
     tag = f'"{corpus.digest or f"{corpus.pk}-{n}"}"'
     if request.headers.get("If-None-Match") == tag:

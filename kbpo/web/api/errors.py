@@ -35,13 +35,13 @@ class Refused(APIException):
 
 
 def no_team() -> Refused:
-    """What somebody is told who belongs to no team that could submit."""
+    """Return what somebody is told who belongs to no team that could submit."""
     ask = settings.SITE_URL.rstrip("/") + reverse("ask")
     return Refused(f"You belong to no team that submits. Ask for one at {ask}.", "no_team", 403)
 
 
 def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
-    """The answer to a request that failed; None (a logged 500) for a bug."""
+    """Return the answer to a request that failed; None (a logged 500) for a bug."""
     if isinstance(exception, RecursionError):  # nothing of ours is as deep
         exception = ParseError("What was sent is nested too deep.")
     response = exception_handler(exception, context)
@@ -76,15 +76,17 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
 
 
 def _of_thing(sentence: str) -> str:
-    """The sentence about what is not there; of a row that was looked for, what kind of thing it
-    is.
+    """Return the sentence about what is not there; of a row that was looked for, what kind of thing
+    it is.
     """
     found = re.fullmatch(r"No (\w+) matches the given query\.", sentence)
     return f"There is no such {found[1].lower()}, or it is not yours to see." if found else sentence
 
 
 def _in_words(exception: Exception, response: Response) -> str:
-    """The sentence of a refusal, where the framework has one that nobody would understand."""
+    """Return the sentence of a refusal, where the framework has one that nobody would
+    understand.
+    """
     if isinstance(exception, NotAuthenticated):
         return "This takes a token of yours. Make one on your account page."
     detail = str(response.data.get("detail", ""))
@@ -99,8 +101,8 @@ def _in_words(exception: Exception, response: Response) -> str:
 
 
 def _field_sentences(fields: dict[str, Any]) -> Iterator[str]:
-    """What is wrong with each field, or with a part of one that holds others: each sentence once,
-    with the first place that it is said of, and of how many it is said.
+    """Return what is wrong with each field, or with a part of one that holds others: each sentence
+    once, with the first place that it is said of, and of how many it is said.
     """
     for name, complaint in fields.items():
         places: dict[str, list[str]] = defaultdict(list)
@@ -115,7 +117,9 @@ def _field_sentences(fields: dict[str, Any]) -> Iterator[str]:
 
 
 def _sentences(place: str, complaint: Any) -> Iterator[tuple[str, str]]:
-    """The place of each sentence about a field, or about any part of one that holds others."""
+    """Return the place of each sentence about a field, or about any part of one that holds
+    others.
+    """
     if isinstance(complaint, dict):
         for key, part in complaint.items():
             inner = f"{place}[{key}]" if isinstance(key, int) else f"{place}.{key}".strip(".")

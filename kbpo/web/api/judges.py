@@ -159,7 +159,7 @@ class Judges(APIView):
 
 
 def problems(refusal: BadFile) -> list[dict[str, Any]]:
-    """What is wrong with a file, the first of it."""
+    """Return what is wrong with a file, the first of it."""
     return [
         {
             "code": message.code,
@@ -214,7 +214,9 @@ class Unscored(APIView):
         responses={200: page_of_list(previous=False), **declined(422)},
     )
     def get(self, request: Request, slug: str) -> Response:
-        """The next page begins `after` the last id of this one; a scored one comes no more."""
+        """Return the next page begins `after` the last id of this one; a scored one comes no
+        more.
+        """
         track, form = _track(slug), Who(data=request.query_params)
         form.is_valid(raise_exception=True)
         named = form.named()
@@ -244,7 +246,9 @@ class Scores(APIView):
         responses={201: OpenApiTypes.OBJECT, **declined(422)},
     )
     def post(self, request: Request, slug: str) -> Response:
-        """What a judge has scored before keeps its first score, so that a repeat does no harm."""
+        """Return what a judge has scored before keeps its first score, so that a repeat does no
+        harm.
+        """
         track, form = _track(slug), Batch(data=request.data)
         form.is_valid(raise_exception=True)
         scores = [(score["id"], score["value"]) for score in form.validated_data["scores"]]

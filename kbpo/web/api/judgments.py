@@ -146,7 +146,9 @@ class Line(APIView):
         },
     )
     def get(self, request: Request, pk: int, prediction: int) -> Response:
-        """The line as it stands in the file, its first 2,000 characters; `is_cut`: it has more."""
+        """Return the line as it stands in the file, its first 2,000 characters; `is_cut`: it has
+        more.
+        """
         line = line_of(find(request, pk), prediction)
         told = {"line": line.number, "text": line.text, "is_cut": line.is_cut}
         return Response({"prediction": prediction, **told})
@@ -192,7 +194,7 @@ class Missed(APIView):
 
 
 def _filters(request: Request) -> dict[str, str]:
-    """What chooses, without what says how much of it is sent."""
+    """Return what chooses, without what says how much of it is sent."""
     query = request.query_params.dict()
     return {
         name: value for name, value in query.items() if name not in ("limit", "offset", "format")

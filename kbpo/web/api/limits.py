@@ -18,7 +18,7 @@ class RateLimit(BaseThrottle):
     """So many requests a minute; one that is too many is told when to come again."""
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        """Whether this request, which is counted, is still within the limit."""
+        """Return whether this request, which is counted, is still within the limit."""
         if request.user.is_authenticated:
             self.who = str(request.user.pk)
             self.limit = Limit("api.user", settings.API_RATE, MINUTE)

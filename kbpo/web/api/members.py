@@ -96,7 +96,7 @@ class Member(APIView):
 
 
 def _found(request: Request, slug: str, name: str) -> tuple[Team, User]:
-    """A team of yours and its member of that name. Raises Http404."""
+    """Return a team of yours and its member of that name. Raises Http404."""
     team = find_team(request, slug)
     person = team.members.filter(username=name.replace("\0", "")).first()
     if person is None:
@@ -112,8 +112,8 @@ class Invitations(APIView):
 
     @extend_schema(operation_id="list_invitations", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, team: str) -> Response:
-        """The invitations of a team of yours that may still be used, the latest first. Their links
-        stand on the team's page.
+        """Return the invitations of a team of yours that may still be used, the latest first. Their
+        links stand on the team's page.
         """
         invitations = open_invitations(find_team(request, team)).select_related("made_by")
         return Response({"invitations": [_shown(row) for row in invitations.order_by("-pk")]})

@@ -34,7 +34,7 @@ from kbpo.web.api.view import APIView
 
 
 def _events() -> serializers.ChoiceField:
-    """The name of an event; one that there is not is answered by those that there are."""
+    """Return the name of an event; one that there is not is answered by those that there are."""
     sentence = f"“{{input}}” is not one of {', '.join(EVENTS)}."
     return serializers.ChoiceField(list(EVENTS), error_messages={"invalid_choice": sentence})
 

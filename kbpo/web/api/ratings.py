@@ -99,7 +99,7 @@ class TrackJudgments(APIView):
 
 
 def _messages_as_json(report: Report) -> list[dict[str, object]]:
-    """The first messages of a report, for programs."""
+    """Return the first messages of a report, for programs."""
     return [
         {
             "line": message.line,

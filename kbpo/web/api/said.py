@@ -69,7 +69,7 @@ class SpendsInSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-cal
 
 
 def _is_of_type(field: Any, value: Any) -> bool:
-    """Whether a value of JSON is of the type of a field."""
+    """Return whether a value of JSON is of the type of a field."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if isinstance(field, ShareField):
         return is_number or (isinstance(value, str) and re.fullmatch(SHARE, value) is not None)

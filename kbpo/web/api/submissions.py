@@ -160,8 +160,8 @@ def named(submission: Submission) -> dict[str, Any]:
 
 
 def shown(submission: Submission) -> dict[str, Any]:
-    """A submission as the API tells it to its own team: what everybody is told of a public one, and
-    what is theirs.
+    """Return a submission as the API tells it to its own team: what everybody is told of a public
+    one, and what is theirs.
     """
     sums, latest = balance(purpose=submission.purpose), Latest.of(submission)
     refused = why_not(submission)
@@ -203,8 +203,8 @@ def shown(submission: Submission) -> dict[str, Any]:
 
 
 def shown_to_others(submission: Submission) -> dict[str, Any]:
-    """A submission on the board as the API tells it to everybody: what its page and the board say,
-    under the names that these have.
+    """Return a submission on the board as the API tells it to everybody: what its page and the
+    board say, under the names that these have.
     """
     told = _public(submission, Latest.of(submission))
     columns = {(one.quantity, one.method) for one in kind_of(submission.track).columns}
@@ -213,7 +213,7 @@ def shown_to_others(submission: Submission) -> dict[str, Any]:
 
 
 def _public(submission: Submission, latest: Latest) -> dict[str, Any]:
-    """What everybody may know of a submission on the board."""
+    """Return what everybody may know of a submission on the board."""
     links = submission.public_links
     return {
         "id": submission.pk,
@@ -250,7 +250,9 @@ def _public(submission: Submission, latest: Latest) -> dict[str, Any]:
 
 
 def _scores(rows: Iterable[Submission]) -> dict[int, dict[str, Any]]:
-    """What each of these that has a score is ranked by in the newest evaluation of its track."""
+    """Return what each of these that has a score is ranked by in the newest evaluation of its
+    track.
+    """
     headlines = newest_headlines(row for row in rows if row.has_score)
     return {
         pk: {"quantity": quantity.name, "label": quantity.label, **vars(figure)}
@@ -259,8 +261,8 @@ def _scores(rows: Iterable[Submission]) -> dict[int, dict[str, Any]]:
 
 
 def _judges(latest: Latest) -> dict[str, Any]:
-    """What is known of the error of those who judged a submission: as on its page, nothing while
-    it has no number, since that would tell of what was judged for others.
+    """Return what is known of the error of those who judged a submission: as on its page, nothing
+    while it has no number, since that would tell of what was judged for others.
     """
     printed = latest.guaranteed()
     has_number = printed is not None and printed.value is not None
@@ -271,14 +273,14 @@ def _judges(latest: Latest) -> dict[str, Any]:
 
 
 def _place(submission: Submission, key: tuple[str, str, str, str]) -> tuple[Any, ...]:
-    """Where a score stands: what the track guarantees first."""
+    """Return where a score stands: what the track guarantees first."""
     _, criterion, distribution, method = key
     track = submission.track
     return criterion != track.criterion, distribution != track.distribution, method != DEFAULT, key
 
 
 def _further(submission: Submission) -> dict[str, Any] | None:
-    """What can be ordered now beyond what was; None if nothing can, or while it is being
+    """Return what can be ordered now beyond what was; None if nothing can, or while it is being
     reckoned.
     """
     offer = offer_of(submission)
@@ -296,8 +298,8 @@ def own(request: Request) -> QuerySet[Submission]:
 
 
 def find(request: Request, pk: int) -> Submission:
-    """The requester's own submission; a 404 for everybody else's, so that nothing is told about
-    it.
+    """Return the requester's own submission; a 404 for everybody else's, so that nothing is told
+    about it.
     """
     row = own(request).filter(pk=pk).first()
     if row is None:
@@ -312,8 +314,8 @@ def page_of(
     *,
     at_once: int = 100,
 ) -> tuple[LimitOffsetPagination, list[Any]]:
-    """The pagination that `limit` and `offset` ask for, and its rows: 1,000 at most.
-    Raises ValidationError.
+    """Return the pagination that `limit` and `offset` ask for, and its rows: 1,000 at most. Raises
+    ValidationError.
     """
     limit_of(request, at_once, MOST_AT_ONCE)
     whole_number(request, "offset", 0, BIGGEST)
@@ -323,8 +325,8 @@ def page_of(
 
 
 def find_to_act(request: Request, pk: int) -> Submission:
-    """The same, for those who change it or spend on it. Raises PermissionDenied where somebody of
-    its team only may look.
+    """Return the same, for those who change it or spend on it. Raises PermissionDenied where
+    somebody of its team only may look.
     """
     row = find(request, pk)
     check_may_act(cast(User, request.user), row.team)
@@ -348,8 +350,8 @@ class SubmissionList(APIView):
         responses={200: page_of_list(of="submissions"), **declined(404)},
     )
     def get(self, request: Request) -> Response:
-        """The submissions of your teams, the latest first, in pages: how far each is, and what
-        those with a score are ranked by.
+        """Return the submissions of your teams, the latest first, in pages: how far each is, and
+        what those with a score are ranked by.
         """
         submissions = own(request).distinct().order_by("-pk")
         query = request.query_params
@@ -485,8 +487,8 @@ class File(APIView):
         responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
     )
     def get(self, request: Request, pk: int) -> FileResponse:
-        """The file as it was uploaded, whatever came of it; its SHA-256 is the `digest` of the
-        submission.
+        """Return the file as it was uploaded, whatever came of it; its SHA-256 is the `digest` of
+        the submission.
         """
         row = find(request, pk)
         return FileResponse(

@@ -38,8 +38,8 @@ class Teams(APIView):
 
     @extend_schema(operation_id="list_teams", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request) -> Response:
-        """The teams that you belong to. The first one is meant where none is named; `cap` and
-        `left` are null where there is no cap.
+        """Return the teams that you belong to. The first one is meant where none is named; `cap`
+        and `left` are null where there is no cap.
         """
         user = cast(User, request.user)
         return Response({"teams": [shown(team) for team in user.teams.order_by("pk")]})
@@ -83,7 +83,7 @@ class Ledger(APIView):
         responses={200: page_of_list(), **declined(404)},
     )
     def get(self, request: Request) -> Response:
-        """What was set aside for the runs of a team of yours (`reserve`), spent on answers
+        """Return what was set aside for the runs of a team of yours (`reserve`), spent on answers
         (`spend`) and given back (`release`): a row a day, run and direction, the latest first.
         """
         team = _team_of(request, request.query_params.get("team", ""))
@@ -130,8 +130,8 @@ class News(APIView):
         responses={200: OpenApiTypes.OBJECT, **declined(404)},
     )
     def get(self, request: Request) -> Response:
-        """What happened to the runs of a team of yours since you last said that you had read it,
-        the latest first.
+        """Return what happened to the runs of a team of yours since you last said that you had read
+        it, the latest first.
         """
         return _news(request, _team_of(request, request.query_params.get("team", "")))
 
@@ -155,7 +155,7 @@ class News(APIView):
 
 
 def _team_of(request: Request, slug: str) -> Team:
-    """The team. Raises Http404 for one of others, and Refused where there is none."""
+    """Return the team. Raises Http404 for one of others, and Refused where there is none."""
     team = cast(User, request.user).team(slug, looks=True)
     if team is not None:
         return team

@@ -66,8 +66,8 @@ def _strengths(shown: Board) -> dict[str, Any] | None:
 
 
 def _next(shown: Board) -> dict[str, Any] | None:
-    """The two systems that the fewest more judgments part, as the page names them; None where the
-    board tells of none.
+    """Return the two systems that the fewest more judgments part, as the page names them; None
+    where the board tells of none.
     """
     found = soonest(shown)
     if found is None:
@@ -85,8 +85,8 @@ def _without(row: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def public_track(slug: str, *, drafts: bool = False) -> Track:
-    """The track with its corpus. Raises Http404 for what does not exist, and for drafts where they
-    are not asked for.
+    """Return the track with its corpus. Raises Http404 for what does not exist, and for drafts
+    where they are not asked for.
     """
     tracks = Track.objects.select_related("corpus").defer("corpus__hash_key")
     track = tracks.filter(slug=slug).first()
@@ -160,7 +160,7 @@ class BoardDetail(APIView):
 
 
 def as_json(shown: Board) -> dict[str, Any]:
-    """A board as JSON: the same figures as on the page, unrounded."""
+    """Return a board as JSON: the same figures as on the page, unrounded."""
     evaluation, kind = shown.evaluation, kind_of(shown.track)
     return {
         "track": as_track(shown.track),
@@ -215,7 +215,7 @@ answer is known and the share of these that is wrong; and how many judgments exp
 
 
 def judges_as_json(shown: Board, row: Row) -> dict[str, Any]:
-    """What is known of the judges of one system."""
+    """Return what is known of the judges of one system."""
     judges = judges_of(shown.evaluation, row.submission)
     return told_of(judges, people_of(shown)) | {"checked": row.n_checked}
 
@@ -228,8 +228,8 @@ def _evaluation(row: Evaluation, people: Reliability) -> dict[str, Any]:
 
 
 def _figure(row: Row, column: str) -> dict[str, Any] | None:
-    """What stands in a column; with the ends of the published interval at 80 % where there is
-    one.
+    """Return what stands in a column; with the ends of the published interval at 80 % where there
+    is one.
     """
     figure, ends = row.figure(column), row.bootstrap.get(column)
     if figure is None:
@@ -238,8 +238,8 @@ def _figure(row: Row, column: str) -> dict[str, Any] | None:
 
 
 def as_track(row: Track) -> dict[str, Any]:
-    """A track as JSON, for everybody. Under a criterion whose `single` is “mean” people rate:
-    nothing is right or wrong.
+    """Return a track as JSON, for everybody. Under a criterion whose `single` is “mean” people
+    rate: nothing is right or wrong.
     """
     kind = kind_of(row)
     criteria = kind.criteria

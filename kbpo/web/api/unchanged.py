@@ -14,7 +14,7 @@ class UnchangedMiddleware(ConditionalGetMiddleware):
     def process_response(
         self, request: HttpRequest, response: HttpResponseBase
     ) -> HttpResponseBase:
-        """The answer, or 304."""
+        """Return the answer, or 304."""
         if not request.path.startswith("/api/"):
             return response
         return super().process_response(request, response)

@@ -30,7 +30,7 @@ class APIView(views.APIView):
             _refuse(unknown, list(self._described(request)))
 
     def _described(self, request: Request) -> Iterator[str]:
-        """Yields the names of the parameters that a request may have."""
+        """Yield the names of the parameters that a request may have."""
         extended = getattr(getattr(self, _method(request)), "kwargs", {}).get("schema")
         if extended is None:
             return
@@ -44,7 +44,7 @@ class APIView(views.APIView):
 
 
 def _method(request: Request) -> str:
-    """The name of what answers."""
+    """Return the name of what answers."""
     return "get" if request.method == "HEAD" else str(request.method).lower()
 
 

@@ -70,7 +70,7 @@ class AskForm(forms.Form):
 
 @never_cache
 def show(request: HttpRequest) -> HttpResponse:
-    """The form for an account, or for a team where one is logged in; afterwards it says what
+    """Return the form for an account, or for a team where one is logged in; afterwards it says what
     happens next.
     """
     user = request.user if isinstance(request.user, User) else None

@@ -25,8 +25,8 @@ LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 @cache
 def wheel() -> tuple[str, bytes]:
-    """The name of the file, and its bytes: what `client/pyproject.toml` says, as wheels are written
-    (PEP 427). It is pure Python, so that nothing needs to be built.
+    """Return the name of the file, and its bytes: what `client/pyproject.toml` says, as wheels are
+    written (PEP 427). It is pure Python, so that nothing needs to be built.
     """
     pyproject = tomllib.loads((HOME / "pyproject.toml").read_text())
     project = pyproject["project"]
@@ -52,7 +52,7 @@ def wheel() -> tuple[str, bytes]:
 
 
 def _modules(declared: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
-    """Yields the modules of its packages, and the data beside them that they read."""
+    """Yield the modules of its packages, and the data beside them that they read."""
     for package in declared["packages"]:
         home = (HOME / declared["package-dir"][package]).resolve()
         wanted = sorted(home.glob("*.py"))
@@ -85,7 +85,7 @@ def _digest(text: bytes) -> str:
 
 
 def install_command() -> str:
-    """What installs the client from this service."""
+    """Return what installs the client from this service."""
     site = settings.SITE_URL.rstrip("/")
     return f"pip install {site}{reverse('client-file', args=[wheel()[0]])}"
 
@@ -98,7 +98,7 @@ def latest(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def show(request: HttpRequest, name: str) -> HttpResponse:
-    """The file. Raises Http404 that says where it is for one of another version."""
+    """Return the file. Raises Http404 that says where it is for one of another version."""
     current, content = wheel()
     if name != current:
         raise Http404(f"The client of this service is {reverse('client-file', args=[current])}.")

@@ -38,8 +38,8 @@ BEGINS = 200
 
 
 def readable(request: Asking, slug: str) -> Track:
-    """The track whose documents are read. Raises Http404 where there are none, or they may not be
-    shown.
+    """Return the track whose documents are read. Raises Http404 where there are none, or they may
+    not be shown.
     """
     track = public_track(slug)
     if not track.corpus.n_documents:
@@ -50,7 +50,7 @@ def readable(request: Asking, slug: str) -> Track:
 
 
 def may_read(request: Asking, track: Track) -> bool:
-    """Whether whoever asks may read the texts of a track."""
+    """Return whether whoever asks may read the texts of a track."""
     return track.corpus.may_be_downloaded or _is_staff(request.user)
 
 
@@ -91,7 +91,9 @@ def listed(track: Track, words: str, after: int, at_once: int) -> Listed:
 
 
 def listing(request: HttpRequest, slug: str) -> HttpResponse:
-    """The documents, in the order in which they were loaded, or those that have some words."""
+    """Return the documents, in the order in which they were loaded, or those that have some
+    words.
+    """
     track = readable(request, slug)
     words = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_WORDS]
     after = request.GET.get("after", "")
@@ -138,8 +140,8 @@ def show(request: HttpRequest, slug: str, key: str) -> HttpResponse:
 
 
 def visible(request: Asking, track: Track, document: Document) -> list[Submission]:
-    """The runs whose predictions of a document whoever asks may see: their own, and of a closed
-    track or in the development part those on the board; all of them for admins.
+    """Return the runs whose predictions of a document whoever asks may see: their own, and of a
+    closed track or in the development part those on the board; all of them for admins.
     """
     runs = Submission.objects.filter(track=track, sampled_at__isnull=False)
     runs = runs.select_related("team", "track__corpus").order_by("pk")
@@ -158,8 +160,8 @@ def visible(request: Asking, track: Track, document: Document) -> list[Submissio
 def claims_of(
     request: Asking, document: Document, systems: list[Submission]
 ) -> list[tuple[Judged, list[Submission]]]:
-    """What these runs predict of a document, each with the runs that do. Of what nobody may see
-    judged nothing is told.
+    """Return what these runs predict of a document, each with the runs that do. Of what nobody may
+    see judged nothing is told.
     """
     by_instance: dict[int, list[Submission]] = {}
     claim_of: dict[int, Judged] = {}
@@ -184,7 +186,9 @@ def claims_of(
 
 
 def found_in(request: Asking, track: Track, document: Document) -> list[tuple[Any, list[Any]]]:
-    """What readers of the whole document found, each with the runs on the board that predict it."""
+    """Return what readers of the whole document found, each with the runs on the board that predict
+    it.
+    """
     kind = recall_of(track)
     if kind is None or not shows_readers(request.user, track):
         return []
@@ -197,13 +201,13 @@ def found_in(request: Asking, track: Track, document: Document) -> list[tuple[An
 
 
 def shows_readers(user: Any, track: Track) -> bool:
-    """Whether somebody may know which documents were read, and what was found there."""
+    """Return whether somebody may know which documents were read, and what was found there."""
     return (track.status == Track.Status.CLOSED and not track.hides_test) or sees_all(user, track)
 
 
 def _names(document: Document, *, linked: bool) -> list[Span]:
-    """The names that came with the document, numbered by what they stand for, which is half of what
-    systems are asked; until that may be told each has a number of its own.
+    """Return the names that came with the document, numbered by what they stand for, which is half
+    of what systems are asked; until that may be told each has a number of its own.
     """
     numbers: dict[tuple[int, int], int] = {}
     spans = []
@@ -215,7 +219,9 @@ def _names(document: Document, *, linked: bool) -> list[Span]:
 
 
 def _spoken_of(claims: list[tuple[Judged, Any]], found: list[tuple[Any, Any]]) -> list[Span]:
-    """What is said on this page to stand in a relation, where no names came with the document."""
+    """Return what is said on this page to stand in a relation, where no names came with the
+    document.
+    """
     places: set[tuple[int, int]] = set()
     for claim, _ in claims:
         places |= set(claim.places)

@@ -76,7 +76,7 @@ def context_of(track: Track) -> dict[str, Any]:
 
 
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """The page."""
+    """Return the page."""
     return render(request, "guidelines.html", context_of(public_track(slug)))
 
 

@@ -25,7 +25,9 @@ WHOSE = {
 
 @cache
 def draw_centred() -> Figure:
-    """A model's guesses, the errors that people found in them, and the corrected estimate."""
+    """Return a model's guesses, the errors that people found in them, and the corrected
+    estimate.
+    """
     rng = np.random.default_rng(41)
     chance = np.sort(rng.beta(0.9, 0.7, 44))
     right = (rng.random(44) < chance).astype(np.float64)
@@ -62,8 +64,8 @@ def draw_centred() -> Figure:
 
 @cache
 def draw_recall() -> Figure:
-    """What a system found, what only others found and what nobody found: pooled recall against true
-    recall.
+    """Return what a system found, what only others found and what nobody found: pooled recall
+    against true recall.
     """
     own, others, nobody = 30, 20, 50
     parts = {"own": own, "others": others, "nobody": nobody}

@@ -27,8 +27,8 @@ LISTED = 20
 @never_cache
 @login_required
 def show(request: HttpRequest) -> HttpResponse:
-    """The page. A POST stores by which ways one wants to be told and where mail goes, or adds a
-    webhook.
+    """Return the page. A POST stores by which ways one wants to be told and where mail goes, or
+    adds a webhook.
     """
     user, refusal = cast(User, request.user), ""
     if request.method == "POST":
@@ -58,8 +58,8 @@ def show(request: HttpRequest) -> HttpResponse:
 
 
 def _write_to(user: User, request: HttpRequest) -> str:
-    """Why the address is not changed, as a sentence; nothing if it is. It takes the password, since
-    a link for who forgot theirs goes there.
+    """Return why the address is not changed, as a sentence; nothing if it is. It takes the
+    password, since a link for who forgot theirs goes there.
     """
     if refusal := why_not(user, request.POST.get("password", "")):
         return refusal
@@ -73,7 +73,7 @@ def _write_to(user: User, request: HttpRequest) -> str:
 
 
 def _add(user: User, url: str) -> str:
-    """Why no webhook was added, as a sentence; nothing if one was."""
+    """Return why no webhook was added, as a sentence; nothing if one was."""
     try:
         add_webhook(user, url)
     except CannotCall as refusal:

@@ -73,7 +73,7 @@ class Part:
         return f"{self.model._meta.label}.{self.column}"
 
     def rows(self, row: Model) -> list[dict[str, Any]]:
-        """What is told, in the order in which it came."""
+        """Return what is told, in the order in which it came."""
         records = self.model._base_manager.filter(**{self.column: row}).order_by("pk")
         return list(records.values(*self.told.split()))
 
@@ -190,7 +190,7 @@ def as_json(user: User) -> str:
 
 
 def zip_of(user: User) -> Iterator[bytes]:
-    """Yields a zip file as it is made: data.json, the uploads as they came, and which of them are
+    """Yield a zip file as it is made: data.json, the uploads as they came, and which of them are
     missing.
     """
     return zipped(_files(user))

@@ -201,7 +201,7 @@ def revoke(request: HttpRequest, pk: int) -> HttpResponse:
 @never_cache
 @login_required
 def close(request: HttpRequest) -> HttpResponse:
-    """What closing an account means; a POST with the word and the password closes it."""
+    """Return what closing an account means; a POST with the word and the password closes it."""
     user, refusal = cast(User, request.user), ""
     if request.method == "POST":
         refusal = _close(request, user)
@@ -214,7 +214,7 @@ def close(request: HttpRequest) -> HttpResponse:
 
 
 def _close(request: HttpRequest, user: User) -> str:
-    """Why the account was not closed, as a sentence; nothing if it was."""
+    """Return why the account was not closed, as a sentence; nothing if it was."""
     if not is_armed(request, "close"):
         return "Nothing was closed: type the word close to arm the button."
     if refusal := why_not(user, request.POST.get("password", "")):
@@ -246,7 +246,7 @@ PACKED = Limit("own_data_zip", 5, 3600)
 @login_required
 @export
 def own_data(request: HttpRequest) -> HttpResponse:
-    """All that is known of whoever asks, as JSON."""
+    """Return all that is known of whoever asks, as JSON."""
     text = as_json(cast(User, request.user))
     headers = {"Content-Disposition": 'attachment; filename="my-data.json"'}
     return HttpResponse(text, content_type="application/json", headers=headers)
@@ -256,7 +256,9 @@ def own_data(request: HttpRequest) -> HttpResponse:
 @login_required
 @export
 def own_data_zip(request: HttpRequest) -> HttpResponseBase:
-    """The same with the files that they uploaded, sent while it is packed; a few times an hour."""
+    """Return the same with the files that they uploaded, sent while it is packed; a few times an
+    hour.
+    """
     if not PACKED.count(str(request.user.pk)):
         sentence = "You fetched this a few times already. Come again in an hour; nothing changed.\n"
         headers = {"Retry-After": str(PACKED.wait(str(request.user.pk)))}

@@ -62,13 +62,13 @@ STATES = {
 
 @require_safe
 def about(request: HttpRequest) -> HttpResponse:
-    """The page that says what this is, why, and where it comes from."""
+    """Return the page that says what this is, why, and where it comes from."""
     return render(request, "prose/about.html")
 
 
 @require_safe
 def help_page(request: HttpRequest) -> HttpResponse:
-    """The page for people who start: roles, formats, states, costs, questions."""
+    """Return the page for people who start: roles, formats, states, costs, questions."""
     prices = Price.objects.filter(track__status="open").select_related("track")
     context = {
         "states": [(label, STATES[status]) for status, label in Submission.Status.choices],
@@ -85,8 +85,8 @@ def help_page(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def methods(request: HttpRequest) -> HttpResponse:
-    """The page that explains every estimator, each with a figure that is computed by the estimator
-    itself.
+    """Return the page that explains every estimator, each with a figure that is computed by the
+    estimator itself.
     """
     context = {name: draw() for name, draw in FIGURES.items()}
     return render(request, "prose/methods.html", context)
@@ -94,7 +94,7 @@ def methods(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def api(request: HttpRequest) -> HttpResponse:
-    """The page that lists every endpoint with an example."""
+    """Return the page that lists every endpoint with an example."""
     site = settings.SITE_URL.rstrip("/")
     endpoints = [(endpoint, curl(endpoint, site)) for endpoint in described()]
     return render(
@@ -141,7 +141,9 @@ class Endpoint:
 
 @cache
 def described() -> tuple[Endpoint, ...]:
-    """Every endpoint of the API, from the schema that programs read, in the order of addresses."""
+    """Return every endpoint of the API, from the schema that programs read, in the order of
+    addresses.
+    """
     schema = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     forms = schema.get("components", {}).get("schemas", {})
     return tuple(
@@ -207,7 +209,7 @@ EXAMPLES = {
 
 
 def curl(endpoint: Endpoint, site: str) -> str:
-    """A command that calls the endpoint."""
+    """Return a command that calls the endpoint."""
     address = endpoint.address
     for name, value in EXAMPLES.items():
         if name.startswith("{"):

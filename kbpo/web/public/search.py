@@ -48,7 +48,7 @@ BEFORE, AFTER = 60, 120
 
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
-    """What has the words; on its way from a page about texts to where these are searched."""
+    """Return what has the words; on its way from a page about texts to where these are searched."""
     words = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_WORDS]
     if address := _within(request):
         return redirect(f"{address}?{urlencode({'q': words})}" if words else address)
@@ -62,7 +62,9 @@ def show(request: HttpRequest) -> HttpResponse:
 
 
 def _found(request: HttpRequest, words: list[str]) -> dict[str, Any]:
-    """What has the first of these words, by what it is, and tracks whose texts may have them."""
+    """Return what has the first of these words, by what it is, and tracks whose texts may have
+    them.
+    """
     asked, tracks = " ".join(words[:MOST_WORDS]), _public_tracks(request)
     searchable = (
         track for track in tracks if track.corpus.n_documents and may_read(request, track)
@@ -77,8 +79,8 @@ def _found(request: HttpRequest, words: list[str]) -> dict[str, Any]:
 
 
 def _within(request: HttpRequest) -> str:
-    """Where the texts are searched that the page was about; nothing where it was about none that
-    whoever asks may read.
+    """Return where the texts are searched that the page was about; nothing where it was about none
+    that whoever asks may read.
     """
     slug, run = request.GET.get("track", "").replace("\0", ""), request.GET.get("run", "")
     try:
@@ -151,11 +153,11 @@ class Section:
     text: str
 
     def has(self, words: str) -> bool:
-        """Whether each word stands in it."""
+        """Return whether each word stands in it."""
         return _all_in(words, f"{self.heading} {self.text}")
 
     def around(self, words: str) -> dict[str, str]:
-        """Where it is, and what it says around the first of the words that its text has."""
+        """Return where it is, and what it says around the first of the words that its text has."""
         match = re.search("|".join(map(re.escape, words.split())), self.text, re.I)
         begin = match.start() - BEFORE if match else 0
         begin = self.text.find(" ", begin) + 1 if begin > 0 else 0
@@ -172,13 +174,13 @@ class Section:
 
 
 def sections() -> tuple[Section, ...]:
-    """Every section of the pages to read, with the words that a stranger reads there."""
+    """Return every section of the pages to read, with the words that a stranger reads there."""
     return _read(int(time.monotonic() // READ_ANEW))
 
 
 @lru_cache(maxsize=1)
 def _read(_: int) -> tuple[Section, ...]:
-    """The sections as they are now, kept for one turn of the clock."""
+    """Return the sections as they are now, kept for one turn of the clock."""
     return tuple(section for page in PAGES for section in _sections_of(page))
 
 

@@ -51,7 +51,7 @@ MADE_OFTEN = "Your network had this file made for it often in the last hour. Try
 
 
 def listing(request: HttpRequest) -> HttpResponse:
-    """The tracks there are, those that take runs first."""
+    """Return the tracks there are, those that take runs first."""
     tracks = Track.objects.exclude(status="draft").select_related("corpus")
     order = {"open": 0, "frozen": 1, "closed": 2}
     ordered = sorted(tracks, key=lambda track: (order[track.status], -track.pk))
@@ -118,7 +118,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _standing(row: Row, column: str, place: int | str) -> dict[str, Any]:
-    """A system with its rank (else its place) and its score, as they stand on the board."""
+    """Return a system with its rank (else its place) and its score, as they stand on the board."""
     figure = row.figure(column)
     return {
         "rank": rank_text(row) or place,
@@ -133,12 +133,14 @@ def _standing(row: Row, column: str, place: int | str) -> dict[str, Any]:
 
 
 def _of_best(group: list[int]) -> int:
-    """How many of the best systems a group of rows that cannot be told apart has."""
+    """Return how many of the best systems a group of rows that cannot be told apart has."""
     return sum(row < BEST for row in group)
 
 
 def _downloads(track: Track) -> list[dict[str, Any]]:
-    """What can be fetched without an account; sizes in bytes, those of large corpora reckoned."""
+    """Return what can be fetched without an account; sizes in bytes, those of large corpora
+    reckoned.
+    """
     slug, kind = [track.slug], kind_of(track)
     n, files = kind.n_inputs(), []
     size = partial(_size, track, n)
@@ -272,7 +274,7 @@ def baseline_command(track: Track) -> str:
 
 
 def _mine(request: HttpRequest, track: Track) -> dict[str, Any] | None:
-    """What somebody with a team may do here; None for everybody else."""
+    """Return what somebody with a team may do here; None for everybody else."""
     team = request.user.team() if isinstance(request.user, User) else None
     if team is None:
         return None
@@ -280,7 +282,7 @@ def _mine(request: HttpRequest, track: Track) -> dict[str, Any] | None:
 
 
 def baseline(request: HttpRequest, slug: str) -> FileResponse:
-    """The script of the baseline."""
+    """Return the script of the baseline."""
     script = kind_of(public_track(slug)).baseline()
     if script is None:
         raise Http404("This kind of track has no baseline.")
@@ -288,7 +290,7 @@ def baseline(request: HttpRequest, slug: str) -> FileResponse:
 
 
 def output_of_baseline(track: Track) -> Iterator[bytes]:
-    """Yields the gzipped output of a track's baseline, made once for a corpus, its schema and the
+    """Yield the gzipped output of a track's baseline, made once for a corpus, its schema and the
     script.
     """
     lines = kind_of(track).baseline_output
@@ -296,7 +298,7 @@ def output_of_baseline(track: Track) -> Iterator[bytes]:
 
 
 def _state(track: Track) -> list[Any]:
-    """What the output of the baseline follows from: the texts of a corpus stay as loaded."""
+    """Return what the output of the baseline follows from: the texts of a corpus stay as loaded."""
     corpus, kind = track.corpus, kind_of(track)
     script = kind.baseline()
     loaded = [corpus.pk, corpus.digest, corpus.loaded_at, kind.n_inputs(), corpus.schema]
@@ -305,8 +307,8 @@ def _state(track: Track) -> list[Any]:
 
 @export
 def baseline_output(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """What the script makes of this track's documents, ready to be uploaded: where it has to be
-    made, for one address only so often.
+    """Return what the script makes of this track's documents, ready to be uploaded: where it has to
+    be made, for one address only so often.
     """
     track = public_track(slug)
     kind = kind_of(track)
@@ -329,7 +331,7 @@ def made_too_often(request: HttpRequest) -> HttpResponse:
 
 
 def release(request: HttpRequest, slug: str, number: int) -> FileResponse:
-    """The file of a release that is made."""
+    """Return the file of a release that is made."""
     row = public_track(slug).releases.filter(number=number, status="made").first()
     if row is None:
         raise Http404("There is no such release.")
