@@ -30,7 +30,7 @@ from formats.messages import Report  # noqa: E402
 from formats.opening import open_text  # noqa: E402
 from formats.scores import read_scores  # noqa: E402
 from kbpo.tracks.generation.metrics import Scored, compute  # noqa: E402
-from kbpo.tracks.generation.words import word_weights  # noqa: E402
+from kbpo.tracks.generation.track import word_weights  # noqa: E402
 
 SETS = {
     "realsumm": {"litepyramid_recall": (0.0, 1.0)},

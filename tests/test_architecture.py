@@ -135,7 +135,6 @@ CROWD = (
 # here: a word more is a name.
 MEANING_OTHERS: dict[str, set[str]] = {
     # A column of a table or of a file of a release: which instance a row is about.
-    "kbpo.releases.left_out": {"instance"},
     "kbpo.releases.write": {"instance"},
     "kbpo.sampling.models": {"instance"},
     "kbpo.scores.models": {"instance"},

@@ -3,14 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from django.db.models import QuerySet
 
-from kbpo.inclusion.draws import Draws
+from estimators.horvitz_thompson import inclusion_iid
 from kbpo.inclusion.thresholds import Thresholds
+from kbpo.sampling.models import Sample, SampleBatch
+from kbpo.submissions.models import GONE
 from kbpo.tracks.models import Track
+from scoring.arrays import Bools, Floats
 from scoring.inclusion import Inclusion, any_of
 from scoring.pool import Pool
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """The draws of a track's submissions on the targets (t,) of a pool."""
+
+    track: Track
+    pool: Pool
+    waiting: Bools
+    """(t,) drawn for a run that takes part, and without an answer"""
+
+    def chance(self) -> Floats:
+        """(t,) The probability that a draw whose answer counts now holds the target."""
+        return any_of(self._chance(self._settled), self._chance(self._open) * self.released)
+
+    @cached_property
+    def released(self) -> float:
+        """The least random number that waits in an open batch; 1 where nothing waits."""
+        gaps = self.pool.u[self.waiting & self._drawn(self._open)]
+        return float(gaps.min()) if gaps.size else 1.0
+
+    def realised(self) -> Bools:
+        """(t,) Whether such a draw holds the target."""
+        still = self._drawn(self._open) & (self.pool.u < self.released)
+        return np.asarray(self._drawn(self._settled) | still)
+
+    @property
+    def _batches(self) -> QuerySet[SampleBatch]:
+        return SampleBatch.objects.filter(
+            submission__track=self.track, submission__in=self.pool.systems, design="iid"
+        )
+
+    @property
+    def _settled(self) -> QuerySet[SampleBatch]:
+        return self._batches.filter(settled_at__isnull=False)
+
+    @property
+    def _open(self) -> QuerySet[SampleBatch]:
+        return self._batches.filter(settled_at=None).exclude(submission__status__in=GONE)
+
+    def _drawn(self, batches: QuerySet[SampleBatch]) -> Bools:
+        samples = Sample.objects.filter(batch__in=batches).values_list("target_id", flat=True)
+        return np.isin(self.pool.target_id, list(samples.distinct()))
+
+    def _chance(self, batches: QuerySet[SampleBatch]) -> Floats:
+        """(t,) the probability that some batches draw each target at least once."""
+        pool, missed = self.pool, np.ones(self.pool.target_id.size)
+        sizes = list(batches.values_list("distribution__kind", "submission_id", "size"))
+        for kind in sorted({kind for kind, _, _ in sizes}):  # in one order: rounding is the same
+            n = np.zeros(len(pool.systems), dtype=np.int64)
+            for name, submission, size in sizes:
+                n[pool.systems.index(submission)] += size if name == kind else 0
+            missed = missed * (1 - inclusion_iid(pool.by_target(kind).toarray(), n))
+        return 1 - missed
 
 
 def read_inclusion(track: Track, pool: Pool, waiting: Collection[int] = ()) -> Inclusion:

@@ -36,8 +36,7 @@ from annotation.models import (
     Qualification,
     Question,
 )
-from annotation.platforms.mturk.answers import fields_of
-from annotation.platforms.mturk.platform import MTurk
+from annotation.platforms.mturk.platform import MTurk, fields_of
 from kbpo import clock
 from kbpo.instances.models import Label
 from kbpo.money.models import Ledger

@@ -25,7 +25,7 @@ from kbpo.tracks.generation.metrics import (
     references_without,
 )
 from kbpo.tracks.generation.priors import PRIORS
-from kbpo.tracks.generation.words import word_weights
+from kbpo.tracks.generation.track import word_weights
 
 OF_REFERENCES = sorted(name for name, metric in METRICS.items() if metric.needs == "references")
 

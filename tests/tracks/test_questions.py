@@ -23,10 +23,9 @@ from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import QuestionDraft
-from kbpo.tracks.kbp.candidates import candidates
 from kbpo.tracks.kbp.judge import MOST, Clusters
 from kbpo.tracks.kbp.pairs import Claim, Pair
-from kbpo.tracks.kbp.questions import what_to_show
+from kbpo.tracks.kbp.questions import candidates, what_to_show
 from kbpo.tracks.registry import kind_of
 
 pytestmark = pytest.mark.django_db

@@ -6,15 +6,40 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from typing import Any
 
 from django.conf import settings
 
 from annotation.models import ExternalType
-from annotation.platforms.base import Refused
+from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.mturk.account import usable
 from annotation.platforms.mturk.client import call, pages
-from annotation.platforms.mturk.notices import subscribe
+
+log = logging.getLogger(__name__)
+EVENTS = ["AssignmentSubmitted", "AssignmentReturned", "AssignmentAbandoned", "HITReviewable"]
+VERSION = "2006-05-05"
+
+
+def subscribe(hit_type: str, topic: str) -> bool:
+    """Return whether the platform will tell our topic of a type's HITs. That it does not keeps
+    nothing from being put up.
+    """
+    notification = {
+        "Destination": topic,
+        "Transport": "SNS",
+        "Version": VERSION,
+        "EventTypes": EVENTS,
+    }
+    try:
+        call(
+            "UpdateNotificationSettings", HITTypeId=hit_type, Notification=notification, Active=True
+        )
+    except (PlatformDown, UnknownOutcome, Refused) as trouble:
+        log.warning("The platform will not tell us of HITs of type %s yet: %s", hit_type, trouble)
+        return False
+    return True
+
 
 NAME = "mturk"
 EXCLUDED, TUTORIAL = "excluded", "tutorial"

@@ -8,7 +8,8 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from xml.parsers import expat
 
 from django.conf import settings
 
@@ -25,7 +26,6 @@ from annotation.platforms.base import (
 from annotation.platforms.mturk import compensate, kinds
 from annotation.platforms.mturk.account import account, here, usable
 from annotation.platforms.mturk.amounts import FEE, fee, written
-from annotation.platforms.mturk.answers import Unreadable, fields_of
 from annotation.platforms.mturk.client import call, pages
 from annotation.platforms.mturk.question import (
     HIT_ID_IN_TEXT,
@@ -37,6 +37,63 @@ from annotation.platforms.mturk.question import (
     token_of,
 )
 from kbpo import clock
+
+MOST_CHARACTERS = 2_000_000
+
+
+class Unreadable(ValueError):
+    """Not an answer as the platform writes it."""
+
+
+def fields_of(xml: str) -> dict[str, str]:
+    """Return the fields of the form: name → value. Raises Unreadable."""
+    if len(xml) > MOST_CHARACTERS:
+        raise Unreadable("The answer is too long.")
+    reader = _Reader()
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.buffer_text = True
+    parser.StartDoctypeDeclHandler = _refuse
+    parser.EntityDeclHandler = _refuse
+    parser.ExternalEntityRefHandler = _refuse
+    parser.StartElementHandler = reader.start
+    parser.EndElementHandler = reader.end
+    parser.CharacterDataHandler = reader.text
+    try:
+        parser.Parse(xml, True)
+    except expat.ExpatError as error:
+        raise Unreadable(f"The answer is no XML: {error}") from error
+    return reader.fields
+
+
+def _refuse(*_: object) -> NoReturn:
+    raise Unreadable("The answer declares a document type or an entity.")
+
+
+class _Reader:
+    """Gathers QuestionIdentifier and FreeText of every Answer."""
+
+    def __init__(self) -> None:
+        self.fields: dict[str, str] = {}
+        self.name = ""
+        self.value = ""
+        self.inside = ""
+
+    def start(self, name: str, _: dict[str, str]) -> None:
+        self.inside = name.rpartition(" ")[2]
+        if self.inside == "Answer":
+            self.name = self.value = ""
+
+    def text(self, data: str) -> None:
+        if self.inside == "QuestionIdentifier":
+            self.name += data
+        elif self.inside == "FreeText":
+            self.value += data
+
+    def end(self, name: str) -> None:
+        if name.rpartition(" ")[2] == "Answer" and self.name:
+            self.fields[self.name] = self.value
+        self.inside = ""
+
 
 if TYPE_CHECKING:
     from annotation.models import HIT, Assignment, Bonus, Worker

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -22,6 +23,7 @@ from formats.messages import Report
 from formats.opening import open_text
 from formats.outputs import read_outputs
 from formats.presentation import SAID, Casing, Presentation, present
+from formats.words import words
 from kbpo.corpus.export import in_pages
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Corpus, Part
@@ -43,7 +45,28 @@ from kbpo.tracks.generation import baseline
 from kbpo.tracks.generation.metrics import METRICS, Scored, compute, references_without
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.generation.priors import PRIORS
-from kbpo.tracks.generation.words import word_weights
+
+LONGEST = 20_000
+
+
+def word_weights(texts: Sequence[str]) -> sparse.csr_array:
+    """Weights (n, v) of the words of each text: (1 + log times) · log(1 + n/texts with the word).
+
+    For `estimators.rating_model.fit_ratings(text=)`; a row of zeros for a text without words.
+    """
+    counts = [Counter(words(text[:LONGEST].lower())) for text in texts]
+    column: dict[str, int] = {}
+    for count in counts:
+        for word in count:
+            column.setdefault(word, len(column))
+    starts = np.cumsum([0] + [len(count) for count in counts])
+    places = np.fromiter((column[word] for count in counts for word in count), np.int64)
+    times = np.fromiter((number for count in counts for number in count.values()), np.float64)
+    holding = np.bincount(places, minlength=max(len(column), 1))
+    weights = (1 + np.log(times)) * np.log1p(len(counts) / holding[places])
+    shape = (len(counts), max(len(column), 1))
+    return sparse.csr_array((weights, places, starts), shape=shape)
+
 
 FACETS = (
     ("fluency", "Fluency", "How well does the text read?",

@@ -11,7 +11,7 @@ from mturk_world import Refusal, Turk, rounds
 
 from annotation.models import HIT, Assignment, Payment, PlatformBooks, Question, Response, Worker
 from annotation.platforms import proof
-from annotation.platforms.mturk.answers import Unreadable, fields_of
+from annotation.platforms.mturk.platform import Unreadable, fields_of
 from kbpo.submissions.models import Submission
 from kbpo.web.marketplace.frame import origin_of
 
