@@ -16,16 +16,69 @@ from django.db.models import Q
 
 from annotation.budget.accrue import accrue
 from annotation.marketplace import compensations
-from annotation.marketplace.pay_tutorials import pay_lessons
+from annotation.marketplace.give import grant
 from annotation.models import HIT, Assignment, Bonus, Payment, Qualification, Worker
 from annotation.platforms.base import Lost, Platform, PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.registry import other_names, platform_of
 from annotation.workers.deliver import deliver
+from annotation.workers.models import TutorialRun
 from annotation.workers.speak import tell_of_exclusions, tell_of_refusals
+from annotation.workers.teach import passed_reason, payment_key
 from kbpo import clock
 from kbpo.money.models import Ledger
-from kbpo.money.spend import unspend
+from kbpo.money.spend import release, unspend
 from kbpo.queue import BACKOFF, MAX_ATTEMPTS, Moving
+
+SENT_IN = ("submitted", "accepted", "approved", "paid")
+
+
+def pay_lessons(platform: str) -> int:
+    """Return how many promises became bonuses. A promise that became one is none any more."""
+    runs = TutorialRun.objects.filter(
+        worker__platform=platform,
+        worker__identity__isnull=False,
+        passed=True,
+        promised__gt=0,
+        promise__isnull=False,
+    )
+    return sum(_pay(pk) for pk in list(runs.values_list("pk", flat=True)[:200]))
+
+
+def _pay(pk: int) -> int:
+    try:
+        with transaction.atomic():
+            return _grant(
+                TutorialRun.objects.select_for_update(of=("self",))
+                .select_related("track", "worker")
+                .get(pk=pk)
+            )
+    except ValueError as error:  # a cap was lowered meanwhile: it is promised, and tried again
+        log.warning("Tutorial %s could not be paid yet: %s", pk, error)
+        return 0
+
+
+def _grant(run: TutorialRun) -> int:
+    """1 if the worker is owed a bonus now. Its money is what was promised, and no more."""
+    answer = (
+        Assignment.objects.filter(worker=run.worker, status__in=SENT_IN)
+        .exclude(external_id="")
+        .first()
+    )
+    if answer is None or run.track is None or run.promise_id is None:
+        return 0
+    release(run.track, run.purpose, key=f"{run.purpose}/bonus", why="It is paid by a bonus")
+    grant(
+        run.worker,
+        run.track,
+        run.promised,
+        passed_reason(run),
+        assignment=answer,
+        key=payment_key(run.worker_id, run.interface),
+    )
+    run.promise = None
+    run.save(update_fields=["promise"])
+    return 1
+
 
 log = logging.getLogger(__name__)
 

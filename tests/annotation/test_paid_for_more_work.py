@@ -25,7 +25,7 @@ from annotation.marketplace import pay_out
 from annotation.marketplace.books import holdings
 from annotation.models import HIT, Assignment, Bonus, Payment, Question, Response, Worker
 from annotation.questions import ask
-from annotation.workers import filled
+from annotation.workers import standing
 from kbpo import clock
 from kbpo.accounts.models import Team, User
 from kbpo.corpus.models import Corpus
@@ -266,7 +266,7 @@ def test_one_person_gives_at_most_a_quarter_of_a_runs_ratings_while_others_are_t
     a_track("pool", "0")
     assert bo.get("/annotate/next/")["Location"] != "/annotate/", "he has one in hand"
     assert judge(ada) == 3
-    Worker.objects.filter(user__username="bo").update(last_seen_at=clock.now() - filled.HERE)
+    Worker.objects.filter(user__username="bo").update(last_seen_at=clock.now() - standing.HERE)
     assert judge(ada) == 8, "nobody else is there"
 
 

@@ -19,6 +19,7 @@ from formats.messages import Report
 from formats.mistaken import what_it_seems
 from formats.schema import load_schema
 from kbpo.corpus.export import records
+from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document, Predicate
 from kbpo.instances.merge import Said, Value
 from kbpo.instances.models import Target
@@ -32,7 +33,6 @@ from kbpo.tracks.kbp import (
     judgments,
     pairs,
     questions,
-    released,
     whole,
 )
 from kbpo.tracks.kbp.columns import (
@@ -59,6 +59,32 @@ from kbpo.tracks.recall import AboutEntities, Found, Marks, Named, TrackWithReca
 from scoring.arrays import Ids
 from scoring.documents import Facts
 from scoring.pool import Pool
+
+
+def said(instances: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Instance -> what it says: a predicate between two spans."""
+    rows = fetch(
+        "SELECT i.id, p.name, ARRAY[i.subject_begin, i.subject_end],"
+        " ARRAY[i.object_begin, i.object_end] FROM instances_instance i"
+        " JOIN corpus_predicate p ON p.id = i.predicate_id WHERE i.id = ANY(%s)",
+        [list(instances)],
+    )
+    return {
+        pk: {"predicate": predicate, "subject": subject, "object": object_}
+        for pk, predicate, subject, object_ in rows
+    }
+
+
+def mentions_of(pairs: Collection[int]) -> list[int]:
+    """Return the targets that are a mention of one of these pairs."""
+    rows = fetch(
+        "SELECT DISTINCT m.id FROM instances_target d"
+        " JOIN instances_target m ON m.document_id = d.document_id AND m.kind = 'mention'"
+        " AND (m.a_begin, m.a_end) IN ((d.a_begin, d.a_end), (d.b_begin, d.b_end))"
+        " WHERE d.id = ANY(%s)",
+        [list(pairs)],
+    )
+    return [pk for (pk,) in rows]
 
 
 class KbpTrack(TrackWithRecall):
@@ -271,7 +297,7 @@ class KbpTrack(TrackWithRecall):
         return across_documents(pool, facts, row, marked, predicted)
 
     def said(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
-        return released.said(instances)
+        return said(instances)
 
     def agrees(self, target: Target, says: Value, now: Value, *, marked: bool = False) -> bool:
         return agree.agrees(target, says, now, marked=marked)

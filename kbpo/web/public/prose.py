@@ -20,15 +20,15 @@ from kbpo.money.models import Price
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import KINDS, class_of
 from kbpo.web.components.sketch import Figure
-from kbpo.web.public import illustrate, illustrate_asking, illustrate_intervals
+from kbpo.web.public import illustrate
 from kbpo.web.public.client import install_command
 from kbpo.web.public.people import TOKEN_DAYS
 
 FIGURES: dict[str, Callable[[], Figure]] = {
     "centred": illustrate.draw_centred,
     "totals": illustrate.draw_totals,
-    "thresholds": illustrate_asking.draw_thresholds,
-    "watched": illustrate_intervals.draw_watched,
+    "thresholds": illustrate.draw_thresholds,
+    "watched": illustrate.draw_watched,
 }
 """The figures of the methods page, by the name that its template has for each."""
 
