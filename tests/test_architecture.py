@@ -286,7 +286,7 @@ def test_boto3_is_imported_in_one_module_on_each_side_of_the_wire() -> None:
     ]
     assert set(users) == {
         "annotation.platforms.mturk.client",
-        "rehearsal.mturk.model",
+        "rehearsal.mturk.app",
     }
 
 

@@ -7,24 +7,163 @@ from __future__ import annotations
 import json
 import logging
 import re
+import threading
 import time
-from collections.abc import Callable, Iterable
+import urllib.request
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from functools import cache
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 from wsgiref.types import StartResponse, WSGIEnvironment
+
+from botocore.model import ListShape, OperationModel, ServiceModel, Shape, StructureShape
+from botocore.session import get_session
+from botocore.validate import ParamValidator
 
 from rehearsal.mturk import (
     assignments,
     faults,
     hits,
-    model,
-    notices,
     pages,
     qualifications,
     work,
 )
 from rehearsal.mturk.refuse import RequestError
 from rehearsal.mturk.store import Books, Store
+
+VERSION = "2006-05-05"
+PATIENCE = 5.0
+
+
+def update_settings(books: Books, request: dict[str, Any]) -> dict[str, Any]:
+    """Keeps whom to tell what of a type's HITs; without a notification only whether they are told
+    at all.
+    """
+    kind, wanted = request["HITTypeId"], request.get("Notification")
+    if books.find("SELECT 1 FROM hit_type WHERE id = ?", kind) is None:
+        raise RequestError("HITTypeDoesNotExist", f"HIT type {kind} does not exist.")
+    active = int(request.get("Active", True))
+    if wanted is None:
+        books.run("UPDATE notice SET active = ? WHERE type = ?", active, kind)
+        return {}
+    if wanted["Version"] != VERSION or not wanted["Destination"] or not wanted["EventTypes"]:
+        raise RequestError(
+            "ParameterValidationError",
+            f"A notification has version {VERSION}, a destination, events.",
+        )
+    books.run("DELETE FROM notice WHERE type = ?", kind)
+    books.insert(
+        "notice",
+        type=kind,
+        destination=wanted["Destination"],
+        transport=wanted["Transport"],
+        events=json.dumps(wanted["EventTypes"]),
+        active=active,
+    )
+    return {}
+
+
+def tell(books: Books, event: str, hit: str) -> None:
+    """Says what has happened to a HIT to whoever wants to hear it; nobody waits for that."""
+    row = books.find(
+        "SELECT n.* FROM notice n JOIN hit h ON h.type = n.type WHERE h.id = ? AND n.active", hit
+    )
+    if (
+        row is None
+        or event not in json.loads(row["events"])
+        or not row["destination"].startswith("http")
+    ):
+        return
+    message = {
+        "Events": [
+            {
+                "EventType": event,
+                "HITId": hit,
+                "HITTypeId": row["type"],
+                "EventTimestamp": books.now,
+            }
+        ]
+    }
+    body = json.dumps({"Type": "Notification", "Message": json.dumps(message)}).encode()
+    threading.Thread(target=_deliver, args=(row["destination"], body), daemon=True).start()
+
+
+def _deliver(address: str, body: bytes) -> None:
+    request = urllib.request.Request(
+        address, data=body, headers={"Content-Type": "text/plain; charset=UTF-8"}
+    )
+    try:
+        urllib.request.urlopen(request, timeout=PATIENCE).close()
+    except OSError as trouble:
+        log.warning("A notification could not be delivered: %s", trouble)
+
+
+TARGET = "MTurkRequesterServiceV20170117."
+
+
+class Invalid(Exception):
+    """A request that the service model does not allow; the text says where."""
+
+
+@cache
+def service() -> ServiceModel:
+    """Return the model of the requester service as boto3 ships it."""
+    return get_session().get_service_model("mturk")
+
+
+def operation(name: str) -> OperationModel:
+    """Return the model of an operation. Raises Invalid if there is none of that name."""
+    if name not in service().operation_names:
+        raise Invalid(f"There is no operation {name}.")
+    return service().operation_model(name)
+
+
+def check(name: str, request: Any) -> None:
+    """Raise Invalid for a request that boto3 could not have sent."""
+    if not isinstance(request, dict):
+        raise Invalid("The request is no JSON object.")
+    shape = operation(name).input_shape
+    if unknown := set(request) - set(shape.members):
+        raise Invalid(f"Unknown parameter {sorted(unknown)[0]}.")
+    report = ParamValidator().validate(request, shape)
+    if report.has_errors():
+        raise Invalid(report.generate_report())
+    _check_enums(request, shape)
+
+
+def _check_enums(value: Any, shape: Shape) -> None:
+    """The client does not look at these; the service does."""
+    if isinstance(shape, StructureShape):
+        for member, part in value.items():
+            _check_enums(part, shape.members[member])
+    elif isinstance(shape, ListShape):
+        for entry in value:
+            _check_enums(entry, shape.member)
+    elif getattr(shape, "enum", None) and value not in shape.enum:
+        raise Invalid(f"{value!r} is none of {', '.join(shape.enum)}.")
+
+
+def shaped(name: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer as JSON. Raises KeyError for what the model does not know: then this
+    endpoint is wrong.
+    """
+    shape = operation(name).output_shape
+    as_json: dict[str, Any] = _shape(answer, shape)
+    return as_json
+
+
+def _shape(value: Any, shape: Shape) -> Any:
+    if isinstance(shape, StructureShape):
+        return {
+            key: _shape(part, shape.members[key]) for key, part in value.items() if part is not None
+        }
+    if isinstance(shape, ListShape):
+        return [_shape(member, shape.member) for member in value]
+    if shape.type_name == "timestamp":
+        return value.timestamp() if isinstance(value, datetime) else float(value)
+    return value
+
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +195,7 @@ OPERATIONS: dict[str, Handler] = {
     "CreateWorkerBlock": qualifications.block,
     "DeleteWorkerBlock": qualifications.unblock,
     "NotifyWorkers": qualifications.notify,
-    "UpdateNotificationSettings": notices.update_settings,
+    "UpdateNotificationSettings": update_settings,
 }
 MOST_BYTES = 1_000_000
 WORKER = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -101,7 +240,7 @@ class Endpoint:
         path, method = environ.get("PATH_INFO", "/"), environ["REQUEST_METHOD"]
         target = environ.get("HTTP_X_AMZ_TARGET", "")
         if target:
-            return self._operation(environ, target.removeprefix(model.TARGET))
+            return self._operation(environ, target.removeprefix(TARGET))
         if path == "/mturk/externalSubmit" and method == "POST":
             return self._external_submit(_form(environ))
         if path.startswith("/control/"):
@@ -117,8 +256,8 @@ class Endpoint:
             )
         try:
             request = json.loads(_body(environ) or b"{}")
-            model.check(name, request)
-        except (ValueError, model.Invalid) as bad:
+            check(name, request)
+        except (ValueError, Invalid) as bad:
             return _error("400 Bad Request", "ValidationException", str(bad))
         if name not in OPERATIONS:
             return _error(
@@ -159,7 +298,7 @@ class Endpoint:
             time.sleep(fault.seconds)
         if fault is not None and fault.kind == "error_after":
             return _fault()
-        return _json("200 OK", model.shaped(name, faults.distort(fault, answer)))
+        return _json("200 OK", shaped(name, faults.distort(fault, answer)))
 
     def _logged(self, name: str, outcome: str, reply: Reply) -> Reply:
         with self.store.begin() as books:
@@ -231,9 +370,9 @@ class Endpoint:
     def _tell(self, event: str, hit: str) -> None:
         """When it is in the books, so that whoever looks at once sees it."""
         with self.store.begin() as books:
-            notices.tell(books, event, hit)
+            tell(books, event, hit)
             if hits.status_of(hits.hit_of(books, hit), books.now) == "Reviewable":
-                notices.tell(books, "HITReviewable", hit)
+                tell(books, "HITReviewable", hit)
 
     def _control(self, subject: str, method: str, environ: WSGIEnvironment) -> Reply:
         settings = json.loads(_body(environ) or b"{}") if method == "POST" else {}
