@@ -544,7 +544,7 @@ def _end(run: TutorialRun, tutorial: Tutorial) -> None:
 
 def _pay(run: TutorialRun) -> None:
     """Spends the promise and notes what is owed, once for each worker and interface. On a
-    marketplace it is paid by a bonus once the platform knows its worker (`pay_tutorials.py`); until
+    marketplace it is paid by a bonus once the platform knows its worker (`pay_out.py`); until
     then the promise stands.
     """
     if run.worker.platform not in local_names():
