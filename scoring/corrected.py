@@ -19,8 +19,10 @@ from estimators.estimate import Estimate
 from estimators.noise import corrected_recall
 from estimators.recall import Recall, f1
 from scoring.arrays import Floats, Ids
+from scoring.data import ABOUT_THESE
 from scoring.double_sampling import Corrected, Repaired
 from scoring.floors import Floors
+from scoring.inputs import about_inputs_like
 from scoring.score import Score, rows
 
 METHOD = "expert"
@@ -77,12 +79,24 @@ class _Maker:
                 )
             for kind in self.data.pool.p:
                 crowd = self.arranged.precision(kind, criterion)
+                key = (self.data.mean, criterion, kind)
+                number = crowd, self.arranged.under(criterion).design
+                like, _ = about_inputs_like(self.data, {key: number}).get(key, number)
                 weight = self.data.pool.p[kind][self.arranged.row].toarray()
                 better = self.found.put_right(criterion, crowd, weight)
                 told_p = self._with_floor(
                     better.estimate, crowd.anticipated, better.reach, criterion
                 )
-                yield from self._rows(told_p, self.data.mean, criterion, kind, better.checked)
+                if like is not crowd:
+                    about_these = f"{METHOD}{ABOUT_THESE}"
+                    yield from self._rows(told_p, *key, better.checked, about_these)
+                    between = np.maximum(np.asarray(like.variance) - crowd.variance, 0.0)
+                    told_p = replace(
+                        told_p,
+                        variance=told_p.variance + between,
+                        degrees_of_freedom=like.degrees_of_freedom,
+                    )
+                yield from self._rows(told_p, *key, better.checked)
                 if recall is not None:
                     both = f1(told_p, repaired.recall, repaired.design)
                     by_precision, by_recall = f1_weights(told_p, repaired.recall)
@@ -137,8 +151,14 @@ class _Maker:
         return replace(estimate, anticipated=floor)
 
     def _rows(
-        self, estimate: Estimate, quantity: str, criterion: str, kind: str, checked: Ids
+        self,
+        estimate: Estimate,
+        quantity: str,
+        criterion: str,
+        kind: str,
+        checked: Ids,
+        method: str = METHOD,
     ) -> Iterator[Score]:
-        for row in rows(self.data, estimate, quantity, criterion, kind, METHOD):
+        for row in rows(self.data, estimate, quantity, criterion, kind, method):
             if not np.isnan(row.value + row.variance):
                 yield replace(row, n_checked=int(checked[row.column]))

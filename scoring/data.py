@@ -17,6 +17,12 @@ from scoring.documents import Annotated, Facts
 from scoring.inclusion import Inclusion
 from scoring.pool import Pool
 
+LIKE, THESE = "like", "these"
+"""The populations that numbers may be about: inputs like these, and these inputs alone"""
+ABOUT_THESE = "_these"
+"""What methods end with whose numbers are about these inputs, where the others are about inputs
+like these"""
+
 
 @dataclass(frozen=True)
 class Draws:
@@ -178,6 +184,9 @@ class Data:
     error: dict[str, Floats] = field(default_factory=dict, repr=False)
     """criterion -> (u,) the squared error that is expected of the guess, where single ratings
     count"""
+    input: Ids = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """(u,) a code of what each instance was made for, where numbers are about inputs like these;
+    empty where they are about what there is"""
     unaided: dict[str, Guess] = field(default_factory=dict, repr=False)
     """criterion -> the guess without metrics and judges, where they help"""
 
@@ -227,6 +236,7 @@ class Data:
             g={criterion: guesses[rows] for criterion, guesses in self.g.items()},
             error={criterion: errors[rows] for criterion, errors in self.error.items()},
             noise={name: noise.of(judged) for name, noise in self.noise.items()},
+            input=self.input[rows] if self.input.size else self.input,
             unaided={},
             draws={},
             facts=None,

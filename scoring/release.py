@@ -39,6 +39,10 @@ LOWERS = "lowers"
 """Of a label of two texts, the systems that what is said of the first says the contrary of"""
 
 
+INPUT = "input_number"
+"""Of an instance, what it was made for, where numbers are about inputs like these"""
+
+
 class BadRelease(Exception):
     """Something that is no release, or one that cannot be read; the text is a sentence."""
 
@@ -146,6 +150,7 @@ def _at(columns: Mapping[str, NDArray[Any]], place: int) -> Row:
 def _instances(data: Data) -> Iterator[Row]:
     pool, facts = data.pool, data.facts
     columns: dict[str, NDArray[Any]] = {"stratum": pool.stratum}
+    columns |= {INPUT: data.input} if data.input.size else {}
     columns |= {f"g_{name}": g for name, g in data.g.items()}
     columns |= {f"error_{name}": error for name, error in data.error.items()}
     for name, guesses in data.unaided.items():
@@ -449,6 +454,7 @@ class _Reader:
             found_also=about["found_also"],
             mean=about["mean"],
             error=self.by_criterion("error_"),
+            input=_ids(self.instances.get(INPUT, [])),
             unaided=self.unaided(),
         )
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from scoring.corrected import METHOD as EXPERT
 from scoring.corrected import corrections
+from scoring.data import ABOUT_THESE
 from scoring.double_sampling import Corrected
 from scoring.release import (
     SUMS,
@@ -32,7 +33,10 @@ REALS = ("value", "variance", "low80", "high80", "low95", "high95")
 COUNTS = ("n_labels", "n_missing", "n_documents", "n_checked")
 Key = tuple[int, str, str, str, str, str]
 """System, quantity, criterion, distribution, method, slice"""
-METHODS = (DEFAULT, "simple", "joint", UNAIDED, ALGORITHM_1, EXPERT)
+METHODS = (
+    *(DEFAULT, "simple", "joint", UNAIDED, ALGORITHM_1, EXPERT),
+    *(f"{method}{ABOUT_THESE}" for method in (DEFAULT, UNAIDED, EXPERT)),
+)
 """The methods that are recomputed here"""
 LATER = {("recall", "simple"), ("f1", "simple")}
 """Quantities and methods that older releases do not have; newer ones say that they do"""

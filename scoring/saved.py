@@ -18,8 +18,8 @@ from estimators.estimate import Estimate
 from scoring.arrays import Floats
 from scoring.data import Data
 from scoring.default import Centred
-from scoring.rated import with_judges_of, with_noise
-from scoring.score import Key, Score, rows
+from scoring.rated import with_noise
+from scoring.score import Key, Score, of_populations, rows
 
 UNAIDED = "unaided"
 """The method of the same estimates without metrics and judges"""
@@ -55,9 +55,9 @@ def beside(data: Data, alone: dict[Key, tuple[Estimate, Design]]) -> Iterator[Sc
     single ratings as was published.
     """
     bare = data.without_aid()
-    crossed = with_judges_of(bare, alone) if bare is not None else {}
-    for key, (estimate, _) in alone.items():
-        yield from rows(data, crossed.get(key, estimate), *key, UNAIDED)
+    if bare is not None:
+        yield from of_populations(bare, alone, UNAIDED)
+    for key in alone:
         _, criterion, distribution = key
         for best in best_metrics(data, criterion)[:1] if data.noise else ():
             published = algorithm_1(data, criterion, distribution, best)

@@ -12,9 +12,10 @@ from estimators.estimate import Estimate
 from estimators.joint import f1
 from scoring import published
 from scoring.arrays import Bools, Ids
-from scoring.data import Data
+from scoring.data import ABOUT_THESE, Data
 from scoring.default import Centred, where_known
 from scoring.floors import Floors
+from scoring.inputs import about_inputs_like
 from scoring.rated import with_judges_of, with_noise
 
 DEFAULT = "centred"
@@ -66,11 +67,23 @@ def scores(
     rate as a second cluster), and the published ones that a kind of track has beside them.
     """
     if data.judged.size:
-        crossed = with_judges_of(data, estimates)
-        for key, (estimate, _) in estimates.items():
-            yield from rows(data, crossed.get(key, estimate), *key, DEFAULT)
+        yield from of_populations(data, estimates, DEFAULT)
         if published:
             yield from published_scores(data, criteria, recall_criteria, published)
+
+
+def of_populations(
+    data: Data, estimates: dict[Key, tuple[Estimate, Design]], method: str
+) -> Iterator[Score]:
+    """The numbers of estimates as they are about inputs like these, and then about these inputs
+    (`ABOUT_THESE`); where a track has no inputs, as they are.
+    """
+    like = about_inputs_like(data, estimates)
+    populations = [(method, like), (f"{method}{ABOUT_THESE}", estimates)]
+    for name, about in populations if like else [(method, estimates)]:
+        crossed = with_judges_of(data, about)
+        for key, (estimate, _) in about.items():
+            yield from rows(data, crossed.get(key, estimate), *key, name)
 
 
 def default_estimates(

@@ -23,6 +23,7 @@ from scoring.data import Data
 from scoring.default import Centred
 from scoring.documents import Facts
 from scoring.floors import Floors
+from scoring.inputs import about_inputs_like
 from scoring.pool import Pool
 from scoring.rated import with_noise
 from scoring.score import DEFAULT, Score, rows
@@ -174,6 +175,9 @@ def _scores(
     for criterion in criteria:
         precision = arranged.settled(cut.kind, criterion)
         precision, design = with_noise(arranged, cut.kind, criterion, precision)
+        key = (part.mean, criterion, cut.kind)
+        like = about_inputs_like(part, {key: (precision, design)})
+        precision, design = like.get(key, (precision, design))
         if criterion == guaranteed:
             keep(cut, precision, design)
         for score in rows(part, precision, part.mean, criterion, cut.kind, DEFAULT):

@@ -134,7 +134,9 @@ class Client:
         return self._get(f"tracks/{slug}/schema/")
 
     def board(self, slug: str, **switches: str) -> Json:
-        """Return the leaderboard; `distribution`, `criterion` and `sort` choose another view."""
+        """Return the leaderboard; `distribution`, `criterion`, `population` and `sort` choose
+        another view.
+        """
         return self._get(f"tracks/{slug}/board/", **switches)
 
     def scores(self, slug: str, **switches: str) -> Table:

@@ -63,6 +63,7 @@ def read(track: Track) -> Data:
         noise=dict(kind.noise(pool.instance[judged], systems)),
         found_also=dict(recall.found_also) if recall else {},
         mean=kind.mean,
+        input=pool.input if kind.population else np.zeros(0, dtype=np.int64),
         error={name: guess.error for name, guess in guesses.items() if guess.error is not None},
         unaided=unaided,
     )

@@ -19,6 +19,7 @@ from kbpo.tracks.base import Column, Quantity
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from scoring.data import ABOUT_THESE, THESE
 from scoring.score import Score
 
 OTHER_SORTS = ("name", "labels")
@@ -161,6 +162,8 @@ class Board:
     sorted by the score"""
     level: float | None = None
     """Level of all comparisons together"""
+    population: str = ""
+    """What its intervals and ranks are about: `LIKE` or `THESE`; empty: what there is"""
     past: bool = False
     """As an evaluation left it: what was printed then, of those that stood on it"""
 
@@ -179,22 +182,24 @@ def board(
     criterion: str,
     sort: str = "",
     evaluation: Evaluation | None = None,
+    population: str = "",
 ) -> Board:
     """The board; sorted from best to worst by a column, the headline's if none is named (by name:
     from A to Z), undefined figures last. Of an evaluation that is asked for, what it printed, the
     newest as well.
     """
     kind = kind_of(track)
+    population = population or kind.population
     latest = track.evaluations.order_by("-number").first()
     past = evaluation is not None
     shown = evaluation or latest
     order = _Order(kind, sort or default_sort(track, criterion), criterion)
-    unsorted = _rows_with_others(shown, distribution, criterion, past) if shown else []
+    unsorted = _rows_with_others(shown, distribution, criterion, population, past) if shown else []
     ranked_rows = sorted(unsorted, key=order.key)
     judging = Submission.objects.filter(
         track=track, status__in=[] if past else ["confirmed", "judging"], is_private=False
     ).select_related("team")
-    ranked = _ranking(shown, distribution, criterion)
+    ranked = _ranking(shown, distribution, criterion, population)
     stale = None if past else _stale_since(track, latest)
     return Board(
         track=track,
@@ -209,6 +214,7 @@ def board(
         if order.really(ranked_rows) == ranked["by"]
         else [],
         level=ranked["level"],
+        population=population,
         past=past,
     )
 
@@ -286,7 +292,7 @@ def default_sort(track: Track, criterion: str) -> str:
 
 
 def ranking(
-    evaluation: Evaluation, *, distribution: str, criterion: str
+    evaluation: Evaluation, *, distribution: str, criterion: str, population: str = ""
 ) -> tuple[str, dict[str, Any]]:
     """The quantity by which an evaluation ranks systems, and what it stored of that; where it
     stored nothing, the headline of the criterion and an empty dictionary.
@@ -297,18 +303,23 @@ def ranking(
         for quantity_of_kind in kind.quantities
         if quantity_of_kind.of(criterion) and quantity_of_kind.weighed
     ):
-        stored = evaluation.comparisons.get(f"{quantity}|{criterion}|{distribution}")
+        key = (quantity, criterion, distribution, *([THESE] if population == THESE else []))
+        stored = evaluation.comparisons.get("|".join(key))
         if stored and "best" in stored:
             return quantity, stored
     return kind.headline(criterion), {}
 
 
-def _ranking(evaluation: Evaluation | None, distribution: str, criterion: str) -> dict[str, Any]:
+def _ranking(
+    evaluation: Evaluation | None, distribution: str, criterion: str, population: str = ""
+) -> dict[str, Any]:
     """Rank ranges and tie groups as the evaluation stored them, and the column of that quantity."""
     if evaluation is None:
         return {"by": "", "ranks": {}, "groups": [], "level": None}
     kind = kind_of(evaluation.track)
-    quantity, stored = ranking(evaluation, distribution=distribution, criterion=criterion)
+    quantity, stored = ranking(
+        evaluation, distribution=distribution, criterion=criterion, population=population
+    )
     column = kind.column_of(quantity).name
     if not stored or are_of_one_person(evaluation):
         return {"by": column, "ranks": {}, "groups": [], "level": None}
@@ -420,7 +431,11 @@ def ranks(evaluation: Evaluation) -> dict[int, tuple[int, int]]:
 
 
 def _figures(
-    evaluation: Evaluation, distribution: str, criterion: str, submissions: Any
+    evaluation: Evaluation,
+    distribution: str,
+    criterion: str,
+    submissions: Any,
+    population: str = "",
 ) -> dict[int, dict[str, Figure]]:
     """submission -> column of the kind -> what an evaluation says."""
     estimates: Iterable[Estimate] = evaluation.estimates.filter(
@@ -429,14 +444,17 @@ def _figures(
     if evaluation.printed is not None:
         wanted = set(Submission.objects.filter(pk__in=submissions).values_list("pk", flat=True))
         estimates = printed(evaluation, criterion, wanted)
-    return _by_column(kind_of(evaluation.track), distribution, estimates)
+    return _by_column(kind_of(evaluation.track), distribution, estimates, population)
 
 
 def _by_column(
-    kind: Kind, distribution: str, estimates: Iterable[Estimate]
+    kind: Kind, distribution: str, estimates: Iterable[Estimate], population: str = ""
 ) -> dict[int, dict[str, Figure]]:
     """submission -> column of the kind -> figure, of estimates under one criterion."""
-    column_of = {(column.quantity, column.method): column.name for column in kind.columns}
+    about = ABOUT_THESE if population == THESE else ""
+    column_of = {
+        (column.quantity, f"{column.method}{about}"): column.name for column in kind.columns
+    }
     figures_of: dict[int, dict[str, Figure]] = {}
     for row in estimates:
         here = row.distribution == distribution or not kind.quantity(row.quantity).weighed
@@ -447,13 +465,14 @@ def _by_column(
 
 
 def _rows_with_others(
-    evaluation: Evaluation, distribution: str, criterion: str, past: bool
+    evaluation: Evaluation, distribution: str, criterion: str, population: str, past: bool
 ) -> list[Row]:
     """The rows under a criterion, each with those of the criteria that are drawn beside it."""
     kind = kind_of(evaluation.track)
     rows_of_criterion = {
         other.name: {
-            row.submission.pk: row for row in _rows(evaluation, distribution, other.name, past)
+            row.submission.pk: row
+            for row in _rows(evaluation, distribution, other.name, population, past)
         }
         for other in kind.criteria_beside(criterion)
     }
@@ -466,11 +485,13 @@ def _rows_with_others(
                 if row.submission.pk in rows_beside
             },
         )
-        for row in _rows(evaluation, distribution, criterion, past)
+        for row in _rows(evaluation, distribution, criterion, population, past)
     ]
 
 
-def _rows(evaluation: Evaluation, distribution: str, criterion: str, past: bool) -> list[Row]:
+def _rows(
+    evaluation: Evaluation, distribution: str, criterion: str, population: str, past: bool
+) -> list[Row]:
     kind = kind_of(evaluation.track)
     of_track = Submission.objects.filter(track=evaluation.track_id)
     standing = (
@@ -478,7 +499,7 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str, past: bool)
         if past
         else of_track.on_board()
     )
-    figures_of = _figures(evaluation, distribution, criterion, standing)
+    figures_of = _figures(evaluation, distribution, criterion, standing, population)
     submissions = Submission.objects.filter(pk__in=figures_of).select_related("team").in_bulk()
     mean = kind.column_of(kind.mean).name
     key = f"{criterion}|{distribution}"

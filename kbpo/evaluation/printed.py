@@ -12,6 +12,7 @@ from datetime import datetime
 from kbpo.evaluation.models import Estimate, Evaluation
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from scoring.data import ABOUT_THESE
 
 NAMES = (
     "submission_id",
@@ -45,7 +46,11 @@ def replace_since(track: Track, moment: datetime) -> None:
 def reduce(evaluation: Evaluation) -> None:
     """Reduce a complete evaluation to what the board printed, without saving it."""
     kind = kind_of(evaluation.track)
-    columns = {(column.quantity, column.method) for column in kind.columns}
+    columns = {
+        (column.quantity, f"{column.method}{population}")
+        for column in kind.columns
+        for population in ("", ABOUT_THESE)
+    }
     estimates = evaluation.estimates.filter(slice="", submission__in=evaluation.standing)
     rows = estimates.order_by("pk").values_list(*NAMES)
     values = [dict(zip(NAMES, row, strict=True)) for row in rows]

@@ -59,8 +59,9 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import class_of, kind_of
 from scoring.corrected import Corrections, corrections
-from scoring.data import Data
+from scoring.data import ABOUT_THESE, THESE, Data
 from scoring.double_sampling import Corrected
+from scoring.inputs import about_inputs_like, expected_variance
 from scoring.published import bootstrapped
 from scoring.saved import UNAIDED, beside, best_metrics, by_each, saved, unaided, unjudged
 from scoring.score import (
@@ -98,7 +99,11 @@ NOT_ALL = (
     "By itself a system’s recall is known once all that it links in the documents that were read is"
     " judged."
 )
-PRINTED_METHODS = (DEFAULT, "expert", UNAIDED)
+PRINTED_METHODS = tuple(
+    f"{method}{population}"
+    for method in (DEFAULT, "expert", UNAIDED)
+    for population in ("", ABOUT_THESE)
+)
 """How the guaranteed numbers of a shared track are made while it is open"""
 OF_BOTH = "It is made of a precision and a recall, one of which is not known."
 
@@ -282,7 +287,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     )
     newest = Label.objects.aggregate(Max("pk"))["pk__max"] or 0
     reckoned = _Reckoned.of(track)
-    data, estimates = reckoned.data, reckoned.estimates
+    data, estimates, compared = reckoned.data, reckoned.printed, reckoned.compared
     _end_stages(track, reckoned, done)
     previous = track.evaluations.order_by("-number").first()
     if previous is not None:
@@ -299,7 +304,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
         track=track,
         number=1 + (previous.number if previous is not None else 0),
         stage_end=bool(done),
-        settings=_settings(track, data, estimates)
+        settings=_settings(track, data, reckoned.estimates)
         | _counts(kind_of(track), data, previous)
         | details
         | {"standing": sorted(standing), "last_label": newest},
@@ -309,14 +314,14 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     paired = scored if len(scored) <= MOST else standing
     errors = Errors(data, paired)
     if track.hides_test:
-        evaluation.comparisons = _guaranteed_comparisons(track, data, estimates, standing)
+        evaluation.comparisons = _guaranteed_comparisons(track, data, compared, standing)
         _store_guaranteed(evaluation, reckoned)
     else:
         _store(evaluation, reckoned, errors)
         _store_interim(track, data, estimates, done)
         evaluation.comparisons = (
-            comparisons(class_of(track.kind), data, estimates, standing, _references(track))
-            | with_private(data, estimates, scored, standing)
+            comparisons(class_of(track.kind), data, compared, standing, _references(track))
+            | with_private(data, compared, scored, standing)
             | parts(data, track.criterion, paired)
             | errors.stored()
         )
@@ -333,6 +338,9 @@ class _Reckoned:
     data: Data
     criteria: tuple[str, ...]
     estimates: dict[Key, tuple[Found, Design]]
+    """About the inputs at hand"""
+    printed: dict[Key, tuple[Found, Design]]
+    """About what the board says first: inputs like these, where a kind has inputs"""
     alone: dict[Key, tuple[Found, Design]]
     """The weighted means without metrics and judges; empty where none helps"""
     checked: Corrected | None
@@ -355,16 +363,24 @@ class _Reckoned:
             *better.scores,
             *beside(data, alone),
         ]
-        return cls(data, criteria, estimates, alone, checked, better, board_scores)
+        printed = about_inputs_like(data, estimates) or estimates
+        return cls(data, criteria, estimates, printed, alone, checked, better, board_scores)
+
+    @property
+    def compared(self) -> dict[tuple[str, ...], tuple[Found, Design]]:
+        """What systems are compared by; about these inputs too, where that is not said first."""
+        these = self.estimates if self.printed is not self.estimates else {}
+        named: dict[tuple[str, ...], tuple[Found, Design]] = dict(self.printed.items())
+        return named | {(*key, THESE): number for key, number in these.items()}
 
 
 def _end_stages(track: Track, reckoned: _Reckoned, done: list[Submission]) -> None:
     """Move submissions whose stage has ended to the board or to their next stage."""
-    data, estimates = reckoned.data, reckoned.estimates
-    realised = _realised(track, data, estimates, reckoned.scores)
+    data = reckoned.data
+    realised = _realised(track, reckoned)
     _keep(track, realised, done)
     for submission in done:
-        ranked = _ranked(track, data, estimates, submission)
+        ranked = _ranked(track, data, reckoned.printed, submission)
         _move_on(submission, realised.get(submission.pk), ranked)
 
 
@@ -413,11 +429,11 @@ def _store(evaluation: Evaluation, reckoned: _Reckoned, errors: Errors) -> None:
     Estimate.objects.bulk_create(sliced, batch_size=2000)
 
 
-def _is_guaranteed(track: Track, data: Data, key: Key) -> bool:
+def _is_guaranteed(track: Track, data: Data, key: tuple[str, ...]) -> bool:
     """Whether a number may be printed while the test part is hidden: precision, recall and F1 of
     the guaranteed pair, or the means of the criteria of texts.
     """
-    quantity, criterion, distribution = key
+    quantity, criterion, distribution = key[:3]
     if quantity == data.mean:
         is_criterion = criterion == track.criterion or kind_of(track).rates
         return is_criterion and distribution == track.distribution
@@ -427,7 +443,10 @@ def _is_guaranteed(track: Track, data: Data, key: Key) -> bool:
 
 
 def _guaranteed_comparisons(
-    track: Track, data: Data, estimates: dict[Key, tuple[Found, Design]], standing: set[int]
+    track: Track,
+    data: Data,
+    estimates: dict[tuple[str, ...], tuple[Found, Design]],
+    standing: set[int],
 ) -> dict[str, dict[str, Any]]:
     """Ranks and tie groups of the guaranteed numbers; nothing from which differences could be
     computed to all digits.
@@ -570,23 +589,20 @@ def _lock(ended: Iterable[Submission]) -> list[Submission]:
     )
 
 
-def _realised(
-    track: Track, data: Data, estimates: dict[Key, tuple[Found, Design]], rows: Iterable[Score]
-) -> dict[int, Realised]:
+def _realised(track: Track, reckoned: _Reckoned) -> dict[int, Realised]:
     """submission -> what its judgments come to: the variances of its guaranteed number, realised
     and anticipated, and half of the interval that is printed. Without those that have no number.
     """
+    data = reckoned.data
     key = (data.mean, track.criterion, track.distribution)
-    if key not in estimates:  # nothing was drawn
+    if key not in reckoned.printed:  # nothing was drawn
         return {}
-    estimate = estimates[key][0]
-    shape = np.shape(estimate.value)
-    variance, anticipated = (
-        np.broadcast_to(figures, shape) for figures in (estimate.variance, estimate.anticipated)
-    )
+    estimate = reckoned.printed[key][0]
+    variance = np.broadcast_to(estimate.variance, np.shape(estimate.value))
+    anticipated = expected_variance(data, key, reckoned.estimates[key][0])
     printed = {
         row.column: half_width(row, track)
-        for row in rows
+        for row in reckoned.scores
         if (row.quantity, row.criterion, row.distribution, row.method) == (*key, DEFAULT)
     }
     return {

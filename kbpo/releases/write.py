@@ -43,7 +43,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Bools
-from scoring.data import Data
+from scoring.data import ABOUT_THESE, Data
 from scoring.release import (
     ABOUT,
     FORMAT,
@@ -195,7 +195,11 @@ def _write(track: Track, place: Path) -> Row:
     rows = {name: _table(place / f"{name}.jsonl", table) for name, table in written.items()}
     manifest = _about(track, evaluation, rows, about(data, checks))
     if linked.unlinked:  # intervals rest on who gave which rating
-        manifest["board"]["not_recomputed"] = [DEFAULT, UNAIDED]
+        manifest["board"]["not_recomputed"] = [
+            f"{method}{population}"
+            for method in (DEFAULT, UNAIDED)
+            for population in ("", ABOUT_THESE)
+        ]
     _text(place / ABOUT, json.dumps(manifest, ensure_ascii=False, indent=2))
     _text(place / "schema.json", json.dumps(track.corpus.schema, ensure_ascii=False, indent=2))
     _text(place / "datasheet.md", datasheet(track, manifest, codes.left_out))

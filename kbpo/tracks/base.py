@@ -23,7 +23,7 @@ import numpy as np
 
 from kbpo.corpus.export import corpus_lines
 from kbpo.instances.merge import Said, Value, replaced
-from scoring.data import Noise
+from scoring.data import LIKE, THESE, Noise
 
 Answers: TypeAlias = "Mapping[int, Mapping[int, Mapping[str, Any]]]"
 """target -> what somebody said when asked about it: target (itself, its mentions) -> value"""
@@ -493,6 +493,9 @@ class Track(ABC):
     """Whether people say how good a text is: then what they said is read and written row by row,
     and text by text (`kbpo.tracks.content.ratings`)
     """
+    population: ClassVar[str] = ""
+    """What numbers are about where nothing else is asked for: `LIKE` where the inputs are a sample;
+    empty: what there is, and nothing else"""
     presents: ClassVar[bool] = False
     """Whether what systems write may be shown as printed text (`Track.presentation`)"""
     circular: ClassVar[Collection[str]] = ()
@@ -518,6 +521,16 @@ class Track(ABC):
     def in_words(cls) -> str:
         """What pages call the kind; its name where it has no words for that."""
         return cls.words.kind or cls.kind
+
+    @classmethod
+    def populations(cls) -> dict[str, str]:
+        """What numbers may be about, what is said first at the head, and what pages call it; empty
+        where there is no choice.
+        """
+        if not cls.population:
+            return {}
+        inputs = cls.words.inputs
+        return {LIKE: f"{inputs} like these", THESE: f"these {inputs} alone"}
 
     @classmethod
     def criterion_names(cls) -> tuple[str, ...]:
@@ -872,6 +885,10 @@ class Track(ABC):
     def n_inputs(self) -> int:
         """How many inputs systems are run on."""
         return self.n_inputs_of([self.corpus])[self.corpus.pk]
+
+    def n_test_inputs(self) -> int:
+        """How many of these are of the test part."""
+        return self.corpus.n_test
 
     @classmethod
     def n_inputs_of(cls, corpora: Sequence[Corpus]) -> Mapping[int, int]:

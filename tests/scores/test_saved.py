@@ -6,11 +6,12 @@ import csv
 import io
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from django.test import Client
-from scipy.stats import pearsonr, spearmanr
+from scipy.stats import norm, pearsonr, spearmanr
 from scores.conftest import CRITERIA, MANY, World
 
 from estimators.crossfit import folds
@@ -23,14 +24,15 @@ from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.run import evaluate, signs_of
 from kbpo.evaluation.saved import saved_on
-from kbpo.evaluation.study import study_of
 from kbpo.evaluation.worth import _between, _correlation, _ranks
 from kbpo.instances.models import Instance, Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.designs import design_of, poisson
+from kbpo.sampling.designs.draft import Draft
 from kbpo.sampling.designs.state import State
 from kbpo.sampling.guess import FOLDS, guess_ratings
 from kbpo.sampling.models import SampleBatch, Threshold
+from kbpo.sampling.study import Study, study_of
 from kbpo.scores.bring import Name, switch, take
 from kbpo.scores.compute import tick
 from kbpo.scores.models import Score, Scorer
@@ -40,6 +42,7 @@ from kbpo.tracks.generation.models import Input
 from kbpo.tracks.registry import kind_of
 from kbpo.web.public.board import _saved_text
 from kbpo.web.public.judges import of_board
+from kbpo.web.public.metric_tables import widths_of
 from kbpo.web.public.points import points_of
 from kbpo.web.research.submissions import ENDED
 from scoring.default import Centred
@@ -109,9 +112,8 @@ def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studi
     ]
     study = study_of(kind_of(studied.track), "overall", told)
     assert study is not None and not study.is_prior
-    aided, alone = study.judgments(0.03), study.judgments(0.03, aided=False)
-    two = study.judgments(0.03, people=2, aided=False)
-    assert aided.judgments < alone.judgments < two.judgments
+    aided, alone = (asked(study, 0.03, aided=aided) for aided in (True, False))
+    assert aided < alone < 2 * asked(study, 0.03, aided=False, people=2)
     page = Client().get("/tracks/answers/metrics/").content.decode()
     assert "judge alone saves " in page and "What limits the worth" in page
     assert study.leans and "Another study counts beside" in page
@@ -260,8 +262,59 @@ def test_before_anybody_rated_plans_rest_on_other_studies(world: World) -> None:
     study = study_of(kind_of(world.track), "fluency", {})
     assert study is not None and study.is_prior
     assert study.components.sigma_a2 == pytest.approx(0.323 / 4)
-    assert study.judgments(0.05).judgments == 70, "96 with annotator noise in both components"
+    assert asked(study, 0.05) == 70, "96 with annotator noise in both components"
+    [width] = [row for row in widths_of(kind_of(world.track), study) if row["half_width"] == 0.05]
+    assert width["alone"] is None, "so few inputs do not tell it, however many people judge them"
     assert study_of(kind_of(world.track), "unknown", {}) is None
+
+
+def test_a_board_of_texts_says_for_which_inputs_its_intervals_hold(studied: World) -> None:
+    evaluate(studied.track)
+    Submission.objects.update(status="scored")
+    evaluate(studied.track)  # ranks are of those on the board
+    widths, page = {}, "/tracks/answers/"
+    numbers = [studied.runs[name].pk for name in "AB"]
+    for asked, population, said in (
+        ("", "like", "inputs like these 4"),
+        ("?population=these", "these", "these 4 inputs alone"),
+    ):
+        shown = Client().get(f"{page}{asked}").content.decode()
+        assert "Intervals hold for" in shown and said in shown
+        file = Client().get(f"{page}board.csv{asked}").content.decode()
+        rows = list(csv.DictReader(io.StringIO(file)))
+        assert {row["population"] for row in rows} == {population}
+        told = Client().get(f"/api{page}board/{asked}").json()
+        assert told["population"] == population
+        ends = [system["mean"] for system in told["systems"]]
+        board_widths = [one["high80"] - one["low80"] for one in ends]
+        assert [float(row["mean_high80"]) for row in rows] == [one["high80"] for one in ends]
+        address = f"/api{page}compare/?a={numbers[0]}&b={numbers[1]}&{asked[1:]}"
+        compared = Client().get(address).json()
+        [difference] = compared["differences"]
+        assert (
+            compared["population"] == population and f"population={population}" in compared["page"]
+        )
+        page_of_both = Client().get(compared["page"].split("testserver")[-1]).content.decode()
+        assert "Each holds by itself, for" in page_of_both
+        widths[population] = [*board_widths, difference["high80"] - difference["low80"]]
+    assert all(np.array(widths["like"]) > 1.1 * np.array(widths["these"]))
+    assert Client().get(f"{page}?population=others").status_code == 404
+    run = Client().get(f"/submissions/{numbers[0]}/").content.decode()
+    assert "The intervals hold for inputs like these." in run
+
+
+def test_the_plan_of_a_run_and_the_table_of_metrics_say_the_same(world: World) -> None:
+    world.track.workers_per_question = 1
+    keys = [f"input {at}" for at in range(200)]
+    more = [Input(corpus=world.track.corpus, key=key) for key in keys[4:]]
+    Input.objects.bulk_create(more)
+    run = world.add("C", [f"text {at}" for at in range(200)])
+    options = design_of(world.track).draft(run, ["0.050", "0.020"])
+    study = study_of(kind_of(world.track), world.track.criterion, {})
+    table = {row["half_width"]: row["alone"] for row in widths_of(kind_of(world.track), study)}
+    assert options["0.050"]["new"] == table[0.05] < 200 and "all_judged" not in options["0.050"]
+    assert options["0.020"]["new"] == 200 and table[0.02] is None
+    assert 0.02 < float(options["0.020"]["all_judged"]) < 0.05, "not with these inputs"
 
 
 def test_what_was_measured_here_is_planned_from_alone_once_enough_were_asked_twice(
@@ -275,8 +328,8 @@ def test_what_was_measured_here_is_planned_from_alone_once_enough_were_asked_twi
         "together": {"r": 0.7},
     }
     study = study_of(kind_of(world.track), "overall", told)
-    assert study is not None and study.judgments(0.05, aided=False).judgments == 25
-    assert study.rho == pytest.approx(0.7 * 1.5**0.5) and study.judgments(0.05).judgments == 13
+    assert study is not None and asked(study, 0.05, aided=False) == 25
+    assert study.rho == pytest.approx(0.7 * 1.5**0.5) and asked(study, 0.05) == 13
     told["components"] = components | {"repeated": 5, "warnings": ["Only 5 outputs …"]}
     rough = study_of(kind_of(world.track), "overall", told)
     assert rough is not None and rough.leans and not study.leans
@@ -439,6 +492,12 @@ def test_only_an_admin_says_what_is_a_reference(studied: World) -> None:
     assert answer.status_code == 400 and "king is not one of" in answer.content.decode()
 
 
+def asked(study: Study, half_width: float, **by: Any) -> int:
+    """How many of 100,000 outputs are judged, so that there might as well be no end of them."""
+    plan = Draft.even(100_000).by(study, **by)
+    return plan.questions(plan.thresholds((half_width / norm.ppf(0.9)) ** 2))
+
+
 def rated_by(n_people: int, level: float, first: float = 0.0) -> None:
     """Give all ratings to so many people, who are stricter and milder in turns; the `first` gives
     that share of them, and the others the rest in turns.
@@ -460,7 +519,7 @@ def test_people_with_levels_of_their_own_widen_the_interval(studied: World) -> N
         evaluate(studied.track)
         data = read(studied.track)
         estimate, _ = default_estimates(data, ("overall",), ())["mean", "overall", "instance"]
-        printed = [mean_of(studied, "centred", name).variance for name in "AB"]
+        printed = [mean_of(studied, "centred_these", name).variance for name in "AB"]
         widths.append(np.array(printed, dtype=float) / np.asarray(estimate.variance))
     assert widths[0] == pytest.approx(1.0, abs=0.2) and (widths[1] > 1.21).all()
 

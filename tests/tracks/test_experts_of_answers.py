@@ -34,7 +34,7 @@ from rehearsal.opinions import Shown, checking
 from tests.tracks.test_generation import Reader, rate
 from tests.tracks.test_toy_kind import PASSWORD, call, researcher, upload
 
-TOWNS = tuple(f"Town{at}" for at in range(16))
+TOWNS = tuple(f"Town{at}" for at in range(20))
 LIED = TOWNS[::2]
 """Of these a passage says what is not so, and only an expert knows"""
 WHY = {"why": ["To know how often people are taken in."]}
@@ -257,6 +257,7 @@ def test_two_teams_dispute_one_answer_and_each_reads_of_its_own_alone(played: Pl
     run = upload(played.url, token, "Theirs", played.lines(TOWNS), slug)
     call(f"{played.url}/api/submissions/{run}/confirm/", token, b"{}")
     call_command("tick", "--until-idle", verbosity=0)
+    close_track(played.track)
     lied = Question.objects.filter(status="settled", payload__text__in=LIED).order_by("pk")[0]
     teams = {}
     for pk, who, note in (

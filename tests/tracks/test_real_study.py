@@ -89,7 +89,8 @@ def test_a_published_study_has_the_scores_that_its_file_has(tmp_path: Path) -> N
     for system, key, _, value in judged:  # what is said of a text, whoever wrote it
         said[key, outputs[system][key]].append(value)
     ratings = {text: np.array(values) for text, values in said.items()}
-    rows = board(track, distribution="instance", criterion="faithful_words").rows
+    asked: dict[str, Any] = {"distribution": "instance", "criterion": "faithful_words"}
+    rows = board(track, **asked, population="these").rows
     assert {row.submission.name for row in rows} == set(outputs)
     for row in rows:
         own = [ratings[key, outputs[row.submission.name][key]] for key in keys]
@@ -104,6 +105,13 @@ def test_a_published_study_has_the_scores_that_its_file_has(tmp_path: Path) -> N
         ):
             width = 2 * stats.norm.ppf((1 + level) / 2) * error
             assert high - low == pytest.approx(width, rel=0.06), "by Wilson, and Student's t"
+    drawn = np.random.default_rng(0).integers(N, size=(4000, N))
+    for row in board(track, **asked).rows:
+        texts = outputs[row.submission.name]
+        means = np.array([ratings[key, texts[key]].mean() for key in keys])[drawn].mean(axis=1)
+        figure = row.figures["mean"]
+        width = np.subtract(*np.quantile(means, [0.9, 0.1]))
+        assert figure.high80 - figure.low80 == pytest.approx(width, rel=0.1), "other inputs"
 
 
 def run(*arguments: Any, **options: Any) -> str:

@@ -18,11 +18,18 @@ OF_WORTH = ("pearson", "spearman", "rho", "prmse", "saves")
 """Columns of what a metric is worth that are printed; --json has all of them"""
 BY_RELATION = "for all of them at once; {left_out} left out, of fewer than {least} judgments"
 
+POPULATION = click.option(
+    "--population",
+    type=click.Choice(["like", "these"]),
+    help="What intervals of texts hold for: inputs like these, or these alone.",
+)
+
 
 @click.command()
 @click.argument("track")
 @click.option("--distribution")
 @click.option("--criterion")
+@POPULATION
 @click.option("--sort")
 @click.option("--on", help="As it stood at the end of a day: 2026-05-01.")
 @click.option("--evaluation", help="As the evaluation of this number left it.")
@@ -45,6 +52,7 @@ def scores(service: Service, /, track: str, as_json: bool, **switches: str | Non
         return
     heads = [column["label"] for column in board["columns"]]
     table(["rank", "system", "number", *heads], lines)
+    tell_population(board)
 
 
 @click.command()
@@ -74,6 +82,7 @@ def slices(service: Service, number: int, as_json: bool) -> None:
 @click.argument("b", type=RUN)
 @click.option("--distribution")
 @click.option("--criterion")
+@POPULATION
 @click.option("--on", help="As it stood at the end of a day: 2026-05-01.")
 @click.option("--evaluation", help="As the evaluation of this number left it.")
 @json_option
@@ -92,12 +101,20 @@ def compare(
         click.echo(compared["why"])
         return
     table(*comparison(compared))
+    tell_population(compared)
     by_relation = compared.get("by_relation")
     if by_relation and by_relation["differences"]:
         click.echo(f"\nBy relation, {BY_RELATION.format(**by_relation)}:")
         table(*comparison(compared | by_relation))
     for part in compared.get("overlap", ()):
         click.echo(in_part(compared, part))
+
+
+def tell_population(told: dict[str, Any]) -> None:
+    """Prints what intervals of texts hold for."""
+    words = {"like": "inputs like these", "these": "these inputs alone"}
+    if told.get("population") in words:
+        click.echo(f"The intervals hold for {words[told['population']]}.")
 
 
 def in_part(told: dict[str, Any], part: dict[str, Any]) -> str:

@@ -15,6 +15,8 @@ from kbpo.evaluation.compare.ranks import PRIVATE
 from kbpo.evaluation.leaderboard import Figure, ranking
 from kbpo.evaluation.models import Evaluation
 from kbpo.tracks.registry import kind_of
+from scoring.data import ABOUT_THESE, THESE
+from scoring.score import DEFAULT
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,16 @@ class Difference:
 
 
 def differences(
-    evaluation: Evaluation, first: int, second: int, *, distribution: str, criterion: str
+    evaluation: Evaluation,
+    first: int,
+    second: int,
+    *,
+    distribution: str,
+    criterion: str,
+    population: str = "",
 ) -> list[Difference]:
     """The quantities of the track's kind that are compared, as far as both systems have them."""
+    about_these = population == THESE
     figures: dict[tuple[str, int], Figure] = {}
     of_track = kind_of(evaluation.track)
     compared = of_track.compared()
@@ -51,7 +60,7 @@ def differences(
     estimates = evaluation.estimates.filter(
         submission__in=[first, second],
         criterion=criterion,
-        method="centred",
+        method=f"{DEFAULT}{ABOUT_THESE}" if about_these else DEFAULT,
         slice="",
         value__isnull=False,
     )
@@ -64,7 +73,8 @@ def differences(
     quantity_differences = []
     for quantity in (quantity_of_kind.name for quantity_of_kind in compared):
         kind = of_track.unweighed if quantity in unweighed else distribution
-        stored = _stored(evaluation, f"{quantity}|{criterion}|{kind}", {first, second})
+        key = "|".join((quantity, criterion, kind, *([THESE] if about_these else [])))
+        stored = _stored(evaluation, key, {first, second})
         own, other = figures.get((quantity, first)), figures.get((quantity, second))
         if stored and own and other:
             quantity_differences.append(_difference(quantity, own, other, stored, first, second))

@@ -49,8 +49,12 @@ def soonest(shown: Board) -> Parting | None:
 def _needs(shown: Board) -> Iterator[tuple[float, Row, Row]]:
     """Yields how many more judgments each pair that is not told apart needs."""
     assert shown.evaluation is not None
-    names = {"distribution": shown.distribution, "criterion": shown.criterion}
-    quantity, stored = ranking(shown.evaluation, **names)
+    quantity, stored = ranking(
+        shown.evaluation,
+        distribution=shown.distribution,
+        criterion=shown.criterion,
+        population=shown.population,
+    )
     kind = kind_of(shown.track)
     if quantity != kind.mean or "different" not in stored:
         return

@@ -4,7 +4,7 @@ apart.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,9 @@ from kbpo.tracks.base import Track as Kind
 from scoring.arrays import Floats, Ids
 from scoring.data import Data
 from scoring.score import Key
+
+Named = tuple[str, ...]
+"""A key; with the population, where that is not what the kind says first"""
 
 LEVEL = 0.95
 """Of all statements about a board together."""
@@ -30,7 +33,7 @@ PRIVATE = "private"
 def comparisons(
     kind: type[Kind],
     data: Data,
-    estimates: dict[Key, tuple[Estimate, Design]],
+    estimates: Mapping[Named, tuple[Estimate, Design]],
     board: set[int],
     references: Collection[int] = (),
 ) -> dict[str, dict[str, Any]]:
@@ -56,7 +59,10 @@ def comparisons(
 
 
 def with_private(
-    data: Data, estimates: dict[Key, tuple[Estimate, Design]], scored: set[int], board: set[int]
+    data: Data,
+    estimates: Mapping[Named, tuple[Estimate, Design]],
+    scored: set[int],
+    board: set[int],
 ) -> dict[str, dict[str, Any]]:
     """The covariance of all numbers of what is scored, private or not, for teams that compare what
     is theirs; nothing where all of it is on the board.
@@ -88,19 +94,19 @@ def is_ranked(
     return bool(comparison["best"][place] == comparison["worst"][place])
 
 
-def ranking_keys(kind: type[Kind], keys: Iterable[Key]) -> set[Key]:
+def ranking_keys(kind: type[Kind], keys: Iterable[Named]) -> set[Named]:
     """Of numbers that there are, those by which systems are ranked: of each criterion and
     distribution the first in the order of the kind's quantities.
     """
     order = [quantity.name for quantity in kind.quantities]
     weighed = [key for key in keys if kind.quantity(key[0]).weighed]
-    best: dict[tuple[str, str], Key] = {}
+    best: dict[Named, Named] = {}
     for key in sorted(weighed, key=lambda key: order.index(key[0])):
         best.setdefault(key[1:], key)
     return set(best.values())
 
 
-def _sign(kind: type[Kind], key: Key) -> float:
+def _sign(kind: type[Kind], key: Named) -> float:
     return 1.0 if kind.higher_is_better(key[0], key[1]) else -1.0
 
 

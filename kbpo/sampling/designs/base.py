@@ -130,16 +130,26 @@ def last_batch(submission: Submission) -> SampleBatch | None:
 
 def target_variance(submission: Submission, half_width: str | Decimal) -> float:
     """The variance at which an interval of the track's level has this half-width."""
-    return (float(half_width) / _z(submission)) ** 2
+    return variance_at(submission.track, float(half_width))
 
 
 def half_width_at(submission: Submission, variance: float) -> float:
     """The half-width of an interval of the track's level at this variance."""
-    return float(variance**0.5 * _z(submission))
+    return half_width_of(submission.track, variance)
 
 
-def _z(submission: Submission) -> float:
-    return float(ndtri(0.5 + float(submission.track.confidence_level) / 2))
+def half_width_of(track: Track, variance: float) -> float:
+    """The same on a track."""
+    return float(variance**0.5 * _z(track))
+
+
+def variance_at(track: Track, half_width: float) -> float:
+    """The variance at which an interval of a track's level has this half-width."""
+    return (half_width / _z(track)) ** 2
+
+
+def _z(track: Track) -> float:
+    return float(ndtri(0.5 + float(track.confidence_level) / 2))
 
 
 def price_of(submission: Submission, targets: int, new: int) -> dict[str, Any]:

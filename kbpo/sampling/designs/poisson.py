@@ -27,6 +27,7 @@ from kbpo.sampling.designs.base import (
     CLOSE,
     Design,
     Realised,
+    half_width_at,
     last_batch,
     priced,
     seed_of,
@@ -74,7 +75,10 @@ class Poisson(Design):
             goal = target_variance(submission, width)
             new = draft.questions(draft.thresholds(goal))
             most = draft.questions(draft.thresholds(PRICED_AIM * goal), spread=SPREAD)
-            options[width] = priced(submission, width, new, new, most)
+            option = priced(submission, width, new, new, most)
+            if draft.left > goal:
+                option["all_judged"] = f"{half_width_at(submission, draft.left):.3f}"
+            options[width] = option
         return options
 
     def options(

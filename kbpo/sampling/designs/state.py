@@ -16,6 +16,7 @@ from kbpo.inclusion.read import read_inclusion
 from kbpo.inclusion.thresholds import Thresholds
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.designs.base import Realised
+from kbpo.sampling.designs.draft import LEAST_LEFT
 from kbpo.sampling.guess import Lesson, guess_of, one_verdict
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
@@ -23,15 +24,11 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Floats, Ids
 from scoring.data import Guess
+from scoring.inputs import left_once_judged
 from scoring.pool import Pool
 
 BOLD = 1e9
 """How far an order of more goes at once: the model was tried in the stages before."""
-
-LEAST_LEFT = 0.01
-"""Share of a planned variance that thresholds are never asked to go below, however much of it
-people differ by: then all is asked, and more people would be needed
-"""
 
 
 class State:
@@ -65,7 +62,7 @@ class State:
             self.v = self.guess.error[mine]
         elif self.guess.labels:
             self.v = expected_error(self.p, g, self.row, correlation=self.guess.rho)
-        self.noise = self._noise(pool, mine, me)
+        self.noise = self._noise(g)
         self.submission = submission
         self._is_new: dict[int, bool] = {}
 
@@ -78,28 +75,20 @@ class State:
         lesson = Lesson(pool, self.track.corpus.hash_key)
         return guess_of(type(kind), criterion, lesson, label)
 
-    def _noise(self, pool: Pool, mine: Ids, me: int) -> float:
-        """Return what people will differ by once all is rated, Σ p² σ_a²/c, with as many people a
-        thing as there were so far; 0 where a majority is taken for true. No threshold brings it
-        down.
+    def _noise(self, g: Floats) -> float:
+        """Return what other inputs, and other people, leave open once all is judged: no threshold
+        brings it down.
         """
-        kind, criterion = kind_of(self.track), self.track.criterion
-        noise = kind.noise(pool.instance).get(criterion)
-        if noise is None:
-            return 0.0
-        rated = noise.per_mean(np.flatnonzero(noise.count > 0))
-        people = 1 / rated if rated.size else 1 / np.array([self.track.workers_per_question])
-        verdict = kind.judge(pool.instance, pool.systems)[criterion]
-        variance = noise.variances(pool.member.toarray() > 0, verdict)[mine, me]
-        return float(self.p**2 @ variance) * float(people.mean())
+        has_inputs = bool(kind_of(self.track).population)
+        return left_once_judged(self.p, g, self.v) if has_inputs else 0.0
 
     def left(self, goal: float) -> float:
         """What thresholds may leave of a planned variance."""
         return max(goal - self.noise, LEAST_LEFT * goal)
 
     def comes_to(self, goal: float) -> float:
-        """The variance that thresholds raised for a goal plan for: not less than what people
-        differ by.
+        """The variance that thresholds raised for a goal plan for: not less than what is
+        left once all is judged.
         """
         return self.noise + self.left(goal) if self.noise else goal
 

@@ -42,7 +42,7 @@ from kbpo.tracks.content.ratings import (
 )
 from kbpo.tracks.content.store import contents
 from scoring.arrays import Ids
-from scoring.data import Noise
+from scoring.data import LIKE, Noise
 
 SECOND_SHARE, FEWEST_SECOND, MOST_SECOND = Decimal("0.05"), 20, 40
 """Second opinions cost what metrics save (with a fifth the plain mean was as good as the product
@@ -64,6 +64,7 @@ class ContentTrack(Track):
     )
     n_beside: ClassVar[int] = 2
     rates: ClassVar[bool] = True
+    population: ClassVar[str] = LIKE
     unchecked: ClassVar[str] = ""
     second_share: ClassVar[Decimal | None] = Decimal("0")
     """Share of the targets, at random, about which one more person is asked: what people differ by

@@ -369,6 +369,9 @@ class GenerationTrack(ContentTrack):
             fields = {name: getattr(row, name) for name in names if getattr(row, name)}
             yield json.dumps({"input_id": row.key} | fields, ensure_ascii=False) + "\n"
 
+    def n_test_inputs(self) -> int:
+        return Input.objects.filter(corpus=self.corpus).exclude(part=Part.DEV).count()
+
     @classmethod
     def n_inputs_of(cls, corpora: Sequence[Corpus]) -> Mapping[int, int]:
         inputs = Input.objects.filter(corpus__in=corpora).values_list("corpus")

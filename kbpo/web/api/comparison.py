@@ -22,7 +22,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.answers import whole
-from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
+from kbpo.web.api.parameters import BIGGEST, POPULATION, one_of, population_of, whole_number
 from kbpo.web.api.tracks import public_track
 from kbpo.web.api.view import APIView
 from kbpo.web.expensive import expensive
@@ -49,6 +49,7 @@ class Comparison(APIView):
             whole("b", BIGGEST, "Another one", required=True),
             OpenApiParameter("distribution", str),
             OpenApiParameter("criterion", str),
+            OpenApiParameter("population", str, description=POPULATION),
             OpenApiParameter("on", str, description="As it stood at the end of a day: 2026-05-01"),
             whole("evaluation", BIGGEST, "As this evaluation left it"),
         ],
@@ -61,6 +62,7 @@ class Comparison(APIView):
             raise ValidationError({"b": ["These are one and the same system."]})
         distribution = one_of(request, "distribution", track.distributions, track.distribution)
         criterion = one_of(request, "criterion", kind_of(track).criterion_names(), track.criterion)
+        population = population_of(request, track)
         number = whole_number(request, "evaluation", 0, least=1) or None
         day = request.query_params.get("on", "")
         try:
@@ -75,6 +77,7 @@ class Comparison(APIView):
                 "b": _named(second),
                 "distribution": distribution,
                 "criterion": criterion,
+                "population": population,
                 "evaluation": evaluation.number,
                 "page": permalink(
                     evaluation,
@@ -82,6 +85,7 @@ class Comparison(APIView):
                     second.pk,
                     distribution=distribution,
                     criterion=criterion,
+                    population=population,
                 ),
                 "differences": [
                     _difference_as_json(
@@ -93,6 +97,7 @@ class Comparison(APIView):
                         second.pk,
                         distribution=distribution,
                         criterion=criterion,
+                        population=population,
                     )
                 ],
                 "by_relation": _by_relation(evaluation, first, second),

@@ -32,7 +32,7 @@ from kbpo.evaluation.models import Evaluation
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.answers import whole
-from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
+from kbpo.web.api.parameters import BIGGEST, POPULATION, one_of, population_of, whole_number
 from kbpo.web.api.view import APIView
 from kbpo.web.expensive import expensive
 from kbpo.web.public.judges import as_json as told_of
@@ -129,6 +129,7 @@ class BoardDetail(APIView):
         operation_id="get_board",
         parameters=[
             *(OpenApiParameter(name, str) for name in ("distribution", "criterion", "sort")),
+            OpenApiParameter("population", str, description=POPULATION),
             OpenApiParameter(
                 "on", str, description="A day, as in 2026-05-01: the board at its end (UTC)"
             ),
@@ -155,6 +156,7 @@ class BoardDetail(APIView):
             criterion=criterion,
             sort=sort,
             evaluation=evaluation,
+            population=population_of(request, track),
         )
         return Response(as_json(shown))
 
@@ -167,6 +169,7 @@ def as_json(shown: Board) -> dict[str, Any]:
         "evaluation": None if evaluation is None else _evaluation(evaluation, people_of(shown)),
         "distribution": shown.distribution,
         "criterion": shown.criterion,
+        "population": shown.population,
         "level": shown.level,
         "columns": [
             {"name": column.name, "label": kind.printed(column.quantity, shown.criterion).label}

@@ -65,11 +65,15 @@ from kbpo.web.public import cite
 from kbpo.web.public.judge_only import judge_only_scores
 from kbpo.web.public.judges import of_board
 from kbpo.web.public.strengths import strengths_of
+from scoring.data import LIKE, THESE
 from scoring.saved import UNAIDED
 
 ACCEPTS_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
 LEVELS = {"80": "80 %", "95": "95 %"}
-SWITCHES = ("distribution", "criterion", "level", "sort", "helped", "all", "on", "evaluation")
+SWITCHES = (
+    *("distribution", "criterion", "population", "level"),
+    *("sort", "helped", "all", "on", "evaluation"),
+)
 """What an address of a board may say"""
 LEADERBOARD = "Leaderboard of {}"
 """How a board is called where it is cited"""
@@ -106,6 +110,8 @@ class View:
     """The day whose board is asked for; empty: as it stands now"""
     number: int | None = None
     """The evaluation whose board is asked for"""
+    population: str = ""
+    """What numbers are about; empty: what there is, of a kind that has nothing else"""
 
     def url(self, address: str, **changes: str) -> str:
         """The address with this view's switches, some of them changed."""
@@ -114,6 +120,7 @@ class View:
             "criterion": self.criterion,
             "level": str(self.level),
         }
+        switches |= {"population": self.population} if self.population else {}
         switches |= {"sort": self.sort} | ({"all": "1"} if self.all else {})
         switches["helped"] = self.helped
         switches |= ({"on": self.on} if self.on else {}) | changes
@@ -269,6 +276,7 @@ def of_view(track: Track, view: View) -> Board:
         criterion=view.criterion,
         sort=view.sort,
         evaluation=evaluation,
+        population=view.population,
     )
 
 
@@ -288,7 +296,14 @@ def read(request: HttpRequest, track: Track) -> View:
         raise Http404(f"“{number[:20]}” is not the number of an evaluation.")
     asked = int(number) if number else None
     every = "all" in request.GET
-    return View(distribution, criterion, int(level), sort, every, helped, on=day, number=asked)
+    about = kind_of(track).population
+    population = _choice(request, "population", [LIKE, THESE], about) if about else ""
+    return View(
+        *(distribution, criterion, int(level), sort, every, helped),
+        on=day,
+        number=asked,
+        population=population,
+    )
 
 
 def _choice(request: HttpRequest, name: str, options: Sequence[str], fallback: str) -> str:
@@ -697,6 +712,7 @@ def _switches(view: View, track: Track, address: str) -> list[dict[str, Any]]:
             "criterion",
             {criterion.name: criterion.label for criterion in kind.criteria},
         ),
+        ("Intervals hold for", "population", kind.populations()),
         ("Interval written out", "level", LEVELS),
     ]
     return [
@@ -770,6 +786,8 @@ def _csv_parts(track: Track, view: View, shown: Board) -> Iterator[CsvPart]:
     yield ("team", "system"), lambda row: (row.submission.public_team, row.submission.public_name)
     yield ("rank_best", "rank_worst"), lambda row: row.rank or (None, None)
     yield ("labels",), lambda row: (row.n_labels,)
+    if shown.population:
+        yield ("population",), lambda row: (shown.population,)
     yield JUDGES, lambda row: tuple(judges_as_json(shown, row).values())
     yield ("note",), lambda row: (row.note,)
     if recall_of(track) is not None:
@@ -859,7 +877,7 @@ def _embedded(request: HttpRequest, slug: str) -> HttpResponse:
     heads = [_head(kind_of(track), shown.headline, view, "", shown.rows)]
     rows = [_row(shown, heads, row, set(), view) for row in shown.rows[:EMBEDDED]]
     context = {"track": track, "board": shown, "head": heads[0], "rows": rows, "view": view}
-    context["has_few"] = _has_few(rows)
+    context |= {"has_few": _has_few(rows), "words": kind_of(track).words}
     return render(request, "embed.html", context)
 
 

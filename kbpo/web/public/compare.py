@@ -32,6 +32,7 @@ from kbpo.web.public.board import View, interval, read
 from kbpo.web.public.by_relation import by_relation
 from kbpo.web.public.documents import Asking
 from kbpo.web.research.judged import describe, may_see, only_public, verdicts
+from scoring.data import THESE
 
 EXAMPLES = 3
 WHY_NOT = {
@@ -103,6 +104,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
             chosen[1].pk,
             distribution=view.distribution,
             criterion=view.criterion,
+            population=view.population,
         )
     elif not (chosen[0] and chosen[1]):
         near = closest(evaluation, distribution=view.distribution, criterion=view.criterion)
@@ -128,7 +130,7 @@ def address(track: Track, view: View, first: int, second: int, **changes: str) -
         "b": str(second),
         "distribution": view.distribution,
         "criterion": view.criterion,
-    }
+    } | ({"population": view.population} if view.population else {})
     if view.number is not None:
         query["evaluation"] = str(view.number)
     elif view.on:
@@ -137,13 +139,19 @@ def address(track: Track, view: View, first: int, second: int, **changes: str) -
 
 
 def permalink(
-    evaluation: Evaluation, first: int, second: int, *, distribution: str, criterion: str
+    evaluation: Evaluation,
+    first: int,
+    second: int,
+    *,
+    distribution: str,
+    criterion: str,
+    population: str,
 ) -> str:
     """The address of a comparison that stays as it is, whatever is scored later; of an evaluation
     that a later one of today may yet replace, that of the day, which stays once the day is over.
     """
     query = {"a": str(first), "b": str(second), "distribution": distribution}
-    query["criterion"] = criterion
+    query |= {"criterion": criterion} | ({"population": population} if population else {})
     if evaluation.stays_whole:
         query["evaluation"] = str(evaluation.number)
     else:
@@ -206,6 +214,7 @@ def _switches(track: Track, view: View, chosen: list[Submission | None]) -> list
             "criterion",
             {criterion.name: criterion.label for criterion in kind.criteria},
         ),
+        *([("Intervals hold for", "population", kind.populations())] if kind.population else []),
     )
     return [
         {
@@ -228,7 +237,12 @@ def compared(
 ) -> dict[str, Any]:
     """Scores, differences, overlap, differences by relation and examples of two systems."""
     measured = differences(
-        evaluation, a.pk, b.pk, distribution=view.distribution, criterion=view.criterion
+        evaluation,
+        a.pk,
+        b.pk,
+        distribution=view.distribution,
+        criterion=view.criterion,
+        population=view.population,
     )
     kind = kind_of(a.track)
     better = {
@@ -240,11 +254,14 @@ def compared(
         _row(called[difference.quantity], difference, a, b, up=better[difference.quantity])
         for difference in measured
     ]
+    about = f"|{THESE}" if view.population == THESE else ""
     stored = next(
         (
             v
             for k, v in evaluation.comparisons.items()
-            if k.endswith(f"{view.criterion}|{view.distribution}") and "level" in v
+            if k.removesuffix(about).endswith(f"{view.criterion}|{view.distribution}")
+            and k.endswith(about)
+            and "level" in v
         ),
         None,
     )

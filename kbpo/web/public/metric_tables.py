@@ -5,12 +5,15 @@ draws from here, and its CSV files and the API are these.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.saved import saved_on
-from kbpo.evaluation.study import CURVE, WIDTHS, Study, study_of
+from kbpo.sampling.designs.base import half_width_of, variance_at
+from kbpo.sampling.designs.draft import Draft
+from kbpo.sampling.study import CURVE, WIDTHS, Study, study_of
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
@@ -84,35 +87,49 @@ def single_of(stored: dict[str, Any]) -> dict[str, Any] | None:
     )
 
 
-def curve_rows(study: Study) -> list[list[float]]:
+def curve_rows(kind: Kind, study: Study | None) -> list[list[float]]:
     """Judgments, and the half-width with people alone, aided, with people who never differ, with a
-    metric that knows their mean.
+    metric that knows their mean: for inputs like those of the track, which are judged once each.
     """
-    return [
-        [
-            n,
-            study.half_width(n, rho=0.0),
-            study.half_width(n),
-            study.half_width(n, rho=0.0, noise=False),
-            study.half_width(n, rho=1.0),
-        ]
-        for n in CURVE
-    ]
-
-
-def widths_of(study: Study | None) -> list[dict[str, Any]]:
-    """How many judgments a system needs for each half-width."""
     if study is None:
         return []
-    return [
-        {
-            "half_width": width,
-            "alone": study.judgments(width, aided=False).judgments,
-            "aided": study.judgments(width).judgments if study.rho else None,
-            "two_people": study.judgments(width, people=2).judgments,
-        }
-        for width in WIDTHS
+    n_inputs, plan = kind.n_test_inputs(), Draft.even(max(1, kind.n_test_inputs()))
+    noiseless = replace(
+        plan, error=study.error(rho=0.0, noise=False), left=study.spread(noise=False) / n_inputs
+    )
+    plans = [
+        plan.by(study, aided=False),
+        plan.by(study),
+        noiseless,
+        replace(plan.by(study), error=study.error(rho=1.0)),
     ]
+    judged = [n for n in CURVE if n < n_inputs] + [n_inputs]
+    track = kind.track
+    return [[n, *(half_width_of(track, plan.variance(n)) for plan in plans)] for n in judged]
+
+
+def widths_of(kind: Kind, study: Study | None) -> list[dict[str, Any]]:
+    """How many judgments a system needs for each half-width, as its plan says it: None where all of
+    the track's inputs are too few for it.
+    """
+    if study is None:
+        return []
+    plan = Draft.even(max(1, kind.n_test_inputs()))
+    plans = {
+        "alone": (plan.by(study, aided=False), 1),
+        "aided": (plan.by(study), 1),
+        "two_people": (plan.by(study, people=2, aided=False), 2),
+    }
+    rows: list[dict[str, Any]] = []
+    for width in WIDTHS:
+        goal, row = variance_at(kind.track, width), dict[str, Any]()
+        for name, (planned, people) in plans.items():
+            asked = people * planned.questions(planned.thresholds(goal))
+            row[name] = asked if planned.left <= goal else None
+        if not study.rho:
+            row["aided"] = None
+        rows.append({"half_width": width, **row})
+    return rows
 
 
 def _worth_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
@@ -172,8 +189,7 @@ def _points_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stor
 
 def _width_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
     header = ["judgments", "people_alone", "with_metrics", "noiseless_people", "perfect_metric"]
-    study = study_of(kind, criterion, stored)
-    return header, list(curve_rows(study)) if study else []
+    return header, curve_rows(kind, study_of(kind, criterion, stored))
 
 
 def _prompt_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
@@ -205,7 +221,7 @@ def _quadrant_file(kind: Kind, evaluation: Evaluation | None, criterion: str, st
 def _judgments_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
     header = ["half_width", "people_alone", "with_metrics", "two_people"]
     keys = ("half_width", "alone", "aided", "two_people")
-    rows = widths_of(study_of(kind, criterion, stored))
+    rows = widths_of(kind, study_of(kind, criterion, stored))
     return header, [[row[key] for key in keys] for row in rows]
 
 

@@ -16,8 +16,8 @@ from django.utils.safestring import SafeString, mark_safe
 
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.saved import late_scorers
-from kbpo.evaluation.study import CURVE, Study, study_of
 from kbpo.evaluation.worth import FEWEST
+from kbpo.sampling.study import Study, study_of
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Criterion
 from kbpo.tracks.base import Track as Kind
@@ -98,9 +98,10 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         else "",
         "single": single,
         "quadrants": _quadrants(kind, kind.criterion(criterion), stored),
-        "widths": widths_of(study),
-        "curve": _curve(study),
+        "widths": widths_of(kind, study),
+        "curve": _curve(kind, study),
         "study": study,
+        "n_inputs": kind.n_test_inputs(),
         "csv": {
             name: reverse("metrics-csv", args=[slug, name])
             + f"?{urlencode({'criterion': criterion})}"
@@ -249,11 +250,11 @@ def _example(kind: Kind, instances: Sequence[int]) -> str:
     return "" if chosen is None else str(kind.shown([chosen])[chosen].get("text", ""))
 
 
-def _curve(study: Study | None) -> SafeString | str:
+def _curve(kind: Kind, study: Study | None) -> SafeString | str:
     """Width against number of judgments."""
     if study is None:
         return ""
-    points = curve_rows(study)
+    points = curve_rows(kind, study)
     names = ["people alone", "with all metrics", "noiseless people", "perfect metric"]
     kinds, places = ("ground", "path", "equal", "equal"), (0.2, 0.5, 0.75, 1.0)
     shown = [0, 1, 2, 3] if study.rho else [0, 2, 3]
@@ -268,7 +269,7 @@ def _curve(study: Study | None) -> SafeString | str:
         plots.draw_curves(
             curves,
             [],
-            plots.counts_axis(CURVE[-1]),
+            plots.counts_axis(int(points[-1][0])),
             up,
             "Half-width of an 80 % interval against the number of judgments.",
             x_name="Judgments of one system",

@@ -37,6 +37,8 @@ class Quote:
     """whose cap that is, in words"""
     likely: timedelta | None
     """how long it takes at the rate of the last hour; None while nobody judges"""
+    all_judged: float | None
+    """the half-width with all of it judged, where that is wider; None where it is not"""
 
     @property
     def share(self) -> float:
@@ -96,6 +98,7 @@ def _quote(
         left=left,
         cap=cap,
         likely=timedelta(hours=answers / rate) if rate and answers else None,
+        all_judged=float(option["all_judged"]) if "all_judged" in option else None,
     )
 
 

@@ -106,9 +106,14 @@ def _is_drawn_as_few(row: dict[str, Any]) -> bool:
 
 
 def _counted(latest: Latest, criterion: str) -> list[str]:
-    """Return what was counted of a submission and belongs to a criterion, as sentences."""
+    """Return what was counted of a submission and belongs to a criterion, as sentences; and what
+    its intervals hold for, where there is a choice.
+    """
+    kind = kind_of(latest.submission.track)
     sentences = []
-    for count in kind_of(latest.submission.track).counted:
+    if kind.population:
+        sentences.append(f"The intervals hold for {kind.populations()[kind.population]}.")
+    for count in kind.counted:
         share = latest.settings.get(count.name, {}).get(str(latest.submission.pk))
         if share is not None and count.criterion == criterion:
             sentences.append(count.sentence.format(share=percent_text(share)))

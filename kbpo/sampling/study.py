@@ -6,17 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
-from estimators.components import (
-    RequiredJudgments,
-    VarianceComponents,
-    mean_variance,
-    required_judgments,
-    with_prior,
-)
+from estimators.components import VarianceComponents, with_prior
 from kbpo.tracks.base import Track as Kind
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 
 WIDTHS = (0.05, 0.04, 0.03, 0.02)
 CURVE = (25, 50, 75, 100, 150, 200, 300, 400, 600, 800)
@@ -35,30 +30,17 @@ class Study:
     leans: bool = False
     """Whether another study counts beside what was measured here"""
 
-    def judgments(
-        self, half_width: float, *, people: int = 1, aided: bool = True, level: float = 0.8
-    ) -> RequiredJudgments:
-        """How many judgments bring a system's mean to ± half_width."""
-        return required_judgments(
-            half_width,
-            sigma_f2=self.components.sigma_f2,
-            sigma_a2=self.components.sigma_a2,
-            rho=self.rho if aided else 0.0,
-            confidence_level=level,
-            per_item=people,
-        )
-
-    def half_width(self, judgments: int, *, rho: float | None = None, noise: bool = True) -> float:
-        """The half-width of an 80 % interval after so many judgments, each of another thing; with
-        `noise` False if people never differed.
+    def error(self, *, people: int = 1, rho: float | None = None, noise: bool = True) -> float:
+        """The squared error that is to be expected of the model at a mean rating of so many people;
+        with `noise` False if people never differed.
         """
-        variance = mean_variance(
-            judgments,
-            sigma_f2=self.components.sigma_f2,
-            sigma_a2=self.components.sigma_a2 if noise else 0.0,
-            rho=self.rho if rho is None else rho,
-        )
-        return float(NormalDist().inv_cdf(0.9) * variance**0.5)
+        explained = (self.rho if rho is None else rho) ** 2
+        of_people = self.components.sigma_a2 / people if noise else 0.0
+        return self.components.sigma_f2 * (1 - explained) + of_people
+
+    def spread(self, *, people: int = 1, noise: bool = True) -> float:
+        """What mean ratings of so many people vary by."""
+        return self.error(people=people, rho=0.0, noise=noise)
 
 
 def study_of(kind: Kind, criterion: str, told: Mapping[str, Any]) -> Study | None:
@@ -102,3 +84,12 @@ def _without_noise(explained: float, sigma_f2: float) -> float:
     itself.
     """
     return min(1.0, explained / sigma_f2) ** 0.5 if sigma_f2 > 0 else 0.0
+
+
+def study_for(track: Track) -> Study | None:
+    """What a track's guaranteed number is planned from, by what its newest evaluation tells
+    everybody; None where nobody knows.
+    """
+    kind, latest = kind_of(track), track.evaluations.order_by("-number").first()
+    worth = latest.settings.get("worth", {}) if latest is not None else {}
+    return study_of(kind, track.criterion, worth.get(track.criterion, {}))
