@@ -361,7 +361,7 @@ class Demo:
                 for text, uploaded in zip(self.study.texts, runs, strict=True):
                     self._finish(uploaded)
                     if not text.owner:  # one track shows what opens at the end
-                        call_command("track", slugify(text.name), "close", stdout=io.StringIO())
+                        self._close(text)
         if self.study.for_people:
             self.say("The simulated annotators have left; what follows is for people")
             self._submit_to_people(systems[len(simulated) :])
@@ -432,6 +432,9 @@ class Demo:
             pk = self._upload(token, system, name, track)
             submitted.append((system["team"], pk, f"{system['team']} {name}"))
         return submitted
+
+    def _close(self, texts: TextStudy) -> None:
+        call_command("track", slugify(texts.name), "close", stdout=io.StringIO())
 
     def _confirm_texts(self, texts: TextStudy, submitted: list[tuple[str, int, str]]) -> None:
         """Brings the judge's scores of what was uploaded, and confirms every plan."""

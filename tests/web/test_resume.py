@@ -146,15 +146,17 @@ def test_the_demo_leaves_questions_to_people(
             demo, "_confirm_texts", lambda one, runs: done.append(f"{one.kind} is confirmed")
         )
         monkeypatch.setattr(demo, "_finish", lambda submitted: None)
+        monkeypatch.setattr(demo, "_close", lambda one: done.append(f"{one.kind} is closed"))
         monkeypatch.setattr(demo, "_order_reading", lambda: done.append("documents"))
         demo.judge_all()
         return done
 
     come = ["('annotators', 'raters') come"]
     come += [f"{kind} {what}" for what in ("comes", "is confirmed") for kind in RATERS]
-    assert told(systems=3) == [*come, "judged [0, 1]", "they leave", "left [2]", "documents"]
+    end = ["generation is closed", "they leave"]
+    assert told(systems=3) == [*come, "judged [0, 1]", *end, "left [2]", "documents"]
     assert told(systems=3, annotators=0) == ["left [0, 1, 2]"]
-    assert told(systems=1) == [*come, "judged [0]", "they leave"]
+    assert told(systems=1) == [*come, "judged [0]", *end]
     at_market = ["('annotators',) come", "judged [0, 1]", "they leave"]
     assert told(systems=2, platform="mturk") == at_market
 

@@ -97,6 +97,7 @@ NAMES_NOBODY = {
         "sampling.DocumentBatch.user",
         "sampling.ExpertRound.drawn_by",
         "scores.Scorer.user",
+        "scores.Scorer.not_tuned_by",
     },
     "Answers and what was paid for them stay, and belong to nobody.": {
         "annotation.Assignment.worker",

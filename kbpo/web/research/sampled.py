@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import Count
+
 from kbpo.evaluation.latest import Latest
 from kbpo.sampling.designs.base import half_width_at
 from kbpo.sampling.models import SampleBatch
@@ -24,12 +26,13 @@ def sampled(latest: Latest) -> dict[str, Any] | None:
     """Return what is told of a submission's sample; None before it is drawn."""
     submission = latest.submission
     batches = SampleBatch.objects.filter(submission=submission, design=submission.track.design)
-    stages = list(batches.select_related("distribution").order_by("stage", "pk"))
+    batches = batches.select_related("distribution").annotate(n=Count("samples"))
+    stages: list[Any] = list(batches.order_by("stage", "pk"))
     if not stages:
         return None
     return {
         "design": submission.track.design,
-        "stages": [_stage(submission, stage, stage.samples.count()) for stage in stages],
+        "stages": [_stage(submission, stage, stage.n) for stage in stages],
         "model": _model(latest),
     }
 
