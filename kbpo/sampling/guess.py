@@ -23,10 +23,14 @@ from scoring.arrays import Floats, Ids
 from scoring.data import Guess
 from scoring.pool import Pool
 
-VERSION = 6
+VERSION = 7
 FOLDS = 5
 MOST_ERROR = 0.25
 """The expected squared error of ½ for what is 0 or 1"""
+NEARLY_ALL = 0.9
+"""Share of the ratings that are 0 or 1, from which on a criterion counts as nearly binary"""
+LEAST_DOUBT = 0.06
+"""The least g (1 − g) that an error of such a criterion is told by: nobody is sure of any g"""
 LEAST = 30
 """Fewer labels than this teach nothing: g is then ½ everywhere."""
 
@@ -72,7 +76,23 @@ def guess_ratings(pool: Pool, label: Floats, *, key: str, aided: bool = True) ->
             text=None if pool.text is None else pool.text[predicted],
         ).g
     error[predicted] = rating_error(label[predicted], expected, owner)[owner]
+    if fitted and _is_nearly_binary(label[predicted]):
+        error[predicted] *= _doubt(expected, owner)
     return Guess(g, 0.0, labels if fitted else 0, error)
+
+
+def _is_nearly_binary(rating: Floats) -> bool:
+    known = rating[~np.isnan(rating)]
+    return bool(np.isin(known, (0.0, 1.0)).mean() >= NEARLY_ALL)
+
+
+def _doubt(g: Floats, system: Ids) -> Floats:
+    """(n,) by how much more than on average of its system the guess of a rating of 0 or 1 is in
+    doubt: g (1 − g) over its mean. What is in doubt is asked more often.
+    """
+    doubt = np.maximum(g * (1 - g), LEAST_DOUBT)
+    mean = np.bincount(system, doubt) / np.maximum(np.bincount(system), 1)
+    return np.asarray(doubt / mean[system])
 
 
 def _levels(rating: Floats, system: Ids) -> Floats:

@@ -44,6 +44,7 @@ from kbpo.web.public.board import _saved_text
 from kbpo.web.public.judges import of_board
 from kbpo.web.public.metric_tables import widths_of
 from kbpo.web.public.points import points_of
+from kbpo.web.research.quote import quotes
 from kbpo.web.research.submissions import ENDED
 from scoring.default import Centred
 from scoring.score import default_estimates
@@ -315,6 +316,9 @@ def test_the_plan_of_a_run_and_the_table_of_metrics_say_the_same(world: World) -
     assert options["0.050"]["new"] == table[0.05] < 200 and "all_judged" not in options["0.050"]
     assert options["0.020"]["new"] == 200 and table[0.02] is None
     assert 0.02 < float(options["0.020"]["all_judged"]) < 0.05, "not with these inputs"
+    told = quotes(run, options)
+    assert [one.population for one in told] == ["inputs like these"] * 2
+    assert told[0].all_judged is None and told[1].all_judged is not None
 
 
 def test_what_was_measured_here_is_planned_from_alone_once_enough_were_asked_twice(

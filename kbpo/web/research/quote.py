@@ -14,6 +14,7 @@ from kbpo.money.models import Budget
 from kbpo.money.spend import SCOPE_NAMES, allowance
 from kbpo.sampling.plan import at_most_new
 from kbpo.submissions.models import Submission
+from kbpo.tracks.registry import kind_of
 from kbpo.web.components.figures import count_text
 
 
@@ -39,6 +40,8 @@ class Quote:
     """how long it takes at the rate of the last hour; None while nobody judges"""
     all_judged: float | None
     """the half-width with all of it judged, where that is wider; None where it is not"""
+    population: str
+    """what the interval holds for, in words; empty where there is no choice"""
 
     @property
     def share(self) -> float:
@@ -74,15 +77,22 @@ def quotes(submission: Submission, options: dict[str, Any] | None = None) -> lis
     room = allowance(submission.track, submission.team, submission.purpose)
     rate = answers_per_hour(submission.track)
     cap = SCOPE_NAMES[Budget.Scope(room.scope)] if room.scope else ""
-    workers = submission.track.workers_per_question
+    workers, kind = submission.track.workers_per_question, kind_of(submission.track)
+    population = kind.populations().get(kind.population, "")
     return [
-        _quote(width, options[width], room.left, cap, rate, workers)
+        _quote(width, options[width], room.left, cap, rate, workers, population)
         for width in sorted(options, reverse=True)
     ]
 
 
 def _quote(
-    width: str, option: dict[str, Any], left: Decimal | None, cap: str, rate: float, workers: int
+    width: str,
+    option: dict[str, Any],
+    left: Decimal | None,
+    cap: str,
+    rate: float,
+    workers: int,
+    population: str,
 ) -> Quote:
     answers = option["new"] * workers
     return Quote(
@@ -99,6 +109,7 @@ def _quote(
         cap=cap,
         likely=timedelta(hours=answers / rate) if rate and answers else None,
         all_judged=float(option["all_judged"]) if "all_judged" in option else None,
+        population=population,
     )
 
 
