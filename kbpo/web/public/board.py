@@ -786,8 +786,6 @@ def _csv_parts(track: Track, view: View, shown: Board) -> Iterator[CsvPart]:
     yield ("team", "system"), lambda row: (row.submission.public_team, row.submission.public_name)
     yield ("rank_best", "rank_worst"), lambda row: row.rank or (None, None)
     yield ("labels",), lambda row: (row.n_labels,)
-    if shown.population:
-        yield ("population",), lambda row: (shown.population,)
     yield JUDGES, lambda row: tuple(judges_as_json(shown, row).values())
     yield ("note",), lambda row: (row.note,)
     if recall_of(track) is not None:
@@ -807,6 +805,8 @@ def _csv_parts(track: Track, view: View, shown: Board) -> Iterator[CsvPart]:
             yield heads, partial(_csv_bootstrap, column.name)
     if any(row.saved is not None for row in shown.rows):
         yield ("saved",), lambda row: (row.saved,)
+    if shown.population:
+        yield ("population",), lambda row: (shown.population,)
     yield ("submission", "role"), lambda row: (row.submission.pk, row.submission.role)
     yield ("paper",), lambda row: (row.submission.public_links.get("Paper"),)
     yield ("code",), lambda row: (row.submission.public_links.get("Code"),)
