@@ -23,7 +23,7 @@ from scoring.arrays import Floats, Ids
 from scoring.data import Guess
 from scoring.pool import Pool
 
-VERSION = 7
+VERSION = 6
 FOLDS = 5
 MOST_ERROR = 0.25
 """The expected squared error of ½ for what is 0 or 1"""
