@@ -124,7 +124,8 @@ def test_a_board_is_recomputed_from_its_release(
     if make is two_systems:
         _leaves_out_what_has_not_entered(release)
         _hides_what_a_withdrawn_run_says_alone(release)
-    _misses_what_is_left_out(release)
+    if make is not by_thresholds:  # whose board has nothing as published
+        _misses_what_is_left_out(release)
     line = altered(release, "labels", flip, check=False)
     found = rescore(Release(release.path))
     assert [one for one in found.altered if f"labels.jsonl, line {line} (instance" in one]
@@ -328,7 +329,7 @@ def test_what_was_altered_in_a_release_is_named(tmp_path: Path) -> None:
     assert found.left_out == {}
     methods = [row["method"] for _, row in release.lines("estimates")]
     assert methods.count("expert") > 5, "experts corrected nothing: a weak test"
-    assert "slices" in release.about["rows"] and found.numbers > 300
+    assert "slices" in release.about["rows"] and found.numbers > 250
     _tells_no_secrets(release, world)
     _says_how_it_is_cited(release, world)
     _is_read_without_django(release, tmp_path)

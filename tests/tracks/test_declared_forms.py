@@ -25,12 +25,13 @@ from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus
 from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.preferences import strengths
+from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.money.spend import balance
 from kbpo.sampling.distribution import recompute_distributions
 from kbpo.sampling.models import SampleBatch
-from kbpo.sampling.open_track import Money, create_track, open_track
+from kbpo.sampling.open_track import Money, close_track, create_track, open_track
 from kbpo.scores.bring import CannotTake, Name, take
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import receive
@@ -172,6 +173,8 @@ def test_a_preference_travels_from_yaml_on_the_desk_to_win_rates_and_strengths(
         assert figure.low95 <= told <= figure.high95, (name, figure)
         assert Submission.objects.get(name=name).predictions.count() == 2 * n - 1
     assert [row.rank for row in pairs.values()] == [(1, 1), (2, 2), (3, 3)]
+    close_track(track)
+    evaluate(track)
     shown = Browser(url).get(f"/tracks/{track.slug}/").text
     assert "Win rate" in shown and "Strengths" in shown
     assert "Helped by" not in shown and "saved" not in shown, "nothing is guessed of pairs"
