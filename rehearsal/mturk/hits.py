@@ -42,7 +42,7 @@ def status_of(row: sqlite3.Row, now: float) -> str:
 
 
 def hit_of(books: Books, hit: str) -> sqlite3.Row:
-    """Return a HIT with its type and its counts. Raises RequestError if there is none."""
+    """A HIT with its type and its counts. Raises RequestError if there is none."""
     row = books.find(ROWS + " WHERE h.id = ?", hit)
     if row is None:
         raise RequestError("HITDoesNotExist", f"Hit {hit} does not exist.")
@@ -150,7 +150,7 @@ def create_hit_with_hit_type(books: Books, request: Request) -> Answer:
 
 
 def _asks_for_what_was_deleted(books: Books, requirements: str) -> bool:
-    """Return a type of HIT goes with the qualifications that it asks for."""
+    """A type of HIT goes with the qualifications that it asks for."""
     kinds = [load["QualificationTypeId"] for load in json.loads(requirements)]
     marks = ", ".join("?" * len(kinds))
     sql = f"SELECT 1 FROM qualification_type WHERE status = ? AND id IN ({marks})"

@@ -214,7 +214,7 @@ class Unscored(APIView):
         responses={200: page_of_list(previous=False), **declined(422)},
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Return the next page begins `after` the last id of this one; a scored one comes no
+        """The next page begins `after` the last id of this one; a scored one comes no
         more.
         """
         track, form = _track(slug), Who(data=request.query_params)
@@ -246,7 +246,7 @@ class Scores(APIView):
         responses={201: OpenApiTypes.OBJECT, **declined(422)},
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Return what a judge has scored before keeps its first score, so that a repeat does no
+        """What a judge has scored before keeps its first score, so that a repeat does no
         harm.
         """
         track, form = _track(slug), Batch(data=request.data)

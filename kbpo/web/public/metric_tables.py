@@ -91,9 +91,10 @@ def curve_rows(kind: Kind, study: Study | None) -> list[list[float]]:
     """Judgments, and the half-width with people alone, aided, with people who never differ, with a
     metric that knows their mean: for inputs like those of the track, which are judged once each.
     """
-    if study is None:
+    n_inputs = kind.n_test_inputs()
+    if study is None or not n_inputs:
         return []
-    n_inputs, plan = kind.n_test_inputs(), Draft.even(max(1, kind.n_test_inputs()))
+    plan = Draft.even(n_inputs)
     noiseless = replace(
         plan, error=study.error(rho=0.0, noise=False), left=study.spread(noise=False) / n_inputs
     )

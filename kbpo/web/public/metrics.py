@@ -252,9 +252,9 @@ def _example(kind: Kind, instances: Sequence[int]) -> str:
 
 def _curve(kind: Kind, study: Study | None) -> SafeString | str:
     """Width against number of judgments."""
-    if study is None:
-        return ""
     points = curve_rows(kind, study)
+    if study is None or not points:
+        return ""
     names = ["people alone", "with all metrics", "noiseless people", "perfect metric"]
     kinds, places = ("ground", "path", "equal", "equal"), (0.2, 0.5, 0.75, 1.0)
     shown = [0, 1, 2, 3] if study.rho else [0, 2, 3]

@@ -292,7 +292,7 @@ def _moment(text: str) -> datetime | None:
 @require_POST
 @for_researchers
 def delete_discard(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return a refused upload or a discarded draft leaves the page, with its file."""
+    """A refused upload or a discarded draft leaves the page, with its file."""
     user = cast(User, request.user)
     submissions = Submission.objects.filter(team__members=user, deleted_at=None)
     row = get_object_or_404(submissions.select_related("team"), pk=pk)

@@ -488,7 +488,7 @@ def _dollars(amount: str) -> Decimal | None:
 @for_researchers
 @require_POST
 def discard(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return a draft is thrown away; nothing was spent on it."""
+    """A draft is thrown away; nothing was spent on it."""
     submission = find_to_act(request, pk)
     if submission.confirmed_at:
         messages.error(request, f"{submission.name} is confirmed. Withdraw it on its own page.")

@@ -150,7 +150,7 @@ def answer(request: HttpRequest, pk: int) -> HttpResponse:
 @for_admins
 @require_POST
 def admit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return a volunteer is admitted, or not."""
+    """A volunteer is admitted, or not."""
     admits, why = request.POST.get("decision") == "admit", _why(request)
     if not admits and not why:
         messages.error(request, "Nobody was turned away: say why. They read it.")

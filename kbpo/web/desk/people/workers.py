@@ -216,7 +216,7 @@ def _size_of(text: str) -> str:
 @for_admins
 @require_POST
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return a rejection is undone: the answer is paid."""
+    """A rejection is undone: the answer is paid."""
     pair = describe.answer(pk)
     if pair is None:
         raise Http404("There is no such answer.")

@@ -141,7 +141,7 @@ def _limit(request: HttpRequest, track: Track, user: User) -> str:
 
 
 def _settle(request: HttpRequest, track: Track, user: User) -> str:
-    """Return a dispute is dropped, or becomes one about all names of its document."""
+    """A dispute is dropped, or becomes one about all names of its document."""
     disputes = {str(dispute.pk): dispute for dispute in adjudicate.disputes(track)}
     dispute = disputes.get(request.POST.get("entry", ""))
     if dispute is None:

@@ -229,7 +229,7 @@ def adjudicate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _answer_picked(request: HttpRequest, row: ExpertCheck, user: User) -> HttpResponse:
-    """Return the first answer counts, in whose hands the question ever is."""
+    """The first answer counts, in whose hands the question ever is."""
     raw = raw_of(request.POST)
     try:
         picked.answer(row, raw, user)
