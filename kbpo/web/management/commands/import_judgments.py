@@ -11,6 +11,7 @@ from formats.messages import Report
 from kbpo.tracks.content.judgments import CannotImport
 from kbpo.tracks.models import Track
 from kbpo.web.judgments import bring
+from kbpo.web.management.visibility import add_visibility
 
 TOLD = 20
 """Messages that are printed"""
@@ -25,21 +26,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--partly", action="store_true", help="Take the good lines, although others are wrong"
         )
-        seen = parser.add_mutually_exclusive_group()
-        seen.add_argument(
-            "--public",
-            action="store_true",
-            default=None,
-            help="Everybody may see them, since they were published; later runs are marked"
-            " (default for a study)",
-        )
-        seen.add_argument(
-            "--private",
-            action="store_false",
-            dest="public",
-            default=None,
-            help="Nobody sees them before the track closes (default for a shared track)",
-        )
+        add_visibility(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         track = Track.objects.select_related("corpus").filter(slug=options["track"]).first()
