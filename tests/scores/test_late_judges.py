@@ -53,9 +53,9 @@ def test_a_judge_that_came_after_the_judgments_waits_for_a_statement(studied: Wo
     desk = Client()
     desk.force_login(studied.admin)
     address = "/desk/tracks/answers/scores/"
-    assert "State that it was not tuned on these judgments" in " ".join(
-        desk.get(address).content.decode().split()
-    )
+    shown = " ".join(desk.get(address).content.decode().split())
+    assert "State that it was not tuned on these judgments" in shown
+    assert shown.count("does not learn from it") == 1
     assert desk.post(address, {"not_tuned_of": "999"}).status_code == 404
     assert desk.post(address, {"not_tuned_of": str(row.pk)}).status_code == 302
     row.refresh_from_db()
