@@ -149,10 +149,10 @@ INSTALLED_APPS = [
     "annotation.workers",
 ]
 MIDDLEWARE = [
-    "kbpo.web.policy.PolicyMiddleware",  # above all that answers by itself: files, redirects
+    "kbpo.web.http.PolicyMiddleware",  # above all that answers by itself: files, redirects
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "kbpo.web.places.PlacesMiddleware",  # above all that may drop an answer that holds a place
+    "kbpo.web.bodies.PlacesMiddleware",  # above all that may drop an answer that holds a place
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "kbpo.web.bodies.BodyLimitMiddleware",
@@ -177,14 +177,14 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "kbpo.web.contact.contact",
+                "kbpo.web.http.contact",
             ],
         },
     }
 ]
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["kbpo.accounts.backend.PlannedBackend"]
-PASSWORD_HASHERS = ["kbpo.web.hashing.LimitedHasher"]
+PASSWORD_HASHERS = ["kbpo.web.expensive.LimitedHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {
@@ -227,7 +227,7 @@ ARRAYS_ROOT: Path | None = VAR / "arrays"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
 CACHES: dict[str, dict[str, Any]] = {
     "default": {
-        "BACKEND": "kbpo.web.forgiving.ForgivingCache",
+        "BACKEND": "kbpo.web.kept.ForgivingCache",
         "LOCATION": REDIS_URL,
         "OPTIONS": {"socket_timeout": 1, "socket_connect_timeout": 1},  # a paused one is away, too
     }
@@ -425,7 +425,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
     "filters": {
-        "one_line": {"()": "kbpo.web.one_line.OneLine"},
+        "one_line": {"()": "kbpo.web.errors.OneLine"},
         "secret_links": {"()": "kbpo.accounts.secret_links.MaskSecretLinks"},
     },
     "handlers": {

@@ -11,7 +11,7 @@ from kombu import Connection
 from redis_server import Redis
 
 from kbpo import environment
-from kbpo.web.forgiving import ForgivingCache
+from kbpo.web.kept import ForgivingCache
 
 
 def test_celery_reaches_redis_at_the_broker_url(redis_server: Redis) -> None:
@@ -42,6 +42,6 @@ def test_a_server_with_redis_nudges_and_one_without_does_not_start(redis_server:
             text=True,
         )
 
-    assert told(REDIS_URL=redis_server.url()).stdout == "True kbpo.web.forgiving.ForgivingCache\n"
+    assert told(REDIS_URL=redis_server.url()).stdout == "True kbpo.web.kept.ForgivingCache\n"
     refused = told(REDIS_URL="", KBPO_LOCAL="false")
     assert refused.returncode and "REDIS_URL must be set on a server" in refused.stderr

@@ -26,7 +26,7 @@ from processes import TESTS, Service, wait_for
 
 from kbpo import environment, queue
 from kbpo.submissions.models import Submission
-from kbpo.web.places import LARGE, PlacesMiddleware
+from kbpo.web.bodies import LARGE, PlacesMiddleware
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_slow_readers_and_senders_leave_half_of_a_process_s_threads(
     db: None, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.ANSWERS_REQUESTS = True
-    monkeypatch.setattr("kbpo.web.places.WAIT", 0)
+    monkeypatch.setattr("kbpo.web.bodies.WAIT", 0)
     length = LARGE - 1
 
     def send(request: HttpRequest) -> Any:

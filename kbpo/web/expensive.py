@@ -13,12 +13,13 @@ from hashlib import sha256
 from typing import Any, Concatenate, ParamSpec, cast
 
 from django.conf import settings
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.core.cache import cache
 from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
-from kbpo.web.address import address_of
 from kbpo.web.errors import Crowded
+from kbpo.web.http import address_of
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
@@ -126,3 +127,15 @@ def _begins(key: str) -> bool:
 def _ends(key: str) -> None:
     with suppress(Exception):
         cache.delete(key)
+
+
+PATIENCE = 5.0
+"""Seconds that a log-in waits for its turn; hashing takes a third of one"""
+
+
+class LimitedHasher(PBKDF2PasswordHasher):
+    """Django's default hasher: the hashes are the same."""
+
+    def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
+        with slot(PATIENCE):
+            return super().encode(password, salt, iterations)

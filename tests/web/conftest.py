@@ -22,7 +22,7 @@ from kbpo.sampling.distribution import tick as plan
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import receive
-from kbpo.web import moment
+from kbpo.web import http
 from tests.conftest import Toy
 
 WRITES = re.compile(
@@ -55,14 +55,14 @@ def pages_of_one_moment_write_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a test's transaction is undone, no page can have one that is read only; so here it is
     the statement that is refused.
     """
-    one_moment = moment.one_moment
+    one_moment = http.one_moment
 
     @contextmanager
     def watched() -> Iterator[None]:
         with one_moment(), connection.execute_wrapper(refuse_to_write):
             yield
 
-    monkeypatch.setattr(moment, "one_moment", watched)
+    monkeypatch.setattr(http, "one_moment", watched)
 
 
 def refuse_to_write(

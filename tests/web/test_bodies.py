@@ -67,7 +67,7 @@ def test_a_pages_script_is_told_that_its_answer_is_too_long(client: Client, toy:
 
 
 def test_nothing_outside_drops_an_answer_that_holds_a_place(settings: Any) -> None:
-    outside = settings.MIDDLEWARE[: settings.MIDDLEWARE.index("kbpo.web.places.PlacesMiddleware")]
+    outside = settings.MIDDLEWARE[: settings.MIDDLEWARE.index("kbpo.web.bodies.PlacesMiddleware")]
     assert [one.rpartition(".")[2] for one in outside] == [
         "PolicyMiddleware",
         "SecurityMiddleware",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kbpo.web.csv import csv_response, csv_stream
+from kbpo.web.table import csv_response, csv_stream
 
 WEB = Path(__file__).resolve().parents[2] / "kbpo" / "web"
 
@@ -45,4 +45,4 @@ def test_no_name_of_a_column_is_a_formula_either() -> None:
 def test_no_other_module_of_the_web_writes_such_files() -> None:
     writes = re.compile(r"\bcsv\.(writer|DictWriter)\b")
     writers = [path for path in WEB.rglob("*.py") if writes.search(path.read_text())]
-    assert [path.relative_to(WEB).as_posix() for path in writers] == ["csv.py"]
+    assert [path.relative_to(WEB).as_posix() for path in writers] == ["table.py"]

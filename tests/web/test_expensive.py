@@ -15,7 +15,7 @@ from django.urls import reverse
 from kbpo.accounts.models import Token, User
 from kbpo.submissions.models import Submission
 from kbpo.submissions.tally import count
-from kbpo.web import expensive, hashing
+from kbpo.web import expensive
 from tests.conftest import PASSWORD, Toy
 from tests.evaluation.world import World
 
@@ -27,9 +27,9 @@ pytestmark = pytest.mark.django_db
 def rows(toy: Toy, settings: Any, monkeypatch: pytest.MonkeyPatch) -> list[Submission]:
     """Two scored runs, and a process that answers requests."""
     settings.ANSWERS_REQUESTS = True
-    settings.PASSWORD_HASHERS = ["kbpo.web.hashing.LimitedHasher"]
+    settings.PASSWORD_HASHERS = ["kbpo.web.expensive.LimitedHasher"]
     monkeypatch.setattr(expensive, "WAIT", 0.01)
-    monkeypatch.setattr(hashing, "PATIENCE", 0.01)
+    monkeypatch.setattr(expensive, "PATIENCE", 0.01)
     world = World(toy, n_documents=3)
     rows = [world.system("one", lambda one: True), world.system("two", lambda one: one.pk % 2 == 0)]
     for row in rows:

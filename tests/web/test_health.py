@@ -16,8 +16,8 @@ from django.urls import reverse
 
 from kbpo.clock import served
 from kbpo.web.checks import check_server
-from kbpo.web.one_line import OneLine
-from kbpo.web.policy import OURS, UNFRAMED
+from kbpo.web.errors import OneLine
+from kbpo.web.http import OURS, UNFRAMED
 
 As = Callable[[str], Client]
 POLICY = "Content-Security-Policy"

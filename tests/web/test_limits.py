@@ -18,7 +18,7 @@ from annotation.workers.models import Application, Intake
 from kbpo import clock
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import Delivery, LimitCount, User
-from kbpo.web.address import address_of
+from kbpo.web.http import address_of
 from kbpo.web.public import ask, people
 from tests.conftest import PASSWORD, Toy
 

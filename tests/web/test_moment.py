@@ -18,14 +18,14 @@ from kbpo.instances.models import Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling import distribution
 from kbpo.tracks.kbp.merge import together
-from kbpo.web import moment
-from kbpo.web.moment import at_one_moment
+from kbpo.web import http
+from kbpo.web.http import at_one_moment
 from kbpo.web.research import order, runs
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 
 pytestmark = pytest.mark.django_db(transaction=True)
-ONE_MOMENT = moment.one_moment
+ONE_MOMENT = http.one_moment
 """As the service has it, without what tests watch besides"""
 
 
@@ -62,7 +62,7 @@ def founds(request: HttpRequest) -> HttpResponse:
 def test_a_page_that_is_read_at_one_moment_cannot_write(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two who looked at a run at once the database refused one: both had written a row."""
     asked = RequestFactory()
-    monkeypatch.setattr(moment, "one_moment", ONE_MOMENT)
+    monkeypatch.setattr(http, "one_moment", ONE_MOMENT)
     with pytest.raises(InternalError, match="read-only transaction"):
         founds(asked.get("/"))
     assert not Team.objects.exists() and not connection.in_atomic_block

@@ -12,8 +12,8 @@ from django.urls import reverse
 from annotation.workers.models import Application, Intake
 from kbpo.accounts import ask, waiting
 from kbpo.accounts.models import AccountRequest, User
-from kbpo.web.address import network_of
 from kbpo.web.desk import home
+from kbpo.web.http import network_of
 
 pytestmark = pytest.mark.django_db
 

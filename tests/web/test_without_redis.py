@@ -13,8 +13,8 @@ from django.core.cache.backends.redis import RedisCache
 from django.test import Client
 from redis.exceptions import ConnectionError as Away
 
-from kbpo.web import forgiving
-from kbpo.web.forgiving import ForgivingCache
+from kbpo.web import kept
+from kbpo.web.kept import ForgivingCache
 from tests.web.test_desk_pages import judged
 from tests.web.test_every_page import Page, world
 
@@ -45,10 +45,10 @@ def test_who_did_not_answer_is_asked_again_a_little_later(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(RedisCache, "get", get)
     now = time.monotonic()
-    monkeypatch.setattr(forgiving.time, "monotonic", lambda: now)
+    monkeypatch.setattr(kept.time, "monotonic", lambda: now)
     cache = ForgivingCache(NOBODY, {})
     assert [cache.get("a"), cache.get("b")] == [None, None] and asked == ["a"]
-    now += forgiving.LEFT_ALONE
+    now += kept.LEFT_ALONE
     assert cache.get("c") == 3 and asked == ["a", "c"]
 
 
@@ -68,7 +68,7 @@ def test_every_page_is_there(world: dict[str, list[Page]], as_user: As, settings
         client.raise_request_exception = False
     kept, settings.CACHES = (
         settings.CACHES,
-        {"default": {"BACKEND": "kbpo.web.forgiving.ForgivingCache", "LOCATION": NOBODY}},
+        {"default": {"BACKEND": "kbpo.web.kept.ForgivingCache", "LOCATION": NOBODY}},
     )
     said = {address: clients[who].get(address).status_code for who, address in pages}
     settings.CACHES = kept

@@ -22,8 +22,8 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.tracks import as_track, public_track
 from kbpo.web.api.view import APIView
-from kbpo.web.csv import begun
 from kbpo.web.expensive import export
+from kbpo.web.table import begun
 
 MENTIONS = "mentions.jsonl.gz"
 ASK = "Its documents are not to be downloaded here: ask whoever runs the track for them."

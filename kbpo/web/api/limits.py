@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from kbpo.accounts.limits import Limit
-from kbpo.web.address import address_of
+from kbpo.web.http import address_of
 
 MINUTE = 60
 

@@ -17,12 +17,12 @@ from rest_framework.response import Response
 
 from kbpo.accounts import teams
 from kbpo.accounts.models import Invitation, Team, User
-from kbpo.web.access import check_may_act
 from kbpo.web.api.answers import declined
 from kbpo.web.api.errors import Refused
 from kbpo.web.api.said import Said
 from kbpo.web.api.teams import shown
 from kbpo.web.api.view import APIView
+from kbpo.web.http import check_may_act
 from kbpo.web.research.teams import (
     ONLY_OWNERS,
     check_may_leave,

@@ -24,8 +24,8 @@ from kbpo.web.api.errors import Refused
 from kbpo.web.api.parameters import one_of
 from kbpo.web.api.tracks import public_track
 from kbpo.web.api.view import APIView
+from kbpo.web.desk.judgments import bring, judgment_file
 from kbpo.web.expensive import export
-from kbpo.web.judgments import bring, judgment_file
 
 TOLD = 100
 """Messages that an answer holds"""

@@ -37,18 +37,18 @@ from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, CannotReceive, describe, withdraw
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.access import check_may_act
 from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.errors import Refused, no_team
 from kbpo.web.api.parameters import BIGGEST, limit_of, one_of, whole_number
 from kbpo.web.api.said import Said, ShareField, Spends
 from kbpo.web.api.tracks import public_track
 from kbpo.web.api.view import APIView
+from kbpo.web.http import check_may_act
 from kbpo.web.public.judges import as_json as told_of
-from kbpo.web.received import receive_run
 from kbpo.web.research.slices import told
 from kbpo.web.research.submissions import NONE, is_own, put_back
 from kbpo.web.research.submissions import find as find_shown
+from kbpo.web.research.upload import receive_run
 from scoring.score import DEFAULT
 
 MOST_AT_ONCE = 1000

@@ -10,9 +10,9 @@ from rest_framework.exceptions import Throttled
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 
-from kbpo.web.address import address_of
 from kbpo.web.api.view import APIView
 from kbpo.web.expensive import export
+from kbpo.web.http import address_of
 from kbpo.web.public import whole
 from kbpo.web.public.track import OUTPUTS
 

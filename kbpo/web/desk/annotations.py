@@ -23,7 +23,7 @@ from kbpo.sampling.documents.draw import waiting_documents
 from kbpo.sampling.models import AnnotationUpload
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
-from kbpo.web.access import admin_of, for_admins
+from kbpo.web.http import admin_of, for_admins
 
 LISTED = 20
 

@@ -15,10 +15,9 @@ from annotation.hits.batch import CannotChange
 from annotation.quality import agreement
 from kbpo.accounts.models import User
 from kbpo.money.purpose import Purpose
-from kbpo.web.access import for_admins
-from kbpo.web.armed import is_armed
 from kbpo.web.components.drawing import axis_over
 from kbpo.web.desk.quality.agreement import agreement_lines
+from kbpo.web.http import for_admins, is_armed
 
 
 @for_admins

@@ -17,8 +17,8 @@ from kbpo.accounts.audit import note
 from kbpo.corpus import upload
 from kbpo.corpus.models import Corpus, CorpusUpload
 from kbpo.queue import nudge
-from kbpo.web.access import admin_of, for_admins
 from kbpo.web.desk.annotations import verb_of
+from kbpo.web.http import admin_of, for_admins
 
 LISTED = 20
 

@@ -33,8 +33,8 @@ from kbpo.sampling.reprice import reprice
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import TrackWithRecall
 from kbpo.tracks.registry import FORM, class_of
-from kbpo.web.access import for_admins
 from kbpo.web.desk.tracks import PresentationField
+from kbpo.web.http import for_admins
 
 MOST_PEOPLE = 15
 KEPT = 200

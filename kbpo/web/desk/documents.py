@@ -25,10 +25,9 @@ from kbpo.sampling.documents.draw import (
 )
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
-from kbpo.web.access import for_admins
-from kbpo.web.csv import csv_response
-from kbpo.web.desk.reason import why_of
 from kbpo.web.expensive import export
+from kbpo.web.http import for_admins, why_of
+from kbpo.web.table import csv_response
 
 HEAD = [
     "document",

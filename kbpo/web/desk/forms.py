@@ -18,7 +18,7 @@ from kbpo.tracks.generation.declared import CannotDeclare, declare, form_of, pay
 from kbpo.tracks.generation.models import DeclaredForm
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import FORM
-from kbpo.web.access import admin_of, for_admins
+from kbpo.web.http import admin_of, for_admins
 from kbpo.web.judging.views import show as show_question
 
 EXAMPLE = Path(__file__).with_name("example_form.yaml")

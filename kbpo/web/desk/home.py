@@ -44,16 +44,13 @@ from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import CannotChange
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.access import admin_of, for_admins
-from kbpo.web.armed import is_armed
 from kbpo.web.components.days import Day, draw_days
 from kbpo.web.components.drawing import axis_over
 from kbpo.web.desk.health import signs
 from kbpo.web.desk.quality.agreement import agreement_lines
 from kbpo.web.desk.quality.experts import waiting_for_experts
-from kbpo.web.desk.reason import why_of
 from kbpo.web.desk.stages import failures, runs, stages
-from kbpo.web.moment import at_one_moment
+from kbpo.web.http import admin_of, at_one_moment, for_admins, is_armed, why_of
 from kbpo.web.research.submissions import put_back
 from kbpo.web.research.teams import invite, links, usable, withdraw
 

@@ -18,9 +18,9 @@ from kbpo.accounts.models import Audit
 from kbpo.money.models import Ledger
 from kbpo.money.purpose import Purpose
 from kbpo.tracks.models import Track
-from kbpo.web.access import for_admins
-from kbpo.web.csv import csv_stream
 from kbpo.web.expensive import export
+from kbpo.web.http import for_admins
+from kbpo.web.table import csv_stream
 
 PAGE = 100
 COLUMNS = ("at", "what", "about", "who", "before", "after", "why", "track", "book")

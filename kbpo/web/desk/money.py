@@ -28,10 +28,9 @@ from kbpo.money.quote import Quote, quote
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.web.access import for_admins
-from kbpo.web.csv import csv_response
 from kbpo.web.expensive import export
-from kbpo.web.moment import at_one_moment
+from kbpo.web.http import at_one_moment, for_admins
+from kbpo.web.table import csv_response
 
 ZERO = Decimal("0.00")
 KINDS = {

@@ -21,8 +21,7 @@ from kbpo.money.spend import OverBudget, allowance
 from kbpo.sampling.documents.draw import in_two_stages, waiting_documents
 from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.models import Track
-from kbpo.web.access import for_admins
-from kbpo.web.desk.reason import why_of
+from kbpo.web.http import for_admins, why_of
 
 CENTS = Decimal(100)
 

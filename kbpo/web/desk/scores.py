@@ -25,7 +25,7 @@ from kbpo.scores.bring import (
 from kbpo.scores.models import Computing, Scorer
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.access import admin_of, for_admins
+from kbpo.web.http import admin_of, for_admins
 
 SHOWN = 20
 """Problems of a file that the page shows"""

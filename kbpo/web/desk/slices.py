@@ -15,7 +15,7 @@ from kbpo.evaluation.slices.estimate import read_for, rule_of
 from kbpo.evaluation.slices.rule import BadRule, example, parse, table_example
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.access import for_admins, track_of_relations
+from kbpo.web.http import for_admins, track_of_relations
 
 
 @for_admins

@@ -34,9 +34,8 @@ from kbpo.sampling.open_track import (
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import TrackWithRecall, recall_of
 from kbpo.tracks.registry import KINDS, class_of, kind_of, kinds
-from kbpo.web.access import for_admins
-from kbpo.web.armed import is_armed
 from kbpo.web.desk.checklist import next_of, steps_of, unfinished
+from kbpo.web.http import for_admins, is_armed
 
 VERBS = {"open": open_track, "freeze": freeze_track, "close": close_track}
 BECOMES = {"open": "open", "freeze": "frozen", "close": "closed"}

@@ -16,8 +16,8 @@ from annotation.interfaces.registry import interface_of
 from annotation.models import Question
 from annotation.quality.gold import f1
 from kbpo.tracks.recall import NAME
+from kbpo.web.http import HEADER
 from kbpo.web.judging.views import raw_of, show
-from kbpo.web.policy import HEADER
 
 EXAMPLES = Path(__file__).with_name("try_examples.json")
 

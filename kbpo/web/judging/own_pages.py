@@ -34,8 +34,7 @@ from kbpo.accounts.password_again import why_not
 from kbpo.accounts.sign_up import SignUpForm
 from kbpo.money.spend import ZERO
 from kbpo.tracks.models import Track
-from kbpo.web.address import address_of, network_of
-from kbpo.web.armed import is_armed
+from kbpo.web.http import address_of, is_armed, network_of
 from kbpo.web.judging.views import for_annotators, interface_title
 
 STATES = {

@@ -32,7 +32,7 @@ from annotation.workers.models import Leaving
 from kbpo import clock
 from kbpo.accounts.limits import Limit
 from kbpo.money.spend import ZERO
-from kbpo.web.address import address_of
+from kbpo.web.http import address_of
 from kbpo.web.judging.views import raw_of, show
 from kbpo.web.marketplace.frame import Go, framed, go_of, go_of_address
 from kbpo.web.marketplace.ready import door_of, has_learned, is_ready, take_step, what_stands_before

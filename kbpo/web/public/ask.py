@@ -20,7 +20,7 @@ from kbpo.accounts.limits import Limit
 from kbpo.accounts.mail import goes_out, send
 from kbpo.accounts.models import User
 from kbpo.accounts.sign_up import NewPassword
-from kbpo.web.address import address_of, network_of
+from kbpo.web.http import address_of, network_of
 from kbpo.web.public.people import OF_NAME
 
 ASKED = Limit("ask.ask", 20, 3600)

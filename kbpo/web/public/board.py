@@ -58,13 +58,13 @@ from kbpo.tracks.stamps import cached_with_stamps, stamps_of
 from kbpo.web.api.tracks import JUDGES, as_json, judges_as_json
 from kbpo.web.components import drawing, plots
 from kbpo.web.components.figures import percent_text
-from kbpo.web.csv import csv_response
 from kbpo.web.expensive import expensive
-from kbpo.web.moment import at_one_moment
+from kbpo.web.http import at_one_moment
 from kbpo.web.public import cite
 from kbpo.web.public.judge_only import judge_only_scores
 from kbpo.web.public.judges import of_board
 from kbpo.web.public.strengths import strengths_of
+from kbpo.web.table import csv_response
 from scoring.data import LIKE, THESE
 from scoring.saved import UNAIDED
 

@@ -27,7 +27,7 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import count_text, number_text
 from kbpo.web.expensive import expensive
-from kbpo.web.moment import at_one_moment
+from kbpo.web.http import at_one_moment
 from kbpo.web.public.board import View, interval, read
 from kbpo.web.public.by_relation import by_relation
 from kbpo.web.public.documents import Asking

@@ -27,7 +27,6 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing, plots
 from kbpo.web.components.drawing import Axis, Interval
 from kbpo.web.components.figures import coefficient_text, count_text, number_text
-from kbpo.web.csv import csv_response
 from kbpo.web.expensive import expensive
 from kbpo.web.public.metric_tables import (
     FIGURES,
@@ -41,6 +40,7 @@ from kbpo.web.public.metric_tables import (
     worth_under,
 )
 from kbpo.web.public.points import draw_points, points_of
+from kbpo.web.table import csv_response
 
 WORTHS = (1.05, 1.1, 1.2, 1.5, 2.0, 3.0)
 """Contours of equal worth"""

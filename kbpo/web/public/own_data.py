@@ -46,7 +46,7 @@ from kbpo.accounts.models import (
 )
 from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
-from kbpo.web.zipped import zipped
+from kbpo.web.table import zipped
 
 MOST_BYTES = 2_000_000_000
 """Bytes of uploaded files in a zip; what does not fit is named in it"""

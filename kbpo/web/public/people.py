@@ -27,9 +27,8 @@ from kbpo.accounts.models import Team, Token, User
 from kbpo.accounts.password_again import why_not
 from kbpo.accounts.sign_up import NewPassword
 from kbpo.accounts.teams import CannotChange
-from kbpo.web.address import address_of
-from kbpo.web.armed import is_armed
 from kbpo.web.expensive import export
+from kbpo.web.http import address_of, is_armed
 from kbpo.web.public.own_data import as_json, zip_of
 from kbpo.web.research import teams
 

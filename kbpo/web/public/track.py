@@ -25,17 +25,16 @@ from kbpo.submissions.limits import limits_in_words, runs_left
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of, n_inputs_of
-from kbpo.web.address import address_of
 from kbpo.web.api.downloads import MENTIONS, texts_name
 from kbpo.web.api.tracks import public_track
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import DASH
-from kbpo.web.csv import begun
 from kbpo.web.expensive import export
-from kbpo.web.moment import at_one_moment
+from kbpo.web.http import address_of, at_one_moment
 from kbpo.web.public.board import interval, kind_of_bars, rank_text
 from kbpo.web.public.client import install_command
 from kbpo.web.public.documents import may_read
+from kbpo.web.table import begun
 
 SHOWN = 4
 """Relations that are shown before “All of them”"""

@@ -18,9 +18,9 @@ from kbpo.corpus.export import gzipped, mention_lines
 from kbpo.submissions.limits import limits_in_words
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.address import address_of
 from kbpo.web.api.downloads import MENTIONS, downloadable, texts_name
 from kbpo.web.expensive import export
+from kbpo.web.http import address_of
 from kbpo.web.public.client import install_command
 from kbpo.web.public.guidelines import as_file
 from kbpo.web.public.track import (
@@ -31,7 +31,7 @@ from kbpo.web.public.track import (
     output_of_baseline,
     reads_offline,
 )
-from kbpo.web.zipped import zipped
+from kbpo.web.table import zipped
 
 File = tuple[str, Iterator[bytes]]
 LICENCE_UNSAID = "The licence of these texts is not stated: ask before you use them elsewhere."

@@ -6,10 +6,10 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
 from kbpo.evaluation.latest import Latest
-from kbpo.web.csv import csv_response
 from kbpo.web.expensive import export
 from kbpo.web.research.history import history_of
 from kbpo.web.research.submissions import find
+from kbpo.web.table import csv_response
 
 
 @export

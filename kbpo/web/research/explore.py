@@ -18,7 +18,6 @@ from kbpo.submissions.tally import BANDS
 from kbpo.tracks.base import Judged
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.csv import csv_stream, json_stream
 from kbpo.web.expensive import expensive
 from kbpo.web.expensive import export as limited_export
 from kbpo.web.public.documents import may_read, shows_readers
@@ -38,6 +37,7 @@ from kbpo.web.research.judged import describe, is_of_team, may_see, only_public,
 from kbpo.web.research.missed import MISSED, NOT_READ_YET, Fact, missed_of
 from kbpo.web.research.slices import by_slice
 from kbpo.web.research.submissions import Asking, acts, find, is_own, name_for
+from kbpo.web.table import csv_stream, json_stream
 
 NOT_YET = (
     "Judgments are shown once the submission's sample is drawn, and not after it is withdrawn."

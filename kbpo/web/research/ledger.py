@@ -19,7 +19,7 @@ from django.views.decorators.cache import never_cache
 from kbpo.accounts.models import Team
 from kbpo.money.spend import balance, by_day
 from kbpo.submissions.models import Submission
-from kbpo.web.moment import at_one_moment
+from kbpo.web.http import at_one_moment
 from kbpo.web.research.teams import own_cap
 from kbpo.web.research.upload import for_researchers, team_of
 

@@ -13,7 +13,6 @@ from django.urls import path
 from kbpo.sampling.documents.annotated import annotated
 from kbpo.tracks.recall import kind_with_recall
 from kbpo.web.components.figures import count_text
-from kbpo.web.csv import csv_stream, json_stream
 from kbpo.web.expensive import expensive
 from kbpo.web.expensive import export as limited_export
 from kbpo.web.public.documents import may_read, shows_readers
@@ -21,6 +20,7 @@ from kbpo.web.research.explore import explored, tabs_of
 from kbpo.web.research.explorer import PAGE, Explorer, Unreadable
 from kbpo.web.research.missed import MISSED, NOT_READ_YET, SORTS, Missed, missed_of, missed_record
 from kbpo.web.research.submissions import is_own, name_for
+from kbpo.web.table import csv_stream, json_stream
 
 
 @expensive

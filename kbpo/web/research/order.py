@@ -22,8 +22,8 @@ from kbpo.sampling.models import Further
 from kbpo.sampling.order import CannotOrder, may_order, offered, order
 from kbpo.sampling.plan import refresh, was_computed_before
 from kbpo.submissions.models import Submission
-from kbpo.web.access import check_may_act
 from kbpo.web.components.figures import count_text, half_width_text, money_text
+from kbpo.web.http import check_may_act
 from kbpo.web.research.quote import Quote, quotes
 
 

@@ -34,17 +34,16 @@ from kbpo.submissions.limits import no_run_left, runs_left
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.access import check_may_act
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import count_text
-from kbpo.web.csv import csv_response
 from kbpo.web.expensive import export
-from kbpo.web.moment import at_one_moment
+from kbpo.web.http import at_one_moment, check_may_act
 from kbpo.web.research.follow import time_left
 from kbpo.web.research.news import mark_read, news_of, since_of
 from kbpo.web.research.quote import quote
 from kbpo.web.research.teams import UNDER_WAY, money_of, open_invitations
 from kbpo.web.research.upload import drafts, for_researchers, team_of
+from kbpo.web.table import csv_response
 
 PAGE = 50
 STATES = {"all": "All", "under-way": "Under way", "scored": "Scored", "private": "Private"}

@@ -59,13 +59,9 @@ from kbpo.submissions.receive import describe as say_of_run
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
-from kbpo.web.access import check_may_act
-from kbpo.web.armed import is_armed
-from kbpo.web.csv import csv_stream
-from kbpo.web.desk.reason import why_of
 from kbpo.web.expensive import export
+from kbpo.web.http import at_one_moment, check_may_act, is_armed, why_of
 from kbpo.web.kept import part, values
-from kbpo.web.moment import at_one_moment
 from kbpo.web.public.judges import of_submission
 from kbpo.web.research.follow import reached, stages
 from kbpo.web.research.history import about
@@ -74,6 +70,7 @@ from kbpo.web.research.order import more, renewed
 from kbpo.web.research.sampled import sampled
 from kbpo.web.research.score_tables import checked, not_corrected, tables
 from kbpo.web.research.slices import by_slice, watched
+from kbpo.web.table import csv_stream
 from scoring.slices import OWN
 
 ENDED = {

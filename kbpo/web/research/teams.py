@@ -36,9 +36,7 @@ from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, allowance, balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.web.access import check_may_act
-from kbpo.web.armed import is_armed
-from kbpo.web.desk.reason import why_of
+from kbpo.web.http import check_may_act, is_armed, why_of
 
 DAYS = 14
 USED_UP = (

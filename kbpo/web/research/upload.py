@@ -34,20 +34,21 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
+from annotation.workers.judged import has_judged
 from kbpo import clock
 from kbpo.accounts.models import Team, User
 from kbpo.accounts.teams import ONLY_LOOKS
 from kbpo.money.spend import ZERO, OverBudget
 from kbpo.sampling.confirm import CannotConfirm, confirm, refusal_of
+from kbpo.submissions.keep import Readable
 from kbpo.submissions.limits import no_run_left
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.progress import progress_of
-from kbpo.submissions.receive import NOT_TAKEN, CannotChange, CannotReceive, withdraw
+from kbpo.submissions.receive import NOT_TAKEN, CannotChange, CannotReceive, receive, withdraw
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of, n_inputs_of
 from kbpo.web.components.figures import count_text
 from kbpo.web.public.track import reads_offline
-from kbpo.web.received import receive_run
 from kbpo.web.research.quote import Quote, quote, quotes
 from kbpo.web.research.submissions import RunForm, acts, find, find_to_act, told
 
@@ -77,6 +78,23 @@ def for_researchers(
         return view(request, *args, **kwargs)
 
     return guarded
+
+
+def receive_run(track: Track, team: Team, user: User, file: Readable, **options: Any) -> Submission:
+    """Return the new submission. Raises CannotReceive where `kbpo.submissions.receive` does, on a
+    study of another team, and where a member of the team has judged on the track.
+    """
+    if track.is_study and track.owner_id != team.pk and not user.is_staff:
+        raise CannotReceive(
+            f"{track.name} is a study: only the team that owns it uploads there.", "not_yours"
+        )
+    if not track.is_study and has_judged(track, team):
+        raise CannotReceive(
+            f"A member of {team.name} has judged on {track.name}: the team can upload there once"
+            " it is closed.",
+            "has_judged",
+        )
+    return receive(track, team, user, file, **options)
 
 
 @for_researchers

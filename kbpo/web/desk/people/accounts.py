@@ -14,8 +14,7 @@ from kbpo.accounts.ask import JoinsTeam, accept, decline
 from kbpo.accounts.audit import note
 from kbpo.accounts.mail import goes_out
 from kbpo.accounts.models import AccountRequest, User
-from kbpo.web.access import admin_of, for_admins
-from kbpo.web.desk.reason import why_of
+from kbpo.web.http import admin_of, for_admins, why_of
 
 
 @for_admins

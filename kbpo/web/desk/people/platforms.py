@@ -18,7 +18,7 @@ from annotation.budget import halts
 from annotation.marketplace import books, give
 from kbpo.accounts.models import User
 from kbpo.tracks.models import Track
-from kbpo.web.access import for_admins
+from kbpo.web.http import for_admins
 
 
 @for_admins

@@ -31,12 +31,11 @@ from annotation.workers.models import (
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import AccountRequest
 from kbpo.tracks.models import Track
-from kbpo.web.access import admin_of, for_admins
-from kbpo.web.armed import is_armed
-from kbpo.web.csv import csv_response
 from kbpo.web.desk.people.workers import in_doubt
 from kbpo.web.expensive import export
+from kbpo.web.http import admin_of, for_admins, is_armed
 from kbpo.web.judging.own_pages import show_receipt
+from kbpo.web.table import csv_response
 
 MOST = Decimal("100000")
 TAKEN_BACK = {True: "What was refused is paid.", False: "Reinstated."}

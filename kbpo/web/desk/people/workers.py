@@ -21,8 +21,7 @@ from annotation.labels.reject import CannotReject
 from annotation.models import Assignment, Worker
 from annotation.quality import describe
 from kbpo.accounts.models import User
-from kbpo.web.access import for_admins
-from kbpo.web.armed import is_armed
+from kbpo.web.http import for_admins, is_armed
 
 MOST_READ = 8
 """Answers in doubt that stand on a page in words"""

@@ -25,8 +25,7 @@ from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import NAME, recall_of
 from kbpo.tracks.registry import kind_of
-from kbpo.web.access import check_may_act, for_admins
-from kbpo.web.desk.reason import why_of
+from kbpo.web.http import check_may_act, for_admins, why_of
 from kbpo.web.research import judged
 from kbpo.web.research.submissions import find, is_own
 

@@ -23,9 +23,8 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
-from kbpo.web.access import for_admins
 from kbpo.web.components import drawing
-from kbpo.web.desk.reason import why_of
+from kbpo.web.http import for_admins, why_of
 from kbpo.web.public.board import interval
 from scoring.corrected import METHOD
 from scoring.double_sampling import LEAST

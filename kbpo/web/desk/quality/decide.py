@@ -15,7 +15,7 @@ from annotation.models import Assignment, Question
 from annotation.quality.gold import CannotMake, make_gold
 from annotation.questions.known import is_open, known_answer, questions_about
 from kbpo.tracks.models import Track
-from kbpo.web.access import admin_of, for_admins
+from kbpo.web.http import admin_of, for_admins
 from kbpo.web.judging.views import raw_of, show
 
 

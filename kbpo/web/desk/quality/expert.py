@@ -26,7 +26,7 @@ from kbpo.experts import draw, queue
 from kbpo.experts.queue import HOLD, Outcome, waiting
 from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.models import Track
-from kbpo.web.access import admin_of, for_admins
+from kbpo.web.http import admin_of, for_admins
 from kbpo.web.judging.views import raw_of, show, whole
 
 OWN = "Your own judgment"

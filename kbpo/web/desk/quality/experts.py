@@ -20,8 +20,8 @@ from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
-from kbpo.web.access import admin_of, for_admins
 from kbpo.web.desk.checklist import GOLD_WANTED
+from kbpo.web.http import admin_of, for_admins
 
 KINDS = {
     "check": ("Checks", "drawn for corrected scores"),

@@ -36,11 +36,11 @@ from kbpo.accounts.models import User
 from kbpo.money.spend import OverBudget
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.access import admin_of, for_admins
 from kbpo.web.components.drawing import axis_over
-from kbpo.web.csv import csv_stream, json_stream
 from kbpo.web.desk.quality.agreement import agreement_lines, published_of
 from kbpo.web.expensive import export as limited_export
+from kbpo.web.http import admin_of, for_admins
+from kbpo.web.table import csv_stream, json_stream
 
 
 @for_admins

@@ -35,9 +35,9 @@ from kbpo.money.purpose import Purpose
 from kbpo.money.spend import OverBudget, allowance
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import class_of
-from kbpo.web.access import for_admins, track_of_relations
 from kbpo.web.components.drawing import axis_over
 from kbpo.web.desk.quality.agreement import agreement_lines, name_of, published_of
+from kbpo.web.http import for_admins, track_of_relations
 
 
 def unit_of(track: Track, interface: str) -> str:

@@ -24,7 +24,7 @@ from annotation.quality.taught import (
     teachable,
 )
 from annotation.workers import teach
-from kbpo.web.access import admin_of, for_admins
+from kbpo.web.http import admin_of, for_admins
 
 SHOWN = 50
 """Gold questions that are offered, the newest first"""

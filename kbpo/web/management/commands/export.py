@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.labels.export import EXPORTS
 from kbpo.tracks.models import Track
-from kbpo.web.csv import json_lines, lines
+from kbpo.web.table import json_lines, lines
 
 
 class Command(BaseCommand):

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kbpo.tracks.content.judgments import CannotImport
 from kbpo.tracks.models import Track
-from kbpo.web.judgments import judgment_lines
+from kbpo.web.desk.judgments import judgment_lines
 
 
 class Command(BaseCommand):

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from formats.messages import Report
 from kbpo.tracks.content.judgments import CannotImport
 from kbpo.tracks.models import Track
-from kbpo.web.judgments import bring
+from kbpo.web.desk.judgments import bring
 from kbpo.web.management.visibility import add_visibility
 
 TOLD = 20

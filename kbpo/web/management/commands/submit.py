@@ -15,7 +15,7 @@ from kbpo.accounts.models import User
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import CannotChange, CannotReceive, one_line, set_role
 from kbpo.tracks.models import Track
-from kbpo.web.received import receive_run
+from kbpo.web.research.upload import receive_run
 
 PATIENCE = 10.0
 """Seconds after which it says that nobody may be reading files"""

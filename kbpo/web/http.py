@@ -1,0 +1,206 @@
+"""Who may see a page, from where a request comes, what a form says, and at which moment a page is
+read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import wraps
+from ipaddress import IPv6Address, ip_address, ip_network
+from typing import Concatenate, ParamSpec, TypeVar, cast
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.db import connection, transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.views.decorators.cache import never_cache
+
+from kbpo.accounts import teams
+from kbpo.accounts.mail import goes_out
+from kbpo.accounts.models import Team, User
+from kbpo.corpus.remembered import remembering
+from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_of
+
+P = ParamSpec("P")
+R = TypeVar("R", bound=HttpResponseBase)
+
+
+def for_admins(
+    view: Callable[Concatenate[HttpRequest, P], R],
+) -> Callable[Concatenate[HttpRequest, P], R]:
+    """Return the view, for admins; everybody else who is logged in is refused, and nothing of it is
+    kept by a browser.
+    """
+
+    @wraps(view)
+    @never_cache
+    @login_required
+    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        if not admin_of(request).is_staff:
+            raise PermissionDenied("This page is for the admins of this service.")
+        return view(request, *args, **kwargs)
+
+    return guarded
+
+
+def admin_of(request: HttpRequest) -> User:
+    """Who asks, where a view is for people who are logged in."""
+    return cast(User, request.user)
+
+
+def check_may_act(user: User, team: Team) -> None:
+    """Raise PermissionDenied for somebody who may only look at what a team does."""
+    if not teams.may_act(team, user):
+        raise PermissionDenied(teams.ONLY_LOOKS)
+
+
+def track_of_relations(slug: str) -> Track:
+    """Return the track of that name. Raises Http404 with a sentence where its systems predict no
+    relations of documents: what is told of these has no meaning there.
+    """
+    track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
+    if recall_of(track) is None:
+        raise Http404(f"On {track.name} systems predict no relations of documents: it has none.")
+    return track
+
+
+def address_of(request: HttpRequest) -> str:
+    """Return the client's address; of one of version 6 its network (/64), which one person has.
+
+    Each of `PROXIES` proxies appends to `X-Forwarded-For` who spoke to it. What stands further left
+    was written by the client, and is not believed. Where the header is shorter than that, or says
+    no address, it is who spoke to us.
+    """
+    peer = str(request.META.get("REMOTE_ADDR", ""))
+    hops = [hop.strip() for hop in request.headers.get("X-Forwarded-For", "").split(",")]
+    visitor = hops[-settings.PROXIES] if 0 < settings.PROXIES <= len(hops) else peer
+    return _network(visitor) or _network(peer) or peer
+
+
+def network_of(request: HttpRequest) -> str:
+    """Return the network of the client's address, which one provider has: /24 of version 4, /48 of
+    version 6.
+    """
+    address = address_of(request)
+    try:
+        network = ip_network(address)
+    except ValueError:
+        return address[:64]
+    return str(network.supernet(new_prefix=24 if network.version == 4 else 48))
+
+
+def _network(text: str) -> str:
+    try:
+        address = ip_address(text.removeprefix("[").partition("]")[0].partition("%")[0])
+    except ValueError:
+        return ""
+    if not isinstance(address, IPv6Address):
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return f"{IPv6Address(int(address) >> 64 << 64)}/64"
+
+
+def is_armed(request: HttpRequest, word: str) -> bool:
+    """Return whether this word was typed, in capital letters or small ones
+    (`templates/components/word.html` asks for it).
+    """
+    return request.POST.get("word", "").strip().lower() == word.lower()
+
+
+def text_of(request: HttpRequest, name: str, most: int = 500) -> str:
+    """Return the text of a form field, cut to `most` characters."""
+    return request.POST.get(name, "").replace("\x00", "").strip()[:most]
+
+
+def why_of(request: HttpRequest, default: str = "") -> str:
+    """Return the reason that a form gives, as the log keeps it; the default without one."""
+    return text_of(request, "why") or default
+
+
+def pk_of(request: HttpRequest, name: str = "pk") -> int:
+    """Return the number of a row that a form names. Raises Http404."""
+    text = request.POST.get(name, "")
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise Http404("The form does not say what it is about.")
+    return int(text)
+
+
+def act(
+    request: HttpRequest,
+    actions: Mapping[str, Callable[Concatenate[HttpRequest, P], R]],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> R:
+    """Return the response of the action that the form of a page names. Raises SuspiciousOperation
+    for an action that the page does not have.
+    """
+    action = actions.get(request.POST.get("action", ""))
+    if action is None:
+        raise SuspiciousOperation("The form names no action of this page.")
+    return action(request, *args, **kwargs)
+
+
+def at_one_moment(
+    view: Callable[Concatenate[HttpRequest, P], R],
+) -> Callable[Concatenate[HttpRequest, P], R]:
+    """Return the view, all of whose queries see the database as it is at the first of them. Only
+    what asks is read so, and writes nothing: a view that changes something has to see what others
+    have just changed.
+    """
+
+    @wraps(view)
+    def read(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        if request.method not in ("GET", "HEAD"):
+            return view(request, *args, **kwargs)
+        with one_moment():
+            return view(request, *args, **kwargs)
+
+    return read
+
+
+@contextmanager
+def one_moment() -> Iterator[None]:
+    """In it all queries see the same, and the database refuses to write; what was read of a thing
+    is not asked for again (`each`). Within a transaction of somebody else's the database is not
+    told.
+    """
+    if connection.in_atomic_block:
+        with remembering():
+            yield
+        return
+    with transaction.atomic(), remembering():
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield
+
+
+OURS = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'self'"
+"""Scripts, styles, fonts and requests come from the site itself, and none stand in a page"""
+UNFRAMED = "frame-ancestors 'none'; form-action 'self'"
+"""Task pages in a marketplace's frame say in its place who may frame them"""
+HEADER = "Content-Security-Policy"
+
+
+class PolicyMiddleware:
+    """Adds the policy to all that we answer: pages, files and redirects."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        response[HEADER] = f"{OURS}; {response.headers.get(HEADER, UNFRAMED)}"
+        return response
+
+
+def contact(request: HttpRequest) -> dict[str, str | bool]:
+    """Return the address for the footer, empty where none is set; and whether mails reach
+    anybody.
+    """
+    return {"contact": settings.CONTACT, "sends_mail": goes_out()}
