@@ -80,8 +80,6 @@ PIPELINE: dict[str, str] = {
     "release":   "kbpo.releases.make.tick",
     # 9d ledger, payments, answers held together
     "books":     "annotation.budget.check_books.tick",
-    # 9e what people were divided about, to experts
-    "split_votes": "annotation.desk.split_votes.tick",
     # rows beyond their deadline are given up, in words
     "reap":      "kbpo.queue.reap",
 }  # fmt: skip

@@ -452,7 +452,6 @@ RELATION_WORDS = re.compile(r"\b(?:\w*(?:predicate|mention)\w*|pairs?|canonical)
 NAMING_IN_TEMPLATES: dict[str, set[str]] = {
     # Pages of tracks whose documents are read in full (`kbpo.tracks.recall`), or parts of pages
     # that such tracks alone have.
-    "desk/adjudication.html": {"mentions", "pair", "pairs"},
     "desk/pilots.html": {"pairs"},
     "desk/reading.html": {"pair", "pairs"},
     "desk/uploads.html": {"mention", "mentions"},

@@ -8,24 +8,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from annotation.desk.adjudicate import (
-    NEAR,
-    PICKED,
-    answered_with,
-    question_of,
-    rated,
-)
-from annotation.interfaces.base import Line
-from annotation.interfaces.registry import interface_of
-from annotation.models import Response
+from annotation.desk.experts import NEAR, answered_with, asked_alone, question_of, rated
+from annotation.interfaces.registry import interface_of, reading
+from annotation.models import Question, Response
 from annotation.quality.describe import title_of
-from annotation.quality.judged import votes_in
 from kbpo.instances.merge import RATINGS, Value, merged
 from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.base import Criterion
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import NAME, recall_of
+from kbpo.tracks.recall import RELATION, recall_of
 from kbpo.tracks.registry import kind_of
 
 
@@ -62,6 +54,8 @@ class Trail:
     disputes: list[ExpertCheck]
     """Those of other teams that the same answer closed"""
     title: str
+    asked: int | None
+    """The question that people answered about it alone, if there was one"""
     parts: list[tuple[str, int, bool | None, bool]]
     """(part, votes for it, whether it counts as holding now, whether the expert says that it
     holds); of what readers of the document did not mark nothing counts"""
@@ -73,8 +67,6 @@ class Trail:
     links: list[tuple[str, str, str, bool]]
     """(name, what it refers to as it counts now, what it refers to as the expert says, whether
     that is the same)"""
-    marks: list[Line]
-    """Of all names of a document: what is settled and what the expert marked"""
     ratings: list[Ratings]
     """Of a text: what people said under each criterion"""
 
@@ -83,28 +75,16 @@ class Trail:
         """The parts as sentences."""
         return [(self.sentences.get(part, part), n, now, says) for part, n, now, says in self.parts]
 
-    @property
-    def of_names(self) -> bool:
-        """Whether a document's names were asked about, and no pair."""
-        return interface_of(self.row.interface).reads == NAME
-
-    @property
-    def differing(self) -> list[Line]:
-        """The names about which the expert says something else."""
-        return [mark for mark in self.marks if not mark.same]
-
 
 def trail_of(track: Track, pk: int) -> Trail | None:
     """Return the trail of an entry; None if there is none or nobody has answered it yet."""
-    adjudications = ExpertCheck.objects.filter(track=track, pk=pk, kind__in=PICKED).exclude(
-        status="open"
-    )
+    adjudications = ExpertCheck.objects.filter(track=track, pk=pk).exclude(status="open")
     people = ("raised_by", "expert", "submission__team", "round")
     entry = adjudications.select_related("track", "target__document", *people).first()
     if entry is None:
         return None
-    question = question_of(entry)
-    votes, voters = _votes(entry)
+    asked = asked_alone(entry.target_id)
+    votes, voters = _votes(entry, asked)
     kind = kind_of(track)
     value = merged(Label.objects.filter(target=entry.target_id), kind.merge)
     expert = (entry.value or {}).get(str(entry.target_id), {})
@@ -116,49 +96,52 @@ def trail_of(track: Track, pk: int) -> Trail | None:
     return Trail(
         entry,
         list(answered_with(entry).select_related("raised_by", "submission__team")),
-        title_of(question),
+        title_of(question_of(entry)),
+        asked.pk if asked else None,
         parts,
         voters,
         entry.status == "answered" and not expert,
         interface_of(entry.interface).sentences(entry.payload),
         _links(entry),
-        _marks(entry),
         _ratings(entry, value, expert),
     )
 
 
-def _votes(row: ExpertCheck) -> tuple[Counter[str], int]:
-    """part -> how many said that it holds, and how many were asked; of documents, how many read
-    them. Nothing of texts.
+def _votes(row: ExpertCheck, asked: Question | None) -> tuple[Counter[str], int]:
+    """part -> how many said that it holds, and how many were asked, or read its document whole.
+    Nothing of texts.
     """
     if recall_of(row.track) is None:
         return Counter(), 0  # people rated a text, whatever its questions are called
-    page = interface_of(row.interface)
-    responses = Response.objects.filter(
-        question=row.question, criterion=page.criterion, counts=True
-    )
-    if values := list(responses.values_list("value", flat=True)):
-        held = [page.held(row.target_id, value)[str(row.target_id)] for value in values]
-        return Counter(part for parts in held for part in set(parts)), len(values)
-    if (marked := votes_in(row.track, [row.target_id]).get(row.target_id)) is not None:
-        return Counter(part for marked_parts in marked for part in marked_parts), len(marked)
-    read = (
-        Label.objects.filter(target=row.target_id, source="document")
-        .exclude(value={})
-        .order_by("-pk")
-        .first()
-    )
-    return (
-        (Counter(read.value.get("votes", {})), read.n or 0) if read is not None else (Counter(), 0)
-    )
+    questions = [asked] if asked is not None else _readings(row)
+    held = []
+    for question in questions:
+        page = interface_of(question.interface)
+        responses = Response.objects.filter(
+            question=question, criterion=page.criterion, counts=True
+        )
+        for target, value in responses.order_by("pk").values_list("target", "value"):
+            about = row.target_id if asked is not None else target
+            held.append(set(page.held(about, value).get(str(row.target_id), ())))
+    if held:
+        return Counter(part for parts in held for part in parts), len(held)
+    labels = Label.objects.filter(target=row.target_id, source="document").exclude(value={})
+    if (read := labels.order_by("-pk").first()) is None:
+        return Counter(), 0
+    return Counter(read.value.get("votes", {})), read.n or 0
 
 
-def _marks(row: ExpertCheck) -> list[Line]:
-    """Return what counts now of a document's names beside what the expert says; nothing of a
-    flag.
-    """
-    value = (row.value or {}).get(str(row.target_id))
-    return interface_of(row.interface).compared(question_of(row), value) if value else []
+def _readings(row: ExpertCheck) -> list[Question]:
+    """Return the settled questions for all relations of a target's document."""
+    return list(
+        Question.objects.filter(
+            track=row.track,
+            interface__in=reading(RELATION),
+            status="settled",
+            gold=None,
+            target__document=row.target.document_id,
+        )
+    )
 
 
 def _ratings(row: ExpertCheck, value: Value, expert: Value) -> list[Ratings]:

@@ -88,18 +88,6 @@ class AggregatedLabel:
 
 
 @dataclass(frozen=True)
-class Line:
-    """Some words of a document: what they are as it counts now, and as an expert says."""
-
-    words: str
-    now: str
-    says: str
-    same: bool
-    settled: bool
-    missed: bool
-
-
-@dataclass(frozen=True)
 class Asked:
     """A target of which a question asks several things, each yes or no."""
 
@@ -258,20 +246,6 @@ class Interface(ABC):
         of it in answer to whatever question.
         """
         return False
-
-    def reread(self, question: Question, raw: dict[str, Any]) -> dict[int, dict[str, Any]] | None:
-        """Return what an expert's answer says of each target where it is held as a whole against
-        what counts now; None where it is held label by label. Raises BadAnswer.
-        """
-        return None
-
-    def agrees(self, value: Mapping[str, Any]) -> bool:
-        """Return whether what `reread` returned of a question's target is what counted then."""
-        return False
-
-    def compared(self, question: Question, value: Mapping[str, Any]) -> list[Line]:
-        """Return what `reread` returned, line by line, beside what counts now."""
-        return []
 
     def is_split(self, question: Question, responses: Sequence[Response]) -> bool:
         """Return whether as many of these responses say one thing as say the other, so that one

@@ -41,21 +41,6 @@ class Policy(models.Model):
     revision = models.PositiveIntegerField(
         default=0, help_text="Counts the times that labels were re-aggregated"
     )
-    split_limit = models.PositiveSmallIntegerField(
-        default=20,
-        help_text=(
-            "Judgments that people were divided about which the clock keeps waiting for experts"
-        ),
-    )
-    random_limit = models.PositiveSmallIntegerField(
-        default=5,
-        help_text=(
-            "Judgments of each kind, drawn at random, which the clock keeps waiting for experts"
-        ),
-    )
-    split_looked_at = models.DateTimeField(
-        null=True, help_text="When the clock last looked for them"
-    )
     exclude_for = models.JSONField(
         default=signals_that_exclude,
         help_text="Kinds of signals from this track's answers that exclude a worker by themselves",

@@ -28,7 +28,6 @@ from annotation.interfaces.registry import interface_of, reading
 from annotation.models import Pilot, Question, Response
 from annotation.quality.agreement import Measured, measure
 from annotation.quality.fewer import OfSoMany, by_number
-from annotation.quality.judged import NAMES as OF_DOCUMENTS
 from annotation.questions.ask import terms_of
 from annotation.questions.order import PER_TOKEN, fee_of, price_of, reward_of
 from estimators.votes import token_majority
@@ -41,7 +40,7 @@ from kbpo.money.models import Ledger
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import reserve
 from kbpo.queue import nudge, one_at_a_time
-from kbpo.sampling.models import DocumentSample, ExpertCheck
+from kbpo.sampling.models import DocumentSample
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.models import Track
@@ -454,15 +453,8 @@ def _spans(value: Mapping[str, Any]) -> set[Span]:
 
 def _expert_spans(question: Question, named: Sequence[str]) -> set[Span]:
     """Return the names of a document that an expert or an import marked: targets of the kinds that
-    are `named`. Of what experts were asked only random draws count: what is disputed or divided is
-    harder than the rest.
+    are `named`.
     """
-    reread = ExpertCheck.objects.filter(
-        judgment=OF_DOCUMENTS, target=question.target_id, kind="random", status="answered"
-    )
-    for value in reread.order_by("-answered_at").values_list("value", flat=True):
-        if answer := (value or {}).get(str(question.target_id)):
-            return _spans(answer)
     labels = Label.objects.filter(
         target__document=question.target.document_id,
         target__kind__in=named,

@@ -237,9 +237,7 @@ def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, 
         "checks": ExpertCheck.objects.filter(
             track=track, kind="check", answered_at__isnull=False
         ).count(),
-        "rounds": ExpertRound.objects.filter(
-            track=track, kind="check", ended_at__isnull=False
-        ).count(),
+        "rounds": ExpertRound.objects.filter(track=track, ended_at__isnull=False).count(),
         "references": sorted(_references(track)),
     }
 

@@ -43,8 +43,7 @@ class Answered:
 def read_checks(track: Track, target_ids: Ids) -> Answered | None:
     """Return what counts of a track's expert checks for some targets; None if nothing does."""
     rounds = [
-        (row, released(row))
-        for row in ExpertRound.objects.filter(track=track, kind="check").order_by("number")
+        (row, released(row)) for row in ExpertRound.objects.filter(track=track).order_by("number")
     ]
     rounds = [(row, share) for row, share in rounds if share > 0]
     if not rounds:

@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Min, Q
+from django.db.models import Min
 
 from estimators.noise import expert_probabilities
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.copy import copy
-from kbpo.experts.queue import NOBODY, Outcome, close, locked, may_answer
 from kbpo.pool.random_numbers import numbers
 from kbpo.queue import nudge, one_at_a_time
 from kbpo.sampling.models import ExpertCheck, ExpertRound
@@ -73,7 +72,7 @@ def draw_round(
     if known.all():
         raise CannotDraw("There is no judgment that was not checked yet.")
     e = raised(frame, known, budget)
-    number = ExpertRound.objects.filter(track=track, kind="check").count() + 1
+    number = ExpertRound.objects.filter(track=track).count() + 1
     row = ExpertRound.objects.create(track=track, number=number, budget=budget, drawn_by=by)
     able = e > 0
     ids, inclusion = frame.target_id[able].tolist(), frame.inclusion[able].tolist()
@@ -109,13 +108,13 @@ def draw_round(
         track=track.slug,
         after=f"round {number}, {len(drafts)} judgments",
     )
-    _end_if_done(row)
+    end_if_done(row)
     return row
 
 
 def open_round(track: Track) -> ExpertRound | None:
     """Return the round of checks that is open; None without one."""
-    return ExpertRound.objects.filter(track=track, kind="check", ended_at__isnull=True).first()
+    return ExpertRound.objects.filter(track=track, ended_at__isnull=True).first()
 
 
 def _answered(track: Track) -> list[int]:
@@ -171,27 +170,7 @@ def end_round(row: ExpertRound, who: User | None = None, why: str = "") -> Exper
     return ended
 
 
-def _end_if_done(row: ExpertRound) -> None:
+def end_if_done(row: ExpertRound) -> None:
+    """End a round once nothing of it waits."""
     if not row.checks.filter(answered_at__isnull=True).exists():
         ExpertRound.objects.filter(pk=row.pk, ended_at__isnull=True).update(ended_at=clock.now())
-
-
-@transaction.atomic
-def answer(
-    check: ExpertCheck,
-    user: User,
-    raw: dict[str, Any],
-    value: dict[int, Any],
-    judged: Q = NOBODY,
-) -> Outcome:
-    """Return what became of an expert's answer; the last one of a round ends it. An empty value: it
-    cannot be answered.
-    """
-    one_at_a_time("draw checks", check.track_id)
-    row = locked(check)
-    outcome = may_answer(row, user, judged)
-    if outcome is Outcome.STORED and row is not None and row.round is not None:
-        close(row, raw, value, user)
-        _end_if_done(row.round)
-        nudge("estimate")
-    return outcome

@@ -63,9 +63,9 @@ def open_to(track: Track, expert: User, judged: Q = NOBODY) -> QuerySet[ExpertCh
 
 
 @transaction.atomic
-def take(track: Track, expert: User, kind: str, judged: Q = NOBODY) -> ExpertCheck | None:
-    """Return the next check of a kind, in this expert's hands; None if nothing waits for them."""
-    checks = open_to(track, expert, judged).filter(kind=kind)
+def take(track: Track, expert: User, judged: Q = NOBODY) -> ExpertCheck | None:
+    """Return the next check, in this expert's hands; None if nothing waits for them."""
+    checks = open_to(track, expert, judged)
     row = checks.select_for_update(skip_locked=True, of=("self",)).first()
     if row is not None:
         _give(row, expert)
@@ -116,9 +116,10 @@ def _give(row: ExpertCheck, expert: User, draft: dict[str, Any] | None = None) -
 
 
 def close(
-    row: ExpertCheck, raw: dict[str, Any], value: dict[int, Any], expert: User | None
+    row: ExpertCheck, raw: dict[str, Any], value: dict[int, Any], expert: User, *, agrees: bool
 ) -> None:
     """Store an expert's answer. An empty value: it cannot be answered."""
+    row.agrees = agrees
     row.status, row.expert, row.answered_at = "answered", expert, clock.now()
     row.raw, row.value = raw, {str(target): verdict for target, verdict in value.items()}
     row.draft = row.holder = row.held_until = None

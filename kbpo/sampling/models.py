@@ -354,34 +354,18 @@ class DocumentSample(models.Model):
 class ExpertRound(models.Model):
     """One draw of judgments that experts are asked about, with the chances that it gave.
 
-    A round of checks corrects scores: each target had a chance of its own (`ExpertChance`), and at
-    most one round of a track is open. A random draw tells how often the crowd errs in one kind of
-    judgment: all that it could have found had the same chance.
+    Each target had a chance of its own (`ExpertChance`); at most one round of a track is open.
     """
 
-    class Kind(models.TextChoices):
-        CHECK = "check"
-        RANDOM = "random"
-
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="expert_rounds")
-    kind = models.CharField(max_length=8, choices=Kind.choices, default=Kind.CHECK)
-    judgment = models.CharField(
-        max_length=8, blank=True, help_text="Kind of judgments that a random draw is of"
-    )
-    number = models.PositiveSmallIntegerField(help_text="Counts from 1 within track and kind")
+    number = models.PositiveSmallIntegerField(help_text="Counts from 1 within track")
     budget = models.PositiveIntegerField(
-        help_text="Judgments that were wanted; of checks the expected number of new ones"
-    )
-    probability = models.FloatField(
-        null=True, help_text="Of each that a random draw could have found"
-    )
-    seed = models.BigIntegerField(
-        null=True, help_text="Of a random draw; checks have keyed numbers"
+        help_text="Expected number of judgments that were not checked before"
     )
     drawn_at = models.DateTimeField(default=clock.now)
     drawn_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     ended_at = models.DateTimeField(
-        null=True, help_text="Of checks: when all was answered, or the rest was given up"
+        null=True, help_text="When all was answered, or the rest was given up"
     )
     released = models.FloatField(
         default=1.0, help_text="Once ended: a check counts if its number < released x chance"
@@ -390,27 +374,20 @@ class ExpertRound(models.Model):
     class Meta:
         db_table_comment = "Draws of judgments for experts, with their chances"
         constraints = [
-            models.UniqueConstraint(
-                fields=["track", "kind", "number"], name="expert_round_number_once"
-            ),
+            models.UniqueConstraint(fields=["track", "number"], name="expert_round_number_once"),
             models.UniqueConstraint(
                 fields=["track"],
-                condition=models.Q(kind="check", ended_at__isnull=True),
+                condition=models.Q(ended_at__isnull=True),
                 name="expert_round_open_once",
             ),
             models.CheckConstraint(
                 condition=models.Q(released__gte=0, released__lte=1),
                 name="expert_round_released_is_share",
             ),
-            models.CheckConstraint(
-                condition=models.Q(kind="random", probability__gt=0, probability__lte=1)
-                | models.Q(kind="check", probability__isnull=True),
-                name="expert_round_random_has_probability",
-            ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} round {self.number}"
+        return f"expert round {self.number}"
 
 
 class ExpertChance(models.Model):
@@ -452,15 +429,12 @@ class ExpertCheck(models.Model):
     """A judgment that an expert is asked about again, blind, and the answer. No label: see
     docs/uses_of_judgments.md.
 
-    Kinds: *check* (drawn to correct scores), *random* (drawn to tell how often the crowd errs),
-    *dispute* (a researcher thinks that it is wrong), *disagreement* (people were divided about it).
+    Kinds: *check* (drawn to correct scores), *dispute* (a researcher thinks that it is wrong).
     """
 
     class Kind(models.TextChoices):
         CHECK = "check", "drawn to correct scores"
         DISPUTE = "dispute", "disputed"
-        DISAGREEMENT = "disagreement", "people were divided"
-        RANDOM = "random", "drawn at random"
 
     class Status(models.TextChoices):
         OPEN = "open"
@@ -480,12 +454,6 @@ class ExpertCheck(models.Model):
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+")
     order = models.FloatField(
         help_text="Random place in the queue; of checks their random number / chance"
-    )
-    judgment = models.CharField(
-        max_length=8, blank=True, help_text="Kind of judgment that it is, but of checks"
-    )
-    question = models.PositiveBigIntegerField(
-        null=True, help_text="The number of the question that people answered, if there was one"
     )
     interface = models.CharField(max_length=32)
     payload = models.JSONField(
@@ -507,9 +475,7 @@ class ExpertCheck(models.Model):
     draft = models.JSONField(null=True, help_text="Its holder's answer so far")
     raw = models.JSONField(null=True, help_text="The answer as it was sent")
     value = models.JSONField(null=True, help_text="Target -> value; empty: it cannot be answered")
-    agrees = models.BooleanField(
-        null=True, help_text="Whether the expert says what the label said; not asked of checks"
-    )
+    agrees = models.BooleanField(null=True, help_text="Whether the expert says what the label said")
     remark = models.TextField(blank=True, help_text="What the expert wrote after seeing the votes")
     expert = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     answered_at = models.DateTimeField(null=True)
@@ -521,11 +487,6 @@ class ExpertCheck(models.Model):
                 fields=["track", "target"],
                 condition=models.Q(kind="check"),
                 name="expert_check_once",
-            ),
-            models.UniqueConstraint(
-                fields=["track", "target", "kind"],
-                condition=models.Q(status="open") & ~models.Q(kind="dispute"),
-                name="expert_check_open_once",
             ),
             models.UniqueConstraint(
                 fields=["track", "target", "submission"],
@@ -542,8 +503,8 @@ class ExpertCheck(models.Model):
                 name="expert_check_answered_has_answer",
             ),
             models.CheckConstraint(
-                condition=models.Q(kind__in=["check", "random"], round__isnull=False)
-                | models.Q(kind__in=["dispute", "disagreement"], round__isnull=True),
+                condition=models.Q(kind="check", round__isnull=False)
+                | models.Q(kind="dispute", round__isnull=True),
                 name="expert_check_drawn_has_round",
             ),
         ]

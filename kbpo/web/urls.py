@@ -22,8 +22,6 @@ from kbpo.web.desk import (
 )
 from kbpo.web.desk.people import accounts, platforms, workers
 from kbpo.web.desk.quality import (
-    adjudication,
-    checks,
     experts,
     measures,
     pilots,
@@ -88,7 +86,6 @@ urlpatterns = [
     *measures.urlpatterns,
     *taught.urlpatterns,
     *pilots.urlpatterns,
-    *adjudication.urlpatterns,
     *log.urlpatterns,
     *platforms.urlpatterns,
     *money.urlpatterns,
@@ -102,7 +99,6 @@ urlpatterns = [
     *reading.urlpatterns,
     *scores.urlpatterns,
     *documents.urlpatterns,
-    *checks.urlpatterns,
     *compare.urlpatterns,
     *corpus.urlpatterns,
     *metrics.urlpatterns,

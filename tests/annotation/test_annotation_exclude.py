@@ -24,8 +24,6 @@ from annotation.labels import exclude, reaggregate, reject, revise, settle
 from annotation.labels.reaggregate import Again
 from annotation.models import HIT, Comparison, Policy, Question, Response, Signal, Warned, Worker
 from annotation.quality import signals
-from annotation.quality.judged import PAIRS, since
-from annotation.quality.judged import judged as judged_of
 from annotation.questions import ask, read_documents
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import Audit, User
@@ -473,23 +471,3 @@ def test_names_of_a_document_are_reaggregated_but_those_that_were_read_stay(toy:
     exclude.reinstate(worker_of(toy.users["Cy"]))
     exclude.reinstate(worker_of(toy.users["Bo"]))
     assert names()[lindt] == list(lindt)
-
-
-# -- What experts are asked about
-# --------------------------------------------------------------------------------------
-
-
-def test_how_divided_people_were_and_since_when_is_told_of_what_counts(of_two: Submission) -> None:
-    track = of_two.track
-    first = min(Label.objects.values_list("created_at", flat=True))
-    assert {one.disagreement for one in judged_of(track, PAIRS)} == {0.5}
-    without_money(of_two)  # else more are asked, and nothing can be drawn until they answer
-    exclude.exclude(worker("bo"), BAD)
-    assert {one.disagreement for one in judged_of(track, PAIRS)} == {0.0}
-    Question.objects.update(
-        status_since=timezone.now() + timedelta(days=1)
-    )  # as if more had been asked
-    targets = [one.target for one in judged_of(track, PAIRS)]
-    assert len(targets) == 6 and min(since(track, targets, PAIRS).values()) - first < timedelta(
-        seconds=5
-    )

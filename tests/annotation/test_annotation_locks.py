@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from annotation.budget import promises
 from annotation.budget.give_back import give_back, give_back_pilots
-from annotation.desk import command, split_votes
+from annotation.desk import command
 from annotation.hits import batch, publish, take_down
 from annotation.labels import exclude, revise, settle
 from annotation.labels.accept import accept
@@ -27,7 +27,6 @@ from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label
 from kbpo.money import spend
-from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -223,23 +222,6 @@ def test_a_worker_is_excluded_while_their_questions_are_settled(answered: Questi
     other.ended()
     labels = Label.objects.filter(target=answered.target_id).order_by("pk")
     assert [label.n for label in labels] == [3, 2], "settled with three, then without the one"
-
-
-@pytest.mark.soak
-def test_experts_are_queued_while_answers_are_aggregated_by_a_model(answered: Question) -> None:
-    """An exclusion holds questions and comes to the track's policy; what is queued for experts
-    names questions by their numbers, and so waits for nobody.
-    """
-    read(one_more_answer(answered).pk)
-    with transaction.atomic():
-        settle.settle([Question.objects.select_for_update(of=("self",)).get(pk=answered.pk)])
-    Label.objects.filter(target=answered.target_id).update(disagreement=0.5)
-    policy = Policy.objects.create(track=answered.track)
-    with transaction.atomic():
-        Question.objects.select_for_update(of=("self",)).get(pk=answered.pk)
-        Beside(lambda: split_votes._fill(answered.track)).ended()
-        policy.save(update_fields=["revision"])
-    assert ExpertCheck.objects.get(kind="disagreement").question == answered.pk
 
 
 def test_questions_go_out_in_their_order_and_are_locked_in_that_of_their_numbers(

@@ -8,19 +8,16 @@ import io
 from typing import Any
 
 import pytest
-from annotation_world import GOOD, answer_all
 from browsing import IN_CHROMIUM, draft_with, log_in, note_faults, open_page
 from django.core.management import call_command
 from django.test import Client
-from documents_world import answer_to, order, partly, read_whole
+from documents_world import answer_to, order
 from playwright.sync_api import Browser, Frame, Page, expect
 from test_text_pages_browser import TEXT, asked
 
-from annotation.desk import adjudicate
 from annotation.hits import publish
 from annotation.labels import settle
 from annotation.models import Assignment, Question, Worker
-from annotation.quality.judged import MARKED, NAMES, PAIRS
 from annotation.questions import read_documents
 from kbpo.accounts.models import User
 from kbpo.sampling.models import ExpertCheck
@@ -203,91 +200,13 @@ def test_two_texts_are_read_to_their_end_and_compared_by_keys(
     assert page.faults == []  # type: ignore[attr-defined]
 
 
-def test_tab_reaches_everything_that_an_expert_is_asked_and_there_is_a_way_back(
-    browser: Browser, live_server: Any, toy: Toy, settings: Any
-) -> None:
-    settings.ROOT_URLCONF = "kbpo.urls"
-    read_whole(toy, 4, partly)
-    assert adjudicate.queue_random(toy.track, 1, toy.users["Admin"], NAMES) == 1
-    page = page_of(browser, live_server, toy.users["Admin"])
-    page.goto(f"{live_server.url}/annotate/adjudicate/toy/")
-    page.wait_for_selector("html[data-ready]")
-    walk(page)
-    page.get_by_role("link", name="Back").click()
-    page.wait_for_url("**/desk/tracks/toy/adjudication/")
-    assert page.faults == []  # type: ignore[attr-defined]
-
-
-@pytest.fixture(params=[PAIRS, MARKED])
-def adjudicated(request: pytest.FixtureRequest, settings: Any) -> User:
-    """The admin who is asked about three pairs of the track “toy”: of those that were asked alone,
-    or of those that were marked in documents.
-    """
-    settings.ROOT_URLCONF = "kbpo.urls"
-    if request.param == MARKED:
-        toy: Toy = request.getfixturevalue("toy")
-        read_whole(toy, 4, partly)
-        track, admin = toy.track, toy.users["Admin"]
-    else:
-        request.getfixturevalue("published")
-        for client in request.getfixturevalue("clients"):
-            answer_all(client, GOOD)
-        settle.tick()
-        track, admin = request.getfixturevalue("track"), request.getfixturevalue("admin")
-    assert adjudicate.queue_random(track, 3, admin, request.param) == 3
-    return admin
-
-
-def test_an_expert_judges_pairs_by_keys_by_mouse_and_by_finger(
-    browser: Browser, live_server: Any, adjudicated: User
-) -> None:
-    next_one = f"{live_server.url}/annotate/adjudicate/toy/"
-    page = page_of(browser, live_server, adjudicated)
-    arrive(page, next_one)
-    expect(page.locator("#answer")).to_have_attribute("data-interface", "relation")
-    expect(page.get_by_text("You do not see what others said")).to_be_visible()
-    walk(page)
-    open_folded(page)
-    walk(page)
-    page.reload()
-    page.wait_for_selector("html[data-ready]")
-    with page.expect_response(draft_with("none")):
-        asked = press_a_choice_of_each_name(page)
-        page.keyboard.press("0")
-    page.reload()
-    page.wait_for_selector("html[data-ready]")
-    assert page.locator(".parts input:checked").count() == asked + 1, "a reload loses nothing"
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/desk/tracks/toy/adjudication/*/")
-    arrive(page, next_one)
-    for side in page.locator("[data-step]:has(.pill)").all():
-        side.locator(".pill").first.click()
-    page.locator(".choices .choice").first.click()
-    page.locator(".submit-bar .primary").click()
-    page.wait_for_url("**/desk/tracks/toy/adjudication/*/")
-    assert page.faults == []  # type: ignore[attr-defined]
-    page.context.close()
-    page = page_of(
-        browser, live_server, adjudicated, viewport={"width": 390, "height": 844}, has_touch=True
-    )
-    arrive(page, next_one)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    for side in page.locator("[data-step]:has(.pill)").all():
-        side.locator(".pill").last.tap()
-    page.locator(".choice.none").tap()
-    page.locator(".submit-bar .primary").tap()
-    page.wait_for_url("**/desk/tracks/toy/adjudication/*/")
-    assert set(ExpertCheck.objects.values_list("status", flat=True)) == {"answered"}
-    assert page.faults == []  # type: ignore[attr-defined]
-
-
 def test_tab_reaches_everything_of_a_check_of_the_crowd(
     browser: Browser, live_server: Any, toy: Toy, settings: Any
 ) -> None:
     settings.ROOT_URLCONF = "kbpo.urls"
     Crowd(toy).draw(25)
     page = page_of(browser, live_server, toy.users["Admin"])
-    page.goto(f"{live_server.url}/annotate/check/toy/")
+    page.goto(f"{live_server.url}/annotate/expert/toy/")
     page.wait_for_selector("html[data-ready]")
     open_folded(page)
     walk(page)
@@ -304,7 +223,7 @@ def test_tab_reaches_everything_of_a_check_of_the_crowd(
     page.wait_for_url(lambda url: url != address)
     assert ExpertCheck.objects.filter(answered_at__isnull=False).count() == 1
     page.get_by_role("link", name="Back").click()
-    page.wait_for_url("**/desk/tracks/toy/checks/")
+    page.wait_for_url("**/desk/tracks/toy/experts/")
     assert page.faults == []  # type: ignore[attr-defined]
 
 

@@ -12,6 +12,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from annotation.desk.experts import store
 from kbpo.accounts.models import Team
 from kbpo.evaluation.correction.checkable import frame_of
 from kbpo.evaluation.correction.read import checks_of
@@ -19,7 +20,7 @@ from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.run import evaluate, state_of
 from kbpo.experts.answers import Answered, read_checks, released
-from kbpo.experts.draw import CannotDraw, answer, draw_round, end_round
+from kbpo.experts.draw import CannotDraw, draw_round, end_round
 from kbpo.experts.queue import Outcome, hold, take
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
@@ -113,10 +114,8 @@ class Crowd:
     def check(self, most: int | None = None) -> int:
         """How many open checks were answered, rightly, in their order."""
         n = 0
-        while (most is None or n < most) and (
-            row := take(self.track, self.admin, "check")
-        ) is not None:
-            assert answer(row, self.admin, {}, self.value(row.target_id)) is Outcome.STORED
+        while (most is None or n < most) and (row := take(self.track, self.admin)) is not None:
+            assert store(row, self.admin, {}, self.value(row.target_id)) is Outcome.STORED
             n += 1
         return n
 
@@ -287,9 +286,9 @@ def test_an_open_round_bars_the_next_and_so_does_having_checked_everything(crowd
 def test_a_flag_is_missing_not_wrong(crowd: Crowd) -> None:
     crowd.draw(5 * N)
     for at in range(N):
-        row = take(crowd.track, crowd.admin, "check")
+        row = take(crowd.track, crowd.admin)
         assert row is not None
-        answer(row, crowd.admin, {}, {} if at % 4 == 0 else crowd.value(row.target_id))
+        store(row, crowd.admin, {}, {} if at % 4 == 0 else crowd.value(row.target_id))
     evaluate(crowd.track)
     told = crowd.numbers("expert")[crowd.rows[1].pk]
     assert told.n_checked == N - N // 4
@@ -348,15 +347,15 @@ def test_a_check_is_one_experts_at_a_time_and_answered_once(
 ) -> None:
     crowd.draw(30)
     other = make_user("second", is_staff=True)
-    mine, theirs = take(crowd.track, crowd.admin, "check"), take(crowd.track, other, "check")
+    mine, theirs = take(crowd.track, crowd.admin), take(crowd.track, other)
     assert mine is not None and theirs is not None and mine.pk != theirs.pk
-    assert take(crowd.track, crowd.admin, "check") == mine  # resumed
+    assert take(crowd.track, crowd.admin) == mine  # resumed
     assert hold(mine, other) is Outcome.LOST
-    assert answer(mine, other, {}, {}) is Outcome.LOST
-    assert answer(mine, crowd.admin, {}, crowd.value(mine.target_id)) is Outcome.STORED
-    assert answer(mine, crowd.admin, {}, {}) is Outcome.ALREADY
+    assert store(mine, other, {}, {}) is Outcome.LOST
+    assert store(mine, crowd.admin, {}, crowd.value(mine.target_id)) is Outcome.STORED
+    assert store(mine, crowd.admin, {}, {}) is Outcome.ALREADY
     ExpertCheck.objects.filter(pk=theirs.pk).update(held_until="2020-01-01T00:00Z")
-    assert take(crowd.track, crowd.admin, "check") == theirs  # abandoned
+    assert take(crowd.track, crowd.admin) == theirs  # abandoned
 
 
 def corrected(track: Track, data: Data) -> Corrected | None:

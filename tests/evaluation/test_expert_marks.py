@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
-from annotation.desk.adjudicate import judged_by
+from annotation.desk.experts import judged_by, store
 from annotation.models import HIT, Assignment, Question, Response, Worker
 from kbpo.evaluation.correction.checkable import frame_of, votes_of
 from kbpo.evaluation.data import read
 from kbpo.evaluation.run import evaluate
-from kbpo.experts.draw import answer
 from kbpo.experts.queue import take
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
@@ -191,10 +190,8 @@ def test_who_read_a_document_checks_nothing_in_it(readers: Readers) -> None:
         assignment=made, question=question, target=whole, criterion="relations", value={"holds": {}}
     )
     opened = 0
-    while (
-        row := take(readers.track, readers.admin, "check", judged_by(readers.admin))
-    ) is not None:
+    while (row := take(readers.track, readers.admin, judged_by(readers.admin))) is not None:
         assert row.target.document_id != document.pk
-        answer(row, readers.admin, {}, {})
+        store(row, readers.admin, {}, {})
         opened += 1
     assert opened == N - N // DOCUMENTS

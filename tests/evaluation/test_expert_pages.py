@@ -23,12 +23,12 @@ from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.submissions.models import Submission
 from kbpo.web.desk import inquiries
-from kbpo.web.desk.quality import checks
+from kbpo.web.desk.quality import experts
 from tests.conftest import ALONE, Toy
 from tests.evaluation.test_expert_checks import Crowd
 
 pytestmark = pytest.mark.django_db
-DESK, NEXT = "/desk/tracks/toy/checks/", "/annotate/check/toy/"
+DESK, NEXT = "/desk/tracks/toy/experts/", "/annotate/expert/toy/"
 ANSWER = {"a": "other", "b": "other", "none": "1"}
 
 
@@ -55,7 +55,7 @@ def test_draw_answer_read(crowd: Crowd, admin: Client, monkeypatch: pytest.Monke
     monkeypatch.setattr(
         "scoring.corrected.WIDEST", 2.0
     )  # few checks, and an expert who contradicts most
-    assert f'{DESK}">Expert checks</a>' in admin.get("/desk/tracks/toy/").content.decode()
+    assert f'{DESK}">Experts</a>' in admin.get("/desk/tracks/toy/").content.decode()
     assert "Draw a round" in admin.get(DESK).content.decode()
     unsaid = admin.post(DESK, {"verb": "draw", "budget": "45"})
     assert unsaid.status_code == 409 and "say what the check is for" in unsaid.content.decode()
@@ -69,14 +69,14 @@ def test_draw_answer_read(crowd: Crowd, admin: Client, monkeypatch: pytest.Monke
     assert Audit.objects.get(what="draw checks").why == "To correct scores."
     page = admin.get(DESK).content.decode()
     n = ExpertCheck.objects.count()
-    assert f"0 of {n}" in page and "Check the next one" in page
+    assert f"0 of {n}" in page and "Answer the next" in page
     for _ in range(n):
         address = opened(admin)
         assert admin.get(address).status_code == 200
         assert admin.post(address, ANSWER).status_code == 302
     said = admin.get(NEXT, follow=True)
     assert said.redirect_chain[-1][0] == DESK
-    assert "No judgment of this track waits for a check." in said.content.decode()
+    assert "No judgment of this track waits for an expert." in said.content.decode()
     assert ExpertRound.objects.get().ended_at is not None
     evaluate(crowd.track)
     Submission.objects.update(status="scored")
@@ -150,7 +150,7 @@ def test_one_may_leave_and_go_on(crowd: Crowd, admin: Client) -> None:
     admin.post(address, {"problem": "text"})
     assert ExpertCheck.objects.get(answered_at__isnull=False).value == {}
     assert opened(admin) != address
-    assert "checked already" in admin.post(address, ANSWER, follow=True).content.decode()
+    assert "answered already" in admin.post(address, ANSWER, follow=True).content.decode()
     assert admin.post(f"{address}draft/", ANSWER).status_code == 409
 
 
@@ -189,7 +189,7 @@ def test_an_ended_round_takes_what_is_open_with_it(crowd: Crowd, admin: Client) 
     told = Audit.objects.filter(what__endswith="checks").order_by("pk").values_list("what", "why")
     assert list(told) == [("draw checks", ""), ("end checks", "No expert has time.")]
     assert "Round 1 is ended" in page and "ended early" in page
-    assert "checked already" in admin.get(address, follow=True).content.decode()
+    assert "answered already" in admin.get(address, follow=True).content.decode()
     assert ExpertCheck.objects.count() == 12
     assert "Draw a round" in page
 
@@ -200,11 +200,10 @@ def test_whoever_answered_as_one_of_the_crowd_does_not_check_it(
     crowd.draw(25)
     first = ExpertCheck.objects.order_by("order").first()
     assert first is not None
-    monkeypatch.setattr(
-        "kbpo.web.desk.quality.expert.judged_by", lambda user: Q(target=first.target_id)
-    )
-    assert opened(admin) != reverse("expert-check", args=["toy", first.pk])
-    monkeypatch.setattr("kbpo.web.desk.quality.expert.judged_by", lambda user: Q(pk__isnull=False))
+    page = "kbpo.web.desk.quality.expert.judged_by"
+    monkeypatch.setattr(page, lambda user: Q(target=first.target_id))
+    assert opened(admin) != reverse("expert-question", args=["toy", first.pk])
+    monkeypatch.setattr(page, lambda user: Q(pk__isnull=False))
     assert "is for you" in admin.get(NEXT, follow=True).content.decode()
 
 
@@ -264,7 +263,7 @@ def test_a_track_without_judgments_has_nothing_to_draw(toy: Toy, admin: Client) 
 def test_no_request_reads_the_whole_track(
     crowd: Crowd, admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "read", lambda track: pytest.fail("within the request"))
+    monkeypatch.setattr(experts, "read", lambda track: pytest.fail("within the request"))
     admin.post(DESK, {"verb": "draw", "budget": "25", "why": "x"})
     assert admin.get(DESK).status_code == 200
 

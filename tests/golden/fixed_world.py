@@ -363,7 +363,7 @@ class FixedWorld:
     def draw_checks(self, budget: int) -> None:
         """A round of checks is drawn for an expert."""
         answer = self._desk().post(
-            "/desk/tracks/golden/checks/",
+            "/desk/tracks/golden/experts/",
             {"verb": "draw", "budget": str(budget), "why": "To know."},
         )
         assert answer.status_code == 302, answer.content.decode()
@@ -373,8 +373,8 @@ class FixedWorld:
         """An expert answers so many checks, rightly, as they come."""
         client = self._desk()
         for _ in range(most):
-            address = client.get("/annotate/check/golden/")["Location"]
-            if address.endswith("/checks/"):
+            address = client.get("/annotate/expert/golden/")["Location"]
+            if address.endswith("/experts/"):
                 return
             answer = client.post(
                 address, self._rightly(int(address.rstrip("/").rpartition("/")[2]))
@@ -383,7 +383,8 @@ class FixedWorld:
 
     def end_checks(self) -> None:
         """The round is ended, whatever is not answered."""
-        answer = self._desk().post("/desk/tracks/golden/checks/", {"verb": "end", "why": "Enough."})
+        page = "/desk/tracks/golden/experts/"
+        answer = self._desk().post(page, {"verb": "end", "why": "Enough."})
         assert answer.status_code == 302, answer.content.decode()
 
     def _desk(self) -> Client:

@@ -8,8 +8,7 @@ import pytest
 from django.test import Client
 from scores.conftest import N, World
 
-from annotation.desk.adjudicate import CannotAsk, dispute, queue_random
-from annotation.models import Policy
+from annotation.desk.experts import CannotAsk, dispute
 from kbpo.evaluation.models import Inquiry
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance, Label
@@ -18,7 +17,7 @@ from kbpo.tracks.generation.declared import declare
 from kbpo.tracks.registry import FORM, kind_of
 from kbpo.web.desk import inquiries
 from kbpo.web.desk.checklist import steps_of
-from kbpo.web.desk.quality import checks
+from kbpo.web.desk.quality import experts
 from tests.tracks.test_declared_forms import BETTER
 
 
@@ -29,7 +28,7 @@ def test_the_desk_tells_of_inputs_and_offers_nothing_of_documents(world: World) 
     assert f"Answers, {N} inputs" in page
     for other in ("document", "Scope"):
         assert other not in page.partition("<h1>")[2].partition("</main>")[0], other
-    assert "Expert checks" in page
+    assert ">Experts<" in page
     answer = desk.get("/desk/tracks/answers/pilots/")
     assert answer.status_code == 404 and "predict no relations" in answer.content.decode()
     asked = {"interface": "entities", "workers": "3", "items": "4"}
@@ -39,23 +38,9 @@ def test_the_desk_tells_of_inputs_and_offers_nothing_of_documents(world: World) 
     assert (first.name, first.done, first.says) == ("Inputs", True, f"{N} of Answers")
     quality = desk.get("/desk/tracks/answers/quality/").content.decode()
     assert "People rate here" in quality and "No question has two answers" not in quality
-    assert "Queue and trails" in quality and "Dawid" not in quality and "Pilots" not in quality
+    assert ">Experts<" in quality and "Dawid" not in quality and "Pilots" not in quality
     assert "No question has two answers" not in desk.get("/desk/").content.decode()
     assert f"each {kind_of(world.track).words.item} at most once" in page
-
-
-@pytest.mark.parametrize("verb", ["limit", "random-limit"])
-def test_no_clock_is_set_where_it_would_queue_nothing(world: World, verb: str) -> None:
-    desk, page = Client(), "/desk/tracks/answers/adjudication/"
-    desk.force_login(world.admin)
-    before = Policy.objects.get_or_create(track=world.track)[0]
-    refused = desk.post(page, {"verb": verb, "n": "7", "why": "To know."})
-    assert refused.status_code == 422
-    assert "The clock queues nothing here: people rate" in refused.content.decode()
-    after = Policy.objects.get(track=world.track)
-    assert after.split_limit == before.split_limit
-    assert after.random_limit == before.random_limit
-    assert desk.post(page, {"verb": verb, "n": "0", "why": "Off."}).status_code == 302
 
 
 def test_experts_are_not_asked_about_preferences_and_who_wants_to_is_told_why(
@@ -68,21 +53,18 @@ def test_experts_are_not_asked_about_preferences_and_who_wants_to_is_told_why(
     assert "which of two texts they prefer" in why
     desk = Client()
     desk.force_login(world.admin)
-    for page in ("checks", "adjudication"):
-        answer = desk.get(f"/desk/tracks/answers/{page}/")
-        assert answer.status_code == 404 and why in html.unescape(answer.content.decode())
+    answer = desk.get("/desk/tracks/answers/experts/")
+    assert answer.status_code == 404 and why in html.unescape(answer.content.decode())
     assert why in html.unescape(desk.get("/desk/tracks/answers/quality/").content.decode())
-    assert "Expert checks" not in desk.get("/desk/tracks/answers/").content.decode()
+    assert ">Experts<" not in desk.get("/desk/tracks/answers/").content.decode()
     tools = desk.get("/desk/quality/").content.decode()
     assert "/desk/tracks/answers/gold/" in tools
-    assert "/desk/tracks/answers/checks/" not in tools
-    Inquiry.ask(world.track, checks.WHAT, world.admin, budget=3, why="To see.")
-    assert checks.answer(Inquiry.objects.get()) == {"refused": why}
+    assert "/desk/tracks/answers/experts/" not in tools
+    Inquiry.ask(world.track, experts.WHAT, world.admin, budget=3, why="To see.")
+    assert experts.draw(Inquiry.objects.get()) == {"refused": why}
     target = Instance.objects.get(pk=world.numbers("A")[0]).target_id
     with pytest.raises(CannotAsk, match="no expert can say that it is wrong"):
         dispute(world.runs["A"], target, world.admin, "This is far better than that.")
-    with pytest.raises(CannotAsk, match="no expert can say that it is wrong"):
-        queue_random(world.track, 3, world.admin)
 
 
 def test_a_round_that_cannot_be_drawn_says_what_failed_and_what_to_do(
@@ -90,10 +72,10 @@ def test_a_round_that_cannot_be_drawn_says_what_failed_and_what_to_do(
 ) -> None:
     desk = Client()
     desk.force_login(world.admin)
-    Inquiry.ask(world.track, checks.WHAT, world.admin, budget=3, why="To see.")
-    page = "/desk/tracks/answers/checks/"
+    Inquiry.ask(world.track, experts.WHAT, world.admin, budget=3, why="To see.")
+    page = "/desk/tracks/answers/experts/"
     assert "A round is being drawn" in desk.get(page).content.decode()
-    monkeypatch.setattr(checks, "frame_of", lambda *_: 1 / 0)
+    monkeypatch.setattr(experts, "frame_of", lambda *_: 1 / 0)
     assert inquiries.tick() == 0
     told = desk.get(page).content.decode()
     assert "It failed 1 time" in told and "ZeroDivisionError" in told and "tried again" in told

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from scores.conftest import CRITERIA, World
 
-from annotation.desk.adjudicate import CannotAsk, agrees, dispute, question_of
-from annotation.quality.judged import words_of
+from annotation.desk.experts import CannotAsk, agrees, dispute, question_of, store
 from annotation.quality.reliability import NOT_KEPT
 from kbpo.evaluation.correction.checkable import frame_of
 from kbpo.evaluation.correction.read import checks_of
@@ -21,7 +20,7 @@ from kbpo.evaluation.judges import Judges, judges_of
 from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.run import evaluate
-from kbpo.experts.draw import CannotDraw, answer, draw_round
+from kbpo.experts.draw import CannotDraw, draw_round
 from kbpo.experts.queue import Outcome, take
 from kbpo.instances.models import Label
 from kbpo.sampling.models import (
@@ -31,7 +30,7 @@ from kbpo.sampling.models import (
     SampleBatch,
 )
 from kbpo.submissions.models import Submission
-from kbpo.web.desk.quality.checks import matrices
+from kbpo.web.desk.quality.experts import matrices
 from kbpo.web.public.judges import as_json, of_board
 from kbpo.web.research.judged import NOT_DISPUTED
 
@@ -58,9 +57,9 @@ def strict(target: int) -> dict[str, list[float]]:
 def check(world: World, flagged: int = 0) -> int:
     """How many open checks were answered; so many of them, the first, by a flag."""
     n = 0
-    while (row := take(world.track, world.admin, "check")) is not None:
+    while (row := take(world.track, world.admin)) is not None:
         said = {} if n < flagged else {row.target_id: {"ratings": strict(row.target_id)}}
-        assert answer(row, world.admin, {}, said) is Outcome.STORED
+        assert store(row, world.admin, {}, said) is Outcome.STORED
         n += 1
     return n
 
@@ -286,7 +285,6 @@ def test_an_expert_agrees_with_ratings_from_which_they_are_not_far(judged: World
         said["fluency"] = [middle + apart if middle < 0.5 else middle - apart]
         assert agrees(question, {target: {"ratings": said}}) is same
     assert agrees(question, {}) is False, "a flag, where people had an answer"
-    assert words_of(judged.track) == {"texts": "outputs that people judged"}
 
 
 @pytest.mark.soak

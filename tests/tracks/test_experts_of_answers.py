@@ -123,9 +123,9 @@ def answered(browser: Browser, page: Page) -> Page:
 @pytest.mark.soak
 def test_a_round_goes_from_the_desk_over_the_experts_page_to_the_board(played: Played) -> None:
     root, slug = played.as_user("root"), played.track.slug
-    desk = root.get(f"/desk/tracks/{slug}/checks/")
+    desk = root.get(f"/desk/tracks/{slug}/experts/")
     assert desk.status == 200 and "relation" not in desk.text and "Precision" not in desk.text
-    assert "Expert checks" in root.get(f"/desk/tracks/{slug}/").text
+    assert ">Experts<" in root.get(f"/desk/tracks/{slug}/").text
     for budget, why, sentence in (
         ("0", WHY, "a number between 1 and"),
         ("x", WHY, "a number between 1 and"),
@@ -134,7 +134,7 @@ def test_a_round_goes_from_the_desk_over_the_experts_page_to_the_board(played: P
         page = send(root, desk, "budget", verb=["draw"], budget=[budget], **why)
         assert page.status == 409 and sentence in page.text
     send(root, desk, "budget", verb=["draw"], budget=["99"], **WHY)
-    rounds = ExpertRound.objects.filter(kind="check")
+    rounds = ExpertRound.objects.all()
     assert Inquiry.objects.filter(status="asked").count() == 1 and not rounds.exists()
     call_command("tick", "--until-idle", verbosity=0)
     n = ExpertCheck.objects.filter(kind="check", status="open").count()
@@ -143,15 +143,15 @@ def test_a_round_goes_from_the_desk_over_the_experts_page_to_the_board(played: P
     before = played.mean("centred")
     assert before.value == pytest.approx(1.0, abs=0.02), "people believe what is written"
 
-    page = root.get(f"/annotate/check/{slug}/")
+    page = root.get(f"/annotate/expert/{slug}/")
     bad = root.submit(page.form("answer"), page.form("answer").values() | {"plausible": ["maybe"]})
     assert bad.status == 422 and "say whether the answer is plausible" in bad.text
     for word in ("Mine", "answerers", "votes", "ada"):
         assert word not in page.text, "who said it, and what people made of it"
-    page = root.get(f"/annotate/check/{slug}/")
+    page = root.get(f"/annotate/expert/{slug}/")
     for _ in range(n):
         page = answered(root, page)
-    assert "No judgment of this track waits for a check." in page.text
+    assert "No judgment of this track waits for an expert." in page.text
     labels = Label.objects.count()
     call_command("tick", "--until-idle", verbosity=0)
     assert Label.objects.count() == labels and rounds.get().ended_at is not None
@@ -173,7 +173,7 @@ def test_a_round_goes_from_the_desk_over_the_experts_page_to_the_board(played: P
     assert f"An expert checked {n} of these judgments, chosen at random: corrected" in mine
     assert "corrected “Some passage shows it”" in " ".join(mine.split())
     assert "What readers found" not in mine
-    desk = root.get(f"/desk/tracks/{slug}/checks/")
+    desk = root.get(f"/desk/tracks/{slug}/experts/")
     assert "Some passage shows it: as the crowd says it, and corrected" in desk.text
     assert "of all you would say just what people said" in desk.text
     assert "There is no judgment that was not checked yet." in _drawn_again(root, desk, played)
@@ -182,13 +182,12 @@ def test_a_round_goes_from_the_desk_over_the_experts_page_to_the_board(played: P
 def _drawn_again(root: Browser, desk: Page, played: Played) -> str:
     send(root, desk, "budget", verb=["draw"], budget=["5"], **WHY)
     call_command("tick", "--until-idle", verbosity=0)
-    return root.get(f"/desk/tracks/{played.track.slug}/checks/").text
+    return root.get(f"/desk/tracks/{played.track.slug}/experts/").text
 
 
 def test_a_dispute_is_answered_blind_told_to_its_team_and_moves_no_score(played: Played) -> None:
     slug = played.track.slug
     close_track(played.track)
-    ExpertCheck.objects.all().delete()  # what the clock queued by itself
     User.objects.filter(pk=played.owner.pk).update(email="mine@example.org")
     Webhook.objects.create(user=played.owner, url="https://mine.example/")
     lied = Question.objects.filter(status="settled", payload__text__in=LIED).order_by("pk")[0]
@@ -210,7 +209,7 @@ def test_a_dispute_is_answered_blind_told_to_its_team_and_moves_no_score(played:
     told = owner.submit(form, form.values() | {"note": ["The passage was made up by somebody."]})
     assert "An expert is asked" in told.text and "You dispute this judgment" in told.text
     row = ExpertCheck.objects.get()
-    assert (row.kind, row.judgment, row.interface) == ("dispute", "texts", "answer_correctness")
+    assert (row.kind, row.interface) == ("dispute", "answer_correctness")
 
     address = f"{played.url}/api/submissions/{played.run}/predictions/{prediction.pk}/dispute/"
     assert _refused(address, played.token) == 409, "one is open"
@@ -219,10 +218,10 @@ def test_a_dispute_is_answered_blind_told_to_its_team_and_moves_no_score(played:
     assert _refused(address, stranger) == 404
     assert "I think this judgment" not in played.as_user("of others").get(seen).text
 
-    queue = root.get(f"/desk/tracks/{slug}/adjudication/")
+    queue = root.get(f"/desk/tracks/{slug}/experts/")
     assert f"“{lied.payload['text']}”" in queue.text and "made up by somebody" in queue.text
     assert "pairs" not in queue.text and "names" not in queue.text.lower().replace("username", "")
-    asked = root.get(f"/annotate/adjudicate/{slug}/")
+    asked = root.get(f"/annotate/expert/{slug}/")
     assert "made up by somebody" not in asked.text and "answerers" not in asked.text
     trail = answered(root, asked)
     assert "the expert says otherwise" in trail.text and "Some passage shows it" in trail.text
@@ -250,7 +249,6 @@ def test_a_dispute_is_answered_blind_told_to_its_team_and_moves_no_score(played:
 
 @pytest.mark.soak
 def test_two_teams_dispute_one_answer_and_each_reads_of_its_own_alone(played: Played) -> None:
-    ExpertCheck.objects.all().delete()  # what the clock queued by itself
     slug, token = played.track.slug, researcher("others")
     User.objects.filter(username="of others").update(email="theirs@example.org")
     User.objects.filter(pk=played.owner.pk).update(email="mine@example.org")
@@ -273,13 +271,12 @@ def test_two_teams_dispute_one_answer_and_each_reads_of_its_own_alone(played: Pl
             assert sentence in browser.submit(form, form.values() | {"note": [note]}).text
         teams[pk] = browser, seen, note
     root = played.as_user("root")
-    queue = root.get(f"/desk/tracks/{slug}/adjudication/").text
+    queue = root.get(f"/desk/tracks/{slug}/experts/").text
     assert all(note in queue for _, _, note in teams.values())
-    trail = answered(root, root.get(f"/annotate/adjudicate/{slug}/"))
+    trail = answered(root, root.get(f"/annotate/expert/{slug}/"))
     assert all(note in trail.text for _, _, note in teams.values())
-    assert (
-        "No judgment of this track waits for you." in root.get(f"/annotate/adjudicate/{slug}/").text
-    )
+    page = root.get(f"/annotate/expert/{slug}/").text
+    assert "No judgment of this track waits for an expert." in page
     send(root, trail, "remark", remark=["The town has another capital."])
     for browser, seen, _ in teams.values():
         page = browser.get(seen).text
@@ -302,20 +299,3 @@ def _refused(address: str, token: str) -> int:
     with pytest.raises(urllib.error.HTTPError) as refused:
         call(address, token, body)
     return refused.value.code
-
-
-def test_the_clock_keeps_random_ones_waiting_and_says_how_often_people_err(played: Played) -> None:
-    slug, root = played.track.slug, played.as_user("root")
-    drawn = ExpertCheck.objects.filter(kind="random", judgment="texts", status="open").count()
-    assert drawn == 5, "as on every track"
-    page = root.get(f"/annotate/adjudicate/{slug}/")
-    for _ in range(drawn):
-        answered(root, page)
-        page = root.get(f"/annotate/adjudicate/{slug}/")
-    queue = root.get(f"/desk/tracks/{slug}/adjudication/")
-    wrong = ExpertCheck.objects.filter(kind="random", agrees=False).count()
-    assert f"{wrong} of {drawn}" in queue.text and "random judgments contradicted" in queue.text
-    for what, n, sentence in (("pairs", "5", "Say what to queue"), ("texts", "501", "between 1")):
-        form = next(form for form in queue.forms if form.offers("verb", "random"))
-        page = root.submit(form, form.values() | {"what": [what], "n": [n]} | WHY)
-        assert page.status == 422 and sentence in page.text

@@ -394,14 +394,14 @@ def test_a_team_disputes_and_an_expert_answers_blind(
         in as_user("Rosa").post(address, {"note": note}, follow=True).content.decode()
     )
     admin = as_user("Admin")
-    desk = admin.get(reverse("desk-adjudication", args=["toy"])).content.decode()
+    desk = admin.get(reverse("desk-experts", args=["toy"])).content.decode()
     assert note in desk
     entry = re.search(r'name="entry" value="(\d+)"', desk)
     unsaid = admin.post(
-        reverse("desk-adjudication", args=["toy"]), {"verb": "drop", "entry": entry and entry[1]}
+        reverse("desk-experts", args=["toy"]), {"verb": "drop", "entry": entry and entry[1]}
     )
-    assert unsaid.status_code == 422 and "Nothing was dropped: say why" in unsaid.content.decode()
-    question = admin.get(reverse("adjudicate_next", args=["toy"]))["Location"]
+    assert unsaid.status_code == 409 and "Nothing was dropped: say why" in unsaid.content.decode()
+    question = admin.get(reverse("expert-next", args=["toy"]))["Location"]
     blind = ALONE.sub("", admin.get(question).content.decode())
     assert (
         note not in blind
@@ -445,7 +445,7 @@ def test_what_people_marked_in_whole_documents_is_disputed_like_anything_else(
     assert publish.tick() == 0 and not HIT.objects.exists()
     assert not Question.objects.exists(), "only experts are asked"
     admin = as_user("Admin")
-    question = admin.get(reverse("adjudicate_next", args=["toy"]))["Location"]
+    question = admin.get(reverse("expert-next", args=["toy"]))["Location"]
     assert "the town beside" not in admin.get(question).content.decode()
     trail = admin.post(question, {"a": "other", "b": "other", "none": "1"})["Location"]
     shown = admin.get(trail).content.decode()
@@ -455,36 +455,6 @@ def test_what_people_marked_in_whole_documents_is_disputed_like_anything_else(
     assert ask.tick() > 0
     asked_of_people = Question.objects.filter(target=target)
     assert asked_of_people.count() == 1, "what the names refer to is asked all the same"
-
-
-def test_the_queue_takes_random_and_divided_ones_and_refuses_nonsense(
-    judged: Submission, as_user: As
-) -> None:
-    admin, address = as_user("Admin"), reverse("desk-adjudication", args=["toy"])
-    for wrong in (
-        {"verb": "random", "n": "x"},
-        {"verb": "random", "n": "0"},
-        {"verb": "drop", "entry": "9"},
-        {},
-    ):
-        assert admin.post(address, wrong).status_code == 422
-    unsaid = admin.post(address, {"verb": "random", "n": "500"})
-    assert unsaid.status_code == 422 and "say what experts are asked for" in unsaid.content.decode()
-    admin.post(address, {"verb": "random", "n": "500", "why": "How often do they err?"})
-    assert Audit.objects.get(what="queue for experts").why == "How often do they err?"
-    page = admin.get(address).content.decode()
-    assert "Answer the next of" in page and "about all names of such a document" in page
-    assert "The clock keeps up to 20 of the most divided" in page
-    for wrong in ({"n": "x", "why": "x"}, {"n": "501", "why": "x"}, {"n": "5", "why": ""}):
-        assert admin.post(address, {"verb": "limit"} | wrong).status_code == 422
-    admin.post(address, {"verb": "limit", "n": "0", "why": "We choose ourselves."})
-    assert "The clock queues none by itself." in admin.get(address).content.decode()
-    assert "so that up to 5 pairs and as many marks, drawn at random," in page
-    assert admin.post(address, {"verb": "random-limit", "n": "3", "why": ""}).status_code == 422
-    admin.post(address, {"verb": "random-limit", "n": "0", "why": "We draw ourselves."})
-    page = admin.get(address, follow=True).content.decode()
-    assert "The clock draws nothing." in page and "The clock draws none by itself." in page
-    assert admin.get(reverse("desk-trail", args=["toy", 999])).status_code == 404
 
 
 def test_the_method_of_aggregation_is_switched_with_a_reason(

@@ -17,7 +17,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
-from annotation.desk.adjudicate import queue_random
+from annotation.desk.experts import dispute
 from annotation.hits.batch import batch, batches
 from annotation.labels import exclude
 from annotation.models import HIT, Assignment, Comparison, Worker
@@ -35,7 +35,6 @@ from kbpo.releases import make
 from kbpo.releases.models import Release
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
-from kbpo.sampling.models import ExpertCheck
 from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import withdraw
@@ -283,24 +282,17 @@ def test_the_desk_adds_up_each_day(toy: Toy, as_user: As) -> None:
     assert "a day at most" not in page, "the other track has no cap of a day"
 
 
-def test_each_kind_that_waits_for_an_expert_is_a_line_with_how_many_are_ones_own(
+def test_each_track_is_a_line_with_how_many_questions_are_ones_own(
     judged: Submission, toy: Toy, as_user: As
 ) -> None:
-    assert set(experts.KINDS) == set(ExpertCheck.Kind.values)
-    assert queue_random(toy.track, 50, toy.users["Admin"], why="How often are we wrong?") >= 2
-    first, second = ExpertCheck.objects.order_by("pk")[:2]
-    ExpertCheck.objects.filter(pk=first.pk).update(
-        kind="dispute", raised_by=toy.users["Admin"], round=None
-    )
-    ExpertCheck.objects.filter(pk=second.pk).update(kind="disagreement", round=None)
-    found = {row.name: (row.n, row.yours) for row in experts.queue_of(toy.users["Admin"])}
-    assert found["Disputes"] == (1, 0), "nobody answers what they raised"
-    assert found["Divided judgments"] == (1, 1)
-    page = as_user("Admin").get(reverse("desk-quality")).content.decode()
-    assert "for somebody else" in page and page.count("Answer the next") >= 1
-    n = experts.waiting_for_experts()
-    assert n == ExpertCheck.objects.filter(status="open").count()
-    assert f"<b>{n} judgments</b>" in as_user("Admin").get(reverse("desk")).content.decode()
+    first, second = judged.predictions.order_by("pk")[:2]
+    for prediction, who in ((first, "Admin"), (second, "Rosa")):
+        dispute(judged, prediction.instance.target_id, toy.users[who], "It is the town beside it.")
+    page = as_user("Admin").get(reverse("desk-quality"))
+    assert [(row["n"], row["yours"]) for row in page.context["queue"]] == [(2, 1)]
+    assert "Answer the next" in page.content.decode()
+    assert experts.waiting_for_experts() == 2
+    assert "<b>2 judgments</b>" in as_user("Admin").get(reverse("desk")).content.decode()
 
 
 def test_one_page_has_all_that_waits_for_an_expert_and_a_map_of_the_tools(

@@ -24,7 +24,6 @@ from django.urls import URLPattern, get_resolver, reverse
 from django.utils import timezone
 from playwright.sync_api import Browser
 
-from annotation.desk.adjudicate import queue_random
 from annotation.hits import publish
 from annotation.labels import exclude
 from annotation.models import (
@@ -47,7 +46,6 @@ from kbpo.accounts.models import Invitation, User, Webhook
 from kbpo.evaluation.run import tick as estimate
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
-from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
 from kbpo.tracks.generation.declared import declare
 from kbpo.web.desk import inquiries
@@ -97,13 +95,13 @@ NO_PAGE = {
         "team-invite", "team-member", "team-take-back", "token-revoke", "tokens", "upload-discard",
     },
     "a way to another page": {
-        "adjudicate_next", "annotate_join", "annotate_next", "client", "compare", "expert-next",
+        "annotate_join", "annotate_next", "client", "compare", "expert-next",
         "explore", "favicon",
         "submission-judged", "try",
         "try-it",
     },
     "read by a script": {
-        "adjudicate_draft", "annotate_draft", "annotate_keys", "annotate_titles", "board-json",
+        "annotate_draft", "annotate_keys", "annotate_titles", "board-json",
         "desk-live",
         "expert-draft",
         "submission-live", "task_draft", "task_notify", "task_titles", "upload-live", "api-board",
@@ -416,12 +414,11 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
         "desk-track-quality",
         "desk-gold",
         "desk-pilots",
-        "desk-adjudication",
         "desk-scores",
         "desk-slices",
         "desk-reading",
         "desk-documents",
-        "desk-checks",
+        "desk-experts",
     )
     found: dict[str, list[Page]] = {name: [("Admin", reverse(name))] for name in names}
     found |= {name: [("Admin", reverse(name, args=["toy"]))] for name in by_track}
@@ -448,30 +445,19 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
 
 
 def _decided(client: Client, toy: Toy) -> dict[str, list[Page]]:
-    """What an expert is asked: a judgment in doubt, one that was answered, and a check of the
-    crowd.
-    """
-    admin = toy.users["Admin"]
-    assert queue_random(toy.track, 50, admin) >= 2
-    first, second = ExpertCheck.objects.filter(status="open").order_by("pk")[:2]
-    address = reverse("adjudicate", args=["toy", first.pk])
-    said = client.post(address, {"a": "other", "b": "other", "none": "1"})
+    """What an expert is asked, and what was answered."""
+    address = reverse("desk-experts", args=["toy"])
+    said = client.post(address, {"verb": "draw", "budget": "25", "why": "x"})
     assert said.status_code == 302, said.content.decode()
-    assert (
-        client.post(
-            reverse("desk-checks", args=["toy"]), {"verb": "draw", "budget": "25", "why": "x"}
-        ).status_code
-        == 302
-    )
     assert inquiries.tick() == 1
+    first = client.get(reverse("expert-next", args=["toy"]))["Location"]
+    said = client.post(first, {"a": "other", "b": "other", "none": "1"})
+    assert said.status_code == 302, said.content.decode()
     check = client.get(reverse("expert-next", args=["toy"]))["Location"]
-    pk = int(check.rstrip("/").rpartition("/")[2])
-    assert ExpertCheck.objects.filter(pk=pk).exists()
+    pk, done = (int(page.rstrip("/").rpartition("/")[2]) for page in (check, first))
     return {
-        "adjudicate": [("Admin", reverse("adjudicate", args=["toy", second.pk]))],
-        "adjudicate_document": [("Admin", reverse("adjudicate_document", args=["toy", second.pk]))],
-        "desk-trail": [("Admin", reverse("desk-trail", args=["toy", first.pk]))],
-        "expert-check": [("Admin", check)],
+        "desk-trail": [("Admin", reverse("desk-trail", args=["toy", done]))],
+        "expert-question": [("Admin", check)],
         "expert-document": [("Admin", reverse("expert-document", args=["toy", pk]))],
     }
 

@@ -17,7 +17,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from annotation.desk import adjudicate
+from annotation.desk import experts
 from kbpo import clock
 from kbpo.accounts.models import Membership, Token
 from kbpo.evaluation.models import Evaluation, Flip, InterimInterval
@@ -105,8 +105,8 @@ def test_a_dispute_that_was_put_aside_is_news_once_and_leads_to_it(
 ) -> None:
     make_study(toy.track, toy.teams["Patterns"])
     before, target = clock.now(), Label.objects.order_by("pk")[0].target_id
-    row = adjudicate.dispute(judged, target, toy.users["Rosa"], "She did not found it.")
-    adjudicate.drop(row, toy.users["Admin"], "It was settled by mail.")
+    row = experts.dispute(judged, target, toy.users["Rosa"], "She did not found it.")
+    experts.drop(row, toy.users["Admin"], "It was settled by mail.")
 
     def pieces(since: datetime) -> list[str]:
         return [one.text for one in news_of(judged.team, since) if "put aside" in one.title]

@@ -26,7 +26,7 @@ from django.db.models import QuerySet
 from django.test import Client
 from django.urls import reverse
 
-from annotation.desk import adjudicate
+from annotation.desk import experts
 from annotation.workers import speak
 from annotation.workers.worker import worker_of
 from kbpo import clock
@@ -130,9 +130,9 @@ def _is_disputed(toy: Toy, row: Submission, n: int) -> None:
     prediction = row.predictions.order_by("pk")[n].pk
     check = dispute(toy.users["Rosa"], row, prediction, "The text says the opposite.")
     if n % 2:
-        adjudicate.drop(check, toy.users["Admin"], "It says so twice.")
+        experts.drop(check, toy.users["Admin"], "It says so twice.")
     else:
-        adjudicate.answer(check, {"none": ["1"]}, toy.users["Admin"])
+        experts.answer(check, {"none": ["1"]}, toy.users["Admin"])
 
 
 ENDS: dict[str, tuple[str, Callable[[Toy, Submission, int], object]]] = {

@@ -13,13 +13,11 @@ from annotation.interfaces.base import (
     AggregatedLabel,
     Interface,
     Judgment,
-    Line,
     Lines,
     ParsedResponse,
     Statement,
     Unit,
 )
-from annotation.interfaces.entities import reread
 from annotation.interfaces.shared.flag import PROBLEMS, flag_of, flag_statement, flagged
 from annotation.interfaces.shared.mentions import Settled, settle_mentions
 from annotation.interfaces.shared.payload import TELLING
@@ -158,17 +156,6 @@ class Entities(Interface):
             AggregatedLabel(question.target_id, whole, METHOD, len(readers), worst, SOURCE),
             *labels,
         ]
-
-    def reread(self, question: Question, raw: dict[str, Any]) -> dict[int, dict[str, Any]]:
-        return reread.said(question, self.parse(question, raw))
-
-    def agrees(self, value: Mapping[str, Any]) -> bool:
-        return reread.agrees(value)
-
-    def compared(self, question: Question, value: Mapping[str, Any]) -> list[Line]:
-        types = self.instructions(question.payload)["types"]
-        words = {entity_type["name"]: entity_type["word"] for entity_type in types}
-        return reread.compared(question, value, words)
 
     def size(self, payload: Mapping[str, Any]) -> int:
         return len(payload["tokens"])

@@ -86,14 +86,10 @@ class Migration(migrations.Migration):
             name='ExpertRound',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('check', 'Check'), ('random', 'Random')], default='check', max_length=8)),
-                ('judgment', models.CharField(blank=True, help_text='Kind of judgments that a random draw is of', max_length=8)),
-                ('number', models.PositiveSmallIntegerField(help_text='Counts from 1 within track and kind')),
-                ('budget', models.PositiveIntegerField(help_text='Judgments that were wanted; of checks the expected number of new ones')),
-                ('probability', models.FloatField(help_text='Of each that a random draw could have found', null=True)),
-                ('seed', models.BigIntegerField(help_text='Of a random draw; checks have keyed numbers', null=True)),
+                ('number', models.PositiveSmallIntegerField(help_text='Counts from 1 within track')),
+                ('budget', models.PositiveIntegerField(help_text='Expected number of judgments that were not checked before')),
                 ('drawn_at', models.DateTimeField(default=kbpo.clock.now)),
-                ('ended_at', models.DateTimeField(help_text='Of checks: when all was answered, or the rest was given up', null=True)),
+                ('ended_at', models.DateTimeField(help_text='When all was answered, or the rest was given up', null=True)),
                 ('released', models.FloatField(default=1.0, help_text='Once ended: a check counts if its number < released x chance')),
                 ('drawn_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('track', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='expert_rounds', to='tracks.track')),
@@ -106,11 +102,9 @@ class Migration(migrations.Migration):
             name='ExpertCheck',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('check', 'drawn to correct scores'), ('dispute', 'disputed'), ('disagreement', 'people were divided'), ('random', 'drawn at random')], default='check', max_length=12)),
+                ('kind', models.CharField(choices=[('check', 'drawn to correct scores'), ('dispute', 'disputed')], default='check', max_length=12)),
                 ('status', models.CharField(choices=[('open', 'Open'), ('answered', 'Answered'), ('dropped', 'Dropped')], default='open', max_length=10)),
                 ('order', models.FloatField(help_text='Random place in the queue; of checks their random number / chance')),
-                ('judgment', models.CharField(blank=True, help_text='Kind of judgment that it is, but of checks', max_length=8)),
-                ('question', models.PositiveBigIntegerField(help_text='The number of the question that people answered, if there was one', null=True)),
                 ('interface', models.CharField(max_length=32)),
                 ('payload', models.JSONField(help_text='All that the page needs; neither claims nor what the crowd said')),
                 ('shown', models.JSONField(default=list)),
@@ -120,7 +114,7 @@ class Migration(migrations.Migration):
                 ('draft', models.JSONField(help_text="Its holder's answer so far", null=True)),
                 ('raw', models.JSONField(help_text='The answer as it was sent', null=True)),
                 ('value', models.JSONField(help_text='Target -> value; empty: it cannot be answered', null=True)),
-                ('agrees', models.BooleanField(help_text='Whether the expert says what the label said; not asked of checks', null=True)),
+                ('agrees', models.BooleanField(help_text='Whether the expert says what the label said', null=True)),
                 ('remark', models.TextField(blank=True, help_text='What the expert wrote after seeing the votes')),
                 ('answered_at', models.DateTimeField(null=True)),
                 ('expert', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
@@ -272,19 +266,15 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='expertround',
-            constraint=models.UniqueConstraint(fields=('track', 'kind', 'number'), name='expert_round_number_once'),
+            constraint=models.UniqueConstraint(fields=('track', 'number'), name='expert_round_number_once'),
         ),
         migrations.AddConstraint(
             model_name='expertround',
-            constraint=models.UniqueConstraint(condition=models.Q(('ended_at__isnull', True), ('kind', 'check')), fields=('track',), name='expert_round_open_once'),
+            constraint=models.UniqueConstraint(condition=models.Q(('ended_at__isnull', True)), fields=('track',), name='expert_round_open_once'),
         ),
         migrations.AddConstraint(
             model_name='expertround',
             constraint=models.CheckConstraint(condition=models.Q(('released__gte', 0), ('released__lte', 1)), name='expert_round_released_is_share'),
-        ),
-        migrations.AddConstraint(
-            model_name='expertround',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind', 'random'), ('probability__gt', 0), ('probability__lte', 1)), models.Q(('kind', 'check'), ('probability__isnull', True)), _connector='OR'), name='expert_round_random_has_probability'),
         ),
         migrations.AddIndex(
             model_name='expertcheck',
@@ -293,10 +283,6 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='expertcheck',
             constraint=models.UniqueConstraint(condition=models.Q(('kind', 'check')), fields=('track', 'target'), name='expert_check_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='expertcheck',
-            constraint=models.UniqueConstraint(condition=models.Q(('status', 'open'), models.Q(('kind', 'dispute'), _negated=True)), fields=('track', 'target', 'kind'), name='expert_check_open_once'),
         ),
         migrations.AddConstraint(
             model_name='expertcheck',
@@ -312,7 +298,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='expertcheck',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind__in', ['check', 'random']), ('round__isnull', False)), models.Q(('kind__in', ['dispute', 'disagreement']), ('round__isnull', True)), _connector='OR'), name='expert_check_drawn_has_round'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind', 'check'), ('round__isnull', False)), models.Q(('kind', 'dispute'), ('round__isnull', True)), _connector='OR'), name='expert_check_drawn_has_round'),
         ),
         migrations.AddConstraint(
             model_name='expertchance',

@@ -15,7 +15,7 @@ from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.desk.adjudicate import MOST_NOTE, CannotAsk
+from annotation.desk.experts import MOST_NOTE, CannotAsk
 from kbpo.accounts.models import User
 from kbpo.submissions.tally import BANDS
 from kbpo.tracks.base import ENTITY

@@ -211,11 +211,11 @@ def _open(track: Track) -> Step:
 def _checks(track: Track) -> Iterator[Step]:
     if kind_of(track).unchecked:
         return
-    rounds = ExpertRound.objects.filter(track=track, kind="check").count()
+    rounds = ExpertRound.objects.filter(track=track).count()
     left = ExpertCheck.objects.filter(track=track, kind="check", answered_at=None).count()
     says = f"{rounds:,} round{'' if rounds == 1 else 's'} drawn" if rounds else "None is drawn yet"
     says += f", {left:,} to be answered" if left else ""
-    address = _at("expert-next" if left else "desk-checks", track)
+    address = _at("expert-next" if left else "desk-experts", track)
     verb = "Answer" if left else "Draw a round"
     yield Step("Expert checks", rounds > 0 and not left, says, address, verb, needed=False)
 

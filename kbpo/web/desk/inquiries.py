@@ -7,7 +7,7 @@ import time
 from kbpo import clock
 from kbpo.evaluation.models import Inquiry
 from kbpo.queue import work
-from kbpo.web.desk.quality import checks
+from kbpo.web.desk.quality import experts
 
 
 def tick() -> int:
@@ -17,6 +17,6 @@ def tick() -> int:
 
 def _answer(inquiry: Inquiry) -> None:
     began = time.monotonic()
-    answer = checks.answer(inquiry)
+    answer = experts.draw(inquiry)
     seconds = time.monotonic() - began
     inquiry.move("answered", answer=answer, made_at=clock.now(), seconds=seconds)

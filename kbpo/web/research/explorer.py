@@ -20,7 +20,7 @@ import numpy as np
 from django.core.cache import cache
 from numpy.typing import NDArray
 
-from annotation.desk import adjudicate
+from annotation.desk import experts
 from kbpo import clock
 from kbpo.corpus.fetch import fetch
 from kbpo.evaluation.flips import flips_of
@@ -387,7 +387,7 @@ class Explorer:
     @cached_property
     def disputes(self) -> dict[int, ExpertCheck]:
         """What its team said against judgments, the latest by targets, as that team is told."""
-        return adjudicate.of_submission(self.submission) if self.own else {}
+        return experts.of_submission(self.submission) if self.own else {}
 
     @cached_property
     def told(self) -> dict[str, set[int]]:

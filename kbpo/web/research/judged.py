@@ -12,7 +12,7 @@ from typing import Any
 
 from django.http import Http404
 
-from annotation.desk import adjudicate
+from annotation.desk import experts
 from annotation.quality.pace import seconds_of
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label
@@ -25,7 +25,7 @@ from kbpo.tracks.registry import kind_of
 SHOWING = ("judging", "scored")
 """Statuses of submissions that show judgments."""
 NOT_DISPUTED = {
-    "import": adjudicate.BROUGHT,
+    "import": experts.BROUGHT,
     "expert": "An expert judged this already.",
 }
 """Why a judgment is not put before an expert, by the source of its label."""
@@ -95,7 +95,7 @@ def dispute(user: User, submission: Submission, prediction: int, note: str) -> E
         raise Http404("This submission has no such prediction: its errors tell their numbers.")
     if row.pk not in set(verdicts(submission, public=only_public(user, submission)).prediction):
         raise Http404("This prediction has no judgment yet.")
-    return adjudicate.dispute(submission, row.instance.target_id, user, note)
+    return experts.dispute(submission, row.instance.target_id, user, note)
 
 
 def with_disputes(

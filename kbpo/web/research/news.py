@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from django.db.models import Q
 from django.urls import reverse
 
-from annotation.desk.adjudicate import DROP, page_of
+from annotation.desk.experts import DROP, page_of
 from kbpo import clock
 from kbpo.accounts.models import Audit, Membership, Team, User
 from kbpo.evaluation.extent import extent_of

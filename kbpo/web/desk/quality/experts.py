@@ -1,36 +1,45 @@
-"""One queue for experts: what of each track waits for one, whatever it is asked for, and which tool
-of quality is for what.
+"""The admins' pages of quality: what waits for experts, and of each track what experts are asked,
+what they said, and what that says of the crowd and of the scores.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+from typing import Any, cast
 
-from django.db.models import Count, Min
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import Count, Min, Q
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
+from django.views.decorators.http import require_POST
 
-from annotation.desk.adjudicate import judged_by
-from annotation.quality.gold import candidates, policy_of, standings
+from annotation.desk import experts
+from annotation.desk.experts import CannotAsk, judged_by, question_of
+from annotation.desk.trail import trail_of
+from annotation.quality.describe import title_of
 from kbpo.accounts.models import User
+from kbpo.evaluation.correction.checkable import frame_of
+from kbpo.evaluation.data import read
+from kbpo.evaluation.leaderboard import Figure
+from kbpo.evaluation.models import Evaluation, Inquiry
+from kbpo.experts.draw import MOST, CannotDraw, draw_round, end_round, open_round
 from kbpo.experts.queue import askable
-from kbpo.sampling.models import ExpertCheck
+from kbpo.sampling.models import ExpertCheck, ExpertRound
+from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
-from kbpo.web.desk.checklist import GOLD_WANTED
-from kbpo.web.http import admin_of, for_admins
+from kbpo.web.components import drawing
+from kbpo.web.http import admin_of, check_may_act, for_admins, why_of
+from kbpo.web.public.board import interval
+from kbpo.web.research import judged
+from kbpo.web.research.submissions import find, is_own
+from scoring.corrected import METHOD
+from scoring.double_sampling import LEAST
 
-KINDS = {
-    "check": ("Checks", "drawn for corrected scores"),
-    "dispute": ("Disputes", "a team says that a judgment is wrong"),
-    "disagreement": ("Divided judgments", "people did not agree"),
-    "random": ("Audits", "drawn at random: how often the crowd errs"),
-}
-PLACES = {"check": ("expert-next", "desk-checks")}
-"""Kind -> names of the addresses of the next of it and of its list, where it has its own"""
+WHAT = "checks"
+USUAL = 40
 TOOLS = (
     # name, when, what it does to scores and pay, the page of a track
     (
@@ -52,43 +61,16 @@ TOOLS = (
         "desk-track-quality",
     ),
     (
-        "Disputes, split votes",
-        "Somebody doubts a judgment, or people could not agree.",
-        "An answer for whoever asked; no label, no score.",
-        "desk-adjudication",
-    ),
-    (
-        "Audits",
-        "You want one figure: how often is the crowd wrong?",
-        "An error rate with its interval; no score.",
-        "desk-adjudication",
-    ),
-    (
-        "Checks",
-        "Scores shall be right although the crowd errs.",
-        "Corrected scores beside the crowd’s.",
-        "desk-checks",
+        "Experts",
+        "How often is the crowd wrong? Scores shall be right although it errs. A team doubts a"
+        " judgment.",
+        "Corrected scores beside the crowd’s; an answer to a dispute changes no score.",
+        "desk-experts",
     ),
 )
 
-OF_RELATIONS = ("desk-pilots",)
-"""Pages that only tracks have whose systems predict relations of documents"""
 
-
-@dataclass(frozen=True)
-class Waiting:
-    """Judgments of one kind that wait for an expert on a track."""
-
-    track: Track
-    name: str
-    about: str
-    n: int
-    yours: int | None
-    """How many of them this expert may answer; None where that does not matter"""
-    since: datetime | None
-    next_url: str
-    next_text: str
-    table_url: str
+# -- All tracks
 
 
 def waiting_for_experts() -> int:
@@ -96,74 +78,246 @@ def waiting_for_experts() -> int:
     return ExpertCheck.objects.filter(status="open").count()
 
 
-def queue_of(expert: User) -> list[Waiting]:
-    """Return what waits for an expert, the longest first; gold that is wanted comes last."""
-    waiting = [row for track in _tracks() for row in _asked(track, expert)]
-    waiting.sort(key=lambda row: row.since.timestamp() if row.since else 0.0)
-    return [*waiting, *(row for track in _tracks() if (row := _gold(track)))]
+@for_admins
+def show_all(request: HttpRequest) -> HttpResponse:
+    """Return what waits for an expert on all tracks, and a map of the tools."""
+    user, tracks = admin_of(request), list(Track.objects.exclude(status="draft").order_by("-pk"))
+    queue = []
+    for track in tracks:
+        waits = ExpertCheck.objects.filter(track=track, status="open")
+        counted = waits.aggregate(n=Count("pk"), since=Min("raised_at"))
+        if counted["n"]:
+            yours = askable(track, user, judged_by(user)).count()
+            queue.append({"track": track, "yours": yours, **counted})
+    tools = []
+    for name, when, does, page in TOOLS:
+        links = [
+            (track.name, reverse(page, args=[track.slug]))
+            for track in tracks
+            if not (page == "desk-experts" and kind_of(track).unchecked)
+            and not (page == "desk-pilots" and recall_of(track) is None)
+        ]
+        tools.append({"name": name, "when": when, "does": does, "links": links})
+    context = {
+        "queue": sorted(queue, key=lambda row: row["since"]),
+        "tools": tools,
+        "tracks": tracks,
+    }
+    return render(request, "desk/quality_tools.html", context)
 
 
-def _tracks() -> list[Track]:
-    return list(Track.objects.exclude(status="draft").order_by("-pk"))
-
-
-def _asked(track: Track, expert: User) -> list[Waiting]:
-    """Return what waits on a track, a line a kind."""
-    checks = ExpertCheck.objects.filter(track=track, status="open").order_by()
-    mine = askable(track, expert, judged_by(expert)).order_by()
-    yours = dict(mine.values_list("kind").annotate(Count("pk")))
-    lines = []
-    for kind, n, since in checks.values_list("kind").annotate(Count("pk"), Min("raised_at")):
-        start, table = PLACES.get(kind, ("adjudicate_next", "desk-adjudication"))
-        lines.append(
-            Waiting(
-                track,
-                *KINDS[kind],
-                n,
-                yours.get(kind, 0),
-                since,
-                reverse(start, args=[track.slug]),
-                "Answer the next",
-                reverse(table, args=[track.slug]),
-            )
-        )
-    return lines
-
-
-def _gold(track: Track) -> Waiting | None:
-    """Return what is missing of gold, where a track deals some out."""
-    missing = GOLD_WANTED - len(standings(track)) if policy_of(track).gold_rate else 0
-    candidate = candidates(track, 1) if missing > 0 else []
-    if not candidate:
-        return None
-    table = reverse("desk-gold", args=[track.slug])
-    start = reverse("gold_make", args=[candidate[0].pk])
-    sentence = f"{GOLD_WANTED} or more should be dealt out"
-    return Waiting(track, "Gold questions", sentence, missing, None, None, start, "Make one", table)
+# -- One track
 
 
 @for_admins
-def show(request: HttpRequest) -> HttpResponse:
-    """Return what waits for an expert on all tracks, and a map of the tools."""
-    tracks = _tracks()
-    maps = [
-        {"name": name, "when": when, "does": does, "links": _links(page, tracks)}
-        for name, when, does, page in TOOLS
+def show(request: HttpRequest, slug: str) -> HttpResponse:
+    """Return the page. A POST asks for a round, ends the open one, or drops a dispute."""
+    track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
+    kind = kind_of(track)
+    if kind.unchecked:
+        raise Http404(kind.unchecked)
+    refusal = ""
+    if request.method == "POST":
+        change = {"end": _end, "drop": _drop}.get(request.POST.get("verb", ""), _ask_for_round)
+        refusal = change(track, request)
+        if not refusal:
+            return redirect("desk-experts", slug=slug)
+    latest = track.evaluations.order_by("-number").first()
+    rounds = list(
+        ExpertRound.objects.filter(track=track)
+        .select_related("drawn_by")
+        .annotate(
+            n=Count("checks"), done=Count("checks", filter=Q(checks__answered_at__isnull=False))
+        )
+        .order_by("-number")
+    )
+    context = {
+        "track": track,
+        "refusal": refusal,
+        "inquiry": Inquiry.objects.filter(track=track, what=WHAT).first(),
+        "rounds": rounds,
+        "open": next((check_round for check_round in rounds if check_round.ended_at is None), None),
+        "waiting": ExpertCheck.objects.filter(track=track, status="open").count(),
+        "disputes": [(row, title_of(question_of(row))) for row in experts.disputes(track)],
+        "entries": [(row, title_of(question_of(row))) for row in experts.entries(track)],
+        "usual": request.POST.get("budget", USUAL),
+        "most": MOST,
+        "least": LEAST,
+        "evaluation": latest,
+        "matrices": sorted(
+            matrices(latest), key=lambda matrix: matrix["criterion"] != track.criterion
+        ),
+        "scores": scores(track, latest),
+        "weighted": kind.distribution_label(track.distribution).lower(),
+        "criterion": kind.criterion_label(track.criterion).lower(),
+        "words": kind.words,
+        "quantity": kind.printed(kind.mean, track.criterion).label,
+        "has_recall": recall_of(track) is not None,
+        "seconds": kind.asking[0].seconds,
+    }
+    return render(request, "desk/experts.html", context, status=409 if refusal else 200)
+
+
+def _end(track: Track, request: HttpRequest) -> str:
+    """Return why nothing was ended, as a sentence; empty if it was. So do the others."""
+    why = why_of(request)
+    if not why:
+        return "Nothing was ended: say why. It stands in the log."
+    if row := open_round(track):
+        end_round(row, admin_of(request), why)
+        messages.success(
+            request, f"Round {row.number} is ended. What was answered of it in order counts."
+        )
+    return ""
+
+
+def _drop(track: Track, request: HttpRequest) -> str:
+    disputes = {str(row.pk): row for row in experts.disputes(track)}
+    row = disputes.get(request.POST.get("entry", ""))
+    if row is None:
+        return "That dispute is not open any more."
+    try:
+        experts.drop(row, admin_of(request), why_of(request))
+    except CannotAsk as refusal:
+        return str(refusal)
+    messages.success(request, "It is off the queue.")
+    return ""
+
+
+def _ask_for_round(track: Track, request: HttpRequest) -> str:
+    why, budget = why_of(request), request.POST.get("budget", "").strip()
+    if not (budget.isascii() and budget.isdecimal() and 1 <= int(budget[:9]) <= MOST):
+        return f"Say how many judgments are to be checked: a number between 1 and {MOST:,}."
+    if not why:
+        return "Nothing was drawn: say what the check is for. It stands in the log."
+    if open_round(track) is not None:
+        return "The last round is still open: answer it or end it first."
+    Inquiry.ask(track, WHAT, admin_of(request), budget=int(budget), why=why)
+    return ""
+
+
+def draw(inquiry: Inquiry) -> dict[str, Any]:
+    """Return what became of a round that was asked for: its number and size, or why it cannot be
+    drawn.
+    """
+    track, terms = inquiry.track, inquiry.terms
+    if why_not := kind_of(track).unchecked:  # asked for before the page knew
+        return {"refused": why_not}
+    try:
+        frame = frame_of(track, read(track))
+        row = draw_round(track, frame, terms["budget"], inquiry.asked_by, terms["why"])
+    except CannotDraw as refused:
+        return {"refused": str(refused)}
+    return {"round": row.number, "drawn": row.checks.count()}
+
+
+def matrices(evaluation: Evaluation | None) -> list[dict[str, Any]]:
+    """Return the crowd against experts, a table for each criterion; of single ratings, which are
+    neither right nor wrong, how often they say the same and how far they lie apart.
+    """
+    stored = evaluation.settings.get("expert", {}) if evaluation else {}
+    return [
+        {
+            "criterion": criterion,
+            "name": kind_of(evaluation.track).criterion_label(criterion) if evaluation else "",
+            "checked": table["checked"],
+            "rows": [
+                {"says": says, "right": counts[0], "wrong": counts[1], "share": _share(table[key])}
+                for says, counts, key in zip(
+                    ("right", "wrong"),
+                    table["counts"],
+                    ("right_of_right", "wrong_of_wrong"),
+                    strict=True,
+                )
+            ]
+            if "counts" in table
+            else [],
+            "agree": _share(table["agree"]),
+            "above": _share(table["above"]) if "above" in table else None,
+        }
+        for criterion, table in stored.items()
+        if table["checked"]
     ]
-    context = {"queue": queue_of(admin_of(request)), "tools": maps, "tracks": tracks}
-    return render(request, "desk/experts.html", context)
 
 
-def _links(page: str, tracks: list[Track]) -> list[tuple[str, str]]:
-    """Name and address of the page of each track that has it."""
-    having = (track for track in tracks if _has(page, track))
-    return [(track.name, reverse(page, args=[track.slug])) for track in having]
+def _share(share: dict[str, float | None]) -> drawing.Interval:
+    return drawing.Interval(share["value"], share["low80"], share["high80"])
 
 
-def _has(page: str, track: Track) -> bool:
-    if page in ("desk-checks", "desk-adjudication"):
-        return not kind_of(track).unchecked
-    return page not in OF_RELATIONS or recall_of(track) is not None
+def scores(track: Track, evaluation: Evaluation | None) -> dict[str, Any]:
+    """Return the guaranteed number of every corrected system, as the crowd says it and corrected,
+    on one axis.
+    """
+    if evaluation is None:
+        return {"rows": [], "axis": None}
+    stored = evaluation.estimates.filter(
+        quantity=kind_of(track).mean,
+        criterion=track.criterion,
+        distribution=track.distribution,
+        slice="",
+        method__in=["centred", METHOD],
+    )
+    by_system: dict[int, dict[str, Any]] = {}
+    for estimate in stored:
+        by_system.setdefault(estimate.submission_id, {})[estimate.method] = estimate
+    systems = Submission.objects.select_related("team").in_bulk(by_system)
+    rows = [
+        {
+            "submission": systems[pk],
+            "crowd": interval(Figure.of(by_method["centred"])),
+            "expert": interval(Figure.of(by_method[METHOD])),
+            "n": by_method[METHOD].n_labels,
+            "checked": by_method[METHOD].n_checked,
+        }
+        for pk, by_method in by_system.items()
+        if METHOD in by_method and "centred" in by_method
+    ]
+    rows.sort(key=lambda row: -(row["expert"].estimate or 0.0))
+    axis = drawing.axis_over([row[which] for row in rows for which in ("crowd", "expert")])
+    return {"rows": rows, "axis": axis, "left_out": len(by_system) - len(rows)}
 
 
-urlpatterns = [path("desk/quality/", show, name="desk-quality")]
+# -- One judgment
+
+
+@for_admins
+def trail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Return what the crowd and the expert said of one judgment, and why it was asked. A POST adds
+    the expert's remark.
+    """
+    track = get_object_or_404(Track, slug=slug)
+    trail = trail_of(track, pk)
+    if trail is None:
+        raise Http404("Nobody has answered this one yet.")
+    if request.method == "POST":
+        experts.remark(trail.row, admin_of(request), request.POST.get("remark", ""))
+        messages.success(request, "Saved.")
+        return redirect("desk-trail", slug=slug, pk=pk)
+    return render(request, "desk/trail.html", {"track": track, "trail": trail, "row": trail.row})
+
+
+@login_required
+@require_POST
+def dispute(request: HttpRequest, pk: int, prediction: int) -> HttpResponse:
+    """Store that a member of a team doubts the judgment of a prediction."""
+    submission, note = find(request, pk), request.POST.get("note", "")
+    if is_own(request, submission):
+        check_may_act(cast(User, request.user), submission.team)
+    try:
+        judged.dispute(cast(User, request.user), submission, prediction, note)
+        messages.success(
+            request, "Noted. An expert is asked, without seeing what was judged or who doubts it."
+        )
+    except CannotAsk as refusal:
+        messages.error(request, str(refusal))
+    return redirect(reverse("submission-explore", args=[pk]) + f"?p={prediction}")
+
+
+urlpatterns = [
+    path("desk/quality/", show_all, name="desk-quality"),
+    path("desk/tracks/<slug:slug>/experts/", show, name="desk-experts"),
+    path("desk/tracks/<slug:slug>/experts/<int:pk>/", trail, name="desk-trail"),
+    path(
+        "submissions/<int:pk>/judged/<int:prediction>/dispute/", dispute, name="submission-dispute"
+    ),
+]

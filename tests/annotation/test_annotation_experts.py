@@ -11,12 +11,14 @@ from annotation_world import PARTS, answer_all, at_once, make_submission
 from django.conf import settings
 from django.test import Client
 
-from annotation.desk import adjudicate
+from annotation.desk import experts
+from annotation.desk.experts import judged_by
 from annotation.desk.trail import trail_of
 from annotation.labels import settle
 from annotation.models import Question
-from annotation.quality.error_rate import errors
 from kbpo.accounts.models import Audit, Delivery, User, Webhook
+from kbpo.experts import queue
+from kbpo.experts.queue import Outcome
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Prediction, Submission
@@ -59,11 +61,11 @@ def target_of(submission: Submission) -> int:
 
 
 def test_a_dispute_says_why_and_there_is_one_at_a_time(judged: Submission, rosa: User) -> None:
-    with pytest.raises(adjudicate.CannotAsk, match="10 characters"):
-        adjudicate.dispute(judged, target_of(judged), rosa, "no")
-    adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
-    with pytest.raises(adjudicate.CannotAsk, match="already"):
-        adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
+    with pytest.raises(experts.CannotAsk, match="10 characters"):
+        experts.dispute(judged, target_of(judged), rosa, "no")
+    experts.dispute(judged, target_of(judged), rosa, DOUBT)
+    with pytest.raises(experts.CannotAsk, match="already"):
+        experts.dispute(judged, target_of(judged), rosa, DOUBT)
     assert Audit.objects.get(what="dispute").why == DOUBT
 
 
@@ -81,8 +83,8 @@ def test_two_who_doubt_a_judgment_at_the_same_moment_get_a_sentence(
                 both.wait(timeout=0.3)
             return 0.5
 
-    monkeypatch.setattr(adjudicate, "DICE", Slow())
-    raised = at_once([lambda: adjudicate.dispute(judged, target, rosa, DOUBT)] * 2)
+    monkeypatch.setattr(experts, "DICE", Slow())
+    raised = at_once([lambda: experts.dispute(judged, target, rosa, DOUBT)] * 2)
     assert [str(one) for one in raised] == ["An expert is asked about this judgment already."]
     assert ExpertCheck.objects.count() == 1
 
@@ -96,18 +98,18 @@ def test_two_teams_dispute_a_judgment_without_knowing_and_an_expert_answers_once
     other.team.members.add(tim)
     for user in (rosa, tim):
         Webhook.objects.create(user=user, url=f"https://{user.username}.example/")
-    mine = adjudicate.dispute(judged, target, rosa, DOUBT)
-    theirs = adjudicate.dispute(other, target, tim, "He never set foot there.")
-    adjudicate.answer(mine, NO, root)
-    assert adjudicate.next_of(judged.track, root) is None
+    mine = experts.dispute(judged, target, rosa, DOUBT)
+    theirs = experts.dispute(other, target, tim, "He never set foot there.")
+    experts.answer(mine, NO, root)
+    assert queue.take(judged.track, root, judged_by(root)) is None
     for run, row, note in ((judged, mine, DOUBT), (other, theirs, "He never set foot there.")):
-        [seen] = adjudicate.of_submission(run).values()
+        [seen] = experts.of_submission(run).values()
         assert (seen.pk, seen.note, seen.status, seen.agrees) == (row.pk, note, "answered", False)
     told = Delivery.objects.filter(event="dispute").values_list("body__submission__id", flat=True)
     assert set(told) == {judged.pk, other.pk}
     found = trail_of(judged.track, mine.pk)
     assert found is not None and [one.pk for one in found.disputes] == [theirs.pk]
-    adjudicate.remark(found.row, root, "The text says who taught there.")
+    experts.remark(found.row, root, "The text says who taught there.")
     theirs.refresh_from_db()
     assert theirs.remark == "The text says who taught there."
 
@@ -117,10 +119,10 @@ def test_a_dispute_that_is_dropped_leaves_another_teams_open(
 ) -> None:
     target = target_of(judged)
     other = make_submission(judged.track, [Target.objects.get(pk=target)], "Twin")
-    mine, theirs = (adjudicate.dispute(run, target, rosa, DOUBT) for run in (judged, other))
-    assert adjudicate.drop(mine, root, "It says nothing of the text.")
-    assert adjudicate.next_of(judged.track, root) == theirs
-    adjudicate.answer(theirs, NO, root)
+    mine, theirs = (experts.dispute(run, target, rosa, DOUBT) for run in (judged, other))
+    assert experts.drop(mine, root, "It says nothing of the text.")
+    assert queue.take(judged.track, root, judged_by(root)) == theirs
+    experts.answer(theirs, NO, root)
     mine.refresh_from_db()
     assert (mine.status, mine.answered_at) == ("dropped", None)
 
@@ -129,19 +131,19 @@ def test_an_experts_answer_to_a_dispute_writes_no_label(
     judged: Submission, rosa: User, root: User
 ) -> None:
     labels = Label.objects.count()
-    row = adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
-    done = adjudicate.answer(row, NO, root)
-    assert (done.status, done.agrees, done.expert) == ("answered", False, root)
+    row = experts.dispute(judged, target_of(judged), rosa, DOUBT)
+    assert experts.answer(row, NO, root) is Outcome.STORED
+    row.refresh_from_db()
+    assert (row.status, row.agrees, row.expert) == ("answered", False, root)
     assert Label.objects.count() == labels
-    with pytest.raises(adjudicate.CannotAsk, match="answered already"):
-        adjudicate.answer(row, YES, root)
+    assert experts.answer(row, YES, root) is Outcome.ALREADY
     found = trail_of(judged.track, row.pk)
     assert found is not None
     assert (found.parts, found.voters) == ([(PARTS[0], 2, True, False)], 3)
     a, b = (found.row.payload[side]["gloss"] for side in ("a", "b"))
     assert found.rows == [(f"{a} studied at {b}", 2, True, False)]
     assert [(name, same) for name, _, _, same in found.links] == [(a, True), (b, True)]
-    assert adjudicate.of_submission(judged)[row.target_id].agrees is False
+    assert experts.of_submission(judged)[row.target_id].agrees is False
 
 
 def test_the_team_is_told_what_became_of_its_dispute_and_nobody_who_left_it(
@@ -152,9 +154,9 @@ def test_the_team_is_told_what_became_of_its_dispute_and_nobody_who_left_it(
     said = Instance.objects.create(target_id=first.target_id)
     prediction = Prediction.objects.create(submission=judged, instance=said)
     for question, is_member in ((first, True), (second, False)):
-        row = adjudicate.dispute(judged, question.target_id, rosa, DOUBT)
+        row = experts.dispute(judged, question.target_id, rosa, DOUBT)
         judged.team.members.set([rosa] if is_member else [])
-        adjudicate.answer(row, NO, root)
+        experts.answer(row, NO, root)
         assert Delivery.objects.filter(event="dispute").count() == 1
     told = Delivery.objects.get().body
     assert told["submission"]["id"] == judged.pk
@@ -163,115 +165,35 @@ def test_the_team_is_told_what_became_of_its_dispute_and_nobody_who_left_it(
 
 
 def test_who_agrees_in_everything_agrees(judged: Submission, rosa: User, root: User) -> None:
-    row = adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
-    question = adjudicate.question_of(row)
-    assert adjudicate.answer(row, YES, root).agrees is True
+    row = experts.dispute(judged, target_of(judged), rosa, DOUBT)
+    question = experts.question_of(row)
+    assert experts.answer(row, YES, root) is Outcome.STORED
+    row.refresh_from_db()
+    assert row.agrees is True
     side = question.payload["a"]["target"]
-    assert not adjudicate.agrees(
+    assert not experts.agrees(
         question,
         {question.target_id: {"shown": PARTS, "holds": PARTS[:1]}, side: {"canonical": [9, 12]}},
     )
-    assert not adjudicate.agrees(question, {}), "a flag where people had an answer"
-
-
-def test_random_ones_have_their_probability_and_alone_tell_how_often_the_crowd_errs(
-    judged: Submission, rosa: User, root: User
-) -> None:
-    track = judged.track
-    assert adjudicate.queue_random(track, 500, root) == 6
-    assert set(ExpertCheck.objects.values_list("round__probability", flat=True)) == {1.0}
-    assert adjudicate.queue_random(track, 500, root) == 0, "each is drawn once"
-    adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
-    disputed = adjudicate.open_to(track, root).get(kind="dispute")
-    adjudicate.answer(disputed, NO, root)
-    rest = (
-        ExpertCheck.objects.filter(kind="random", status="open")
-        .exclude(target=disputed.target_id)
-        .order_by("order")
-    )
-    first, second = rest[:2]
-    adjudicate.answer(first, NO, root)
-    adjudicate.answer(second, YES, root)
-    ExpertCheck.objects.filter(kind="random", target=disputed.target_id).update(status="open")
-    found = errors(track)
-    assert (found.against, found.of, found.share) == (1, 2, 0.5), "the dispute is not among them"
-    assert found.low80 is not None and found.high80 is not None and found.low80 < 0.5 < found.high80
-    with pytest.raises(adjudicate.CannotAsk, match="stays"):
-        adjudicate.drop(adjudicate.open_to(track, root).filter(kind="random")[0], root, "Too hard.")
-
-
-def place(row: ExpertCheck, order: float) -> None:
-    ExpertCheck.objects.filter(pk=row.pk).update(order=order)
-
-
-def test_nobody_is_asked_twice_but_a_random_entry_keeps_its_place(
-    judged: Submission, rosa: User, root: User
-) -> None:
-    track = judged.track
-    adjudicate.queue_random(track, 500, root)
-    dispute = adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
-    random = ExpertCheck.objects.get(kind="random", target=dispute.target_id)
-    place(dispute, -3.0)
-    place(random, 2.0)
-    adjudicate.answer(adjudicate.next_of(track, root) or random, NO, root)
-    random.refresh_from_db()
-    assert random.status == "open", "an answer to the dispute does not pull it forward"
-    for _ in range(5):
-        row = adjudicate.next_of(track, root)
-        assert row is not None and row.target_id != dispute.target_id
-        adjudicate.answer(row, YES, root)
-    random.refresh_from_db()
-    assert (random.status, random.agrees, random.raw) == ("answered", False, NO), (
-        "its turn came: the answer was there"
-    )
-    assert adjudicate.next_of(track, root) is None
-
-
-def test_a_random_entry_that_comes_first_answers_the_dispute_too(
-    judged: Submission, rosa: User, root: User
-) -> None:
-    adjudicate.queue_random(judged.track, 500, root)
-    dispute = adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
-    random = ExpertCheck.objects.get(kind="random", target=dispute.target_id)
-    adjudicate.answer(random, NO, root)
-    dispute.refresh_from_db()
-    assert (dispute.status, dispute.agrees) == ("answered", False)
-
-
-def test_what_an_expert_said_before_the_draw_is_asked_again(
-    judged: Submission, rosa: User, root: User
-) -> None:
-    adjudicate.answer(adjudicate.dispute(judged, target_of(judged), rosa, DOUBT), NO, root)
-    adjudicate.queue_random(judged.track, 500, root)
-    asked = set()
-    while (row := adjudicate.next_of(judged.track, root)) is not None:
-        asked.add(adjudicate.answer(row, YES, root).target_id)
-    assert len(asked) == 6
-
-
-def test_the_most_divided_come_first_and_once(judged: Submission, root: User) -> None:
-    assert adjudicate.queue_split_votes(judged.track, 4, root) == 4
-    assert adjudicate.queue_split_votes(judged.track, 4, root) == 2
-    assert set(ExpertCheck.objects.values_list("round__probability", flat=True)) == {None}
-    with pytest.raises(adjudicate.CannotAsk, match="between 1 and 500"):
-        adjudicate.queue_split_votes(judged.track, 0, root)
+    assert not experts.agrees(question, {}), "a flag where people had an answer"
 
 
 def test_nobody_answers_what_they_raised_or_judged(
     judged: Submission, root: User, clients: list[Client]
 ) -> None:
-    adjudicate.dispute(judged, target_of(judged), root, DOUBT)
-    assert not adjudicate.open_to(judged.track, root).exists()
-    assert not adjudicate.open_to(judged.track, User.objects.get(username="ada")).exists()
+    experts.dispute(judged, target_of(judged), root, DOUBT)
+    assert not queue.open_to(judged.track, root, judged_by(root)).exists()
+    ada = User.objects.get(username="ada")
+    assert not queue.open_to(judged.track, ada, judged_by(ada)).exists()
     other = User.objects.create_user("other", is_staff=True)
-    assert adjudicate.open_to(judged.track, other).count() == 1
+    assert queue.open_to(judged.track, other, judged_by(other)).count() == 1
 
 
 def test_what_no_people_judged_is_not_disputed(
     track: Track, published: Submission, rosa: User
 ) -> None:
-    with pytest.raises(adjudicate.CannotAsk, match="No people judged this"):
-        adjudicate.dispute(published, target_of(published), rosa, DOUBT)
+    with pytest.raises(experts.CannotAsk, match="No people judged this"):
+        experts.dispute(published, target_of(published), rosa, DOUBT)
 
 
 def test_a_dispute_is_dropped_for_a_reason_that_stays_with_it(
@@ -279,11 +201,11 @@ def test_a_dispute_is_dropped_for_a_reason_that_stays_with_it(
 ) -> None:
     Webhook.objects.create(user=rosa, url="https://rosa.example/")
     judged.team.members.add(rosa)
-    row = adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
-    with pytest.raises(adjudicate.CannotAsk, match="say why"):
-        adjudicate.drop(row, root, " ")
+    row = experts.dispute(judged, target_of(judged), rosa, DOUBT)
+    with pytest.raises(experts.CannotAsk, match="say why"):
+        experts.drop(row, root, " ")
     assert not Delivery.objects.exists()
-    assert adjudicate.drop(row, root, "It was settled by mail.") and not adjudicate.drop(
+    assert experts.drop(row, root, "It was settled by mail.") and not experts.drop(
         row, root, "Again."
     )
     row.refresh_from_db()
