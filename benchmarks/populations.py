@@ -33,6 +33,7 @@ from scoring.score import default_estimates
 
 LEVEL, RANKS = 0.8, 0.95
 KEY = ("mean", "it", "instance")
+SAME = 1e-12  # an end that is the truth holds it, whatever is rounded
 
 
 def board(judged, inputs, share, rng, *, aided=False, every=False):
@@ -90,7 +91,7 @@ def held(found, truth):
     """
     estimate, design = found
     low, high = estimate.confidence_interval(LEVEL, method="wilson")
-    means = np.mean((np.asarray(low) <= truth) & (truth <= np.asarray(high)))
+    means = np.mean((np.asarray(low) <= truth + SAME) & (truth <= np.asarray(high) + SAME))
     covariance = covariance_of(estimate, design, np.arange(truth.size))
     df = max(1.0, float(np.min(estimate.degrees_of_freedom)))
     i, k = np.triu_indices(truth.size, 1)
