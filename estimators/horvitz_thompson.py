@@ -24,11 +24,9 @@ from estimators.design import Design
 from estimators.estimate import Estimate
 from estimators.intervals import score_interval, wilson
 from estimators.labelled import (
-    Rows,
     by_target,
     columns,
     estimate,
-    exactly,
     gather,
     labelled_targets,
     over_systems,
@@ -45,8 +43,6 @@ __all__ = [
     "score_interval",
     "wilson",
 ]
-WIDEST = 0.25
-"""The square of a residual of which nothing is known: that of ½"""
 
 
 def inclusion_iid(P: ArrayLike, n: ArrayLike, *, target: ArrayLike | None = None) -> FloatArray:
@@ -102,7 +98,6 @@ def difference(
     *,
     target: ArrayLike | None = None,
     n_targets: int | None = None,
-    certainty: ArrayLike | None = None,
     design: Design | None = None,
     anticipated: ArrayLike = 0.0,
 ) -> Estimate:
@@ -131,11 +126,6 @@ def difference(
         Target codes; left out, every row is its own target.
     n_targets : int, optional
         Rows of the influence; the highest code + 1 if left out.
-    certainty : (n,) boolean array, optional
-        Rows whose label the team could see when it uploaded: they count for themselves, p f, and
-        for nothing else. One without a label (it was given up) has the mean error of the other
-        rows; that it may differ from them is a term of its own in the variance, unless its ``pi``
-        is 1. Without other rows it has that of the model.
     design : Design, optional
         For labels that came in with documents (clusters); Poisson sampling with ``pi`` if left out.
     anticipated : float or (m,) array
@@ -161,18 +151,9 @@ def difference(
     >>> estimate.value, estimate.variance
     (0.5, 0.0625)
     """
-    rows = gather(p, pi, label, g, target, n_targets, certainty, design)
-    a = np.where(rows.certainty, 0.0, rows.a)
-    z, missing = a * rows.residual, rows.absent.sum(axis=0)
-    mean = _ratio(z.sum(axis=0), a.sum(axis=0), empty=0.0)
-    value = over_systems(total_g, z.shape[1]) + z.sum(axis=0) + missing * mean + exactly(rows)
-    if missing.any():
-        more = _ratio(missing, a.sum(axis=0), empty=0.0)
-        z = (
-            z
-            + more * np.where(rows.known, a * (rows.residual - mean), 0.0)
-            + _of_absent(rows, a, mean)
-        )
+    rows = gather(p, pi, label, g, target, n_targets, design)
+    z = rows.a * rows.residual
+    value = over_systems(total_g, z.shape[1]) + z.sum(axis=0)
     return estimate(rows, value, z, over_systems(total_g, z.shape[1]), anticipated=anticipated)
 
 
@@ -185,7 +166,6 @@ def centred(
     *,
     target: ArrayLike | None = None,
     n_targets: int | None = None,
-    certainty: ArrayLike | None = None,
     design: Design | None = None,
     total_p: ArrayLike = 1.0,
     anticipated: ArrayLike = 0.0,
@@ -199,9 +179,8 @@ def centred(
 
     Parameters
     ----------
-    p, pi, label, g, total_g, target, n_targets, certainty, design, anticipated
-        As for :func:`difference`. Exact rows add p (f − g); μ is taken from the other rows, and
-        applied to them and to certainty units without a label.
+    p, pi, label, g, total_g, target, n_targets, design, anticipated
+        As for :func:`difference`.
     total_p : float or (m,) array
         Σ p over all predictions of each system: 1 for a distribution, else the weight of a slice.
 
@@ -222,55 +201,12 @@ def centred(
     >>> round(centred(p, np.full(3, 0.5), np.array([1, 1, 0]), np.full(3, 0.5), 0.5).value, 4)
     0.6667
     """
-    rows = gather(p, pi, label, g, target, n_targets, certainty, design)
+    rows = gather(p, pi, label, g, target, n_targets, design)
     model = over_systems(total_g, rows.a.shape[1])
-    a = np.where(rows.certainty, 0.0, rows.a)
-    mean = _ratio((a * rows.residual).sum(axis=0), a.sum(axis=0), empty=0.0)
-    missing = rows.absent.sum(axis=0)
-    inexact = over_systems(total_p, a.shape[1]) - np.where(rows.certainty, rows.p, 0.0).sum(axis=0)
-    z = np.where(rows.known, a * (rows.residual - mean), 0.0) * _stretch(inexact, missing)
-    if missing.any():
-        z = z + _of_absent(rows, a, mean)
-    return estimate(
-        rows,
-        model + exactly(rows) + np.maximum(inexact, 0.0) * mean,
-        z,
-        model,
-        anticipated=anticipated,
-    )
-
-
-def _of_absent(rows: Rows, a: FloatArray, mean: FloatArray) -> FloatArray:
-    """Return terms (n, m) of certainty units without a label, for which the other rows stand.
-
-    What is true of them may differ by chance from what is true of the others: were both drawn from
-    one population with the spread σ² of the residuals, their totals differ with the variance ``σ²
-    (Σ_M p² + (P_M/P_U)² Σ_U p²)``, M the rows without a label, U the others. The sample's own
-    variance knows nothing of it. To σ² as n others tell it, 1/n is added: a few of them may agree
-    by luck. Where there are none, nothing is known of M but the model's guess, and the variance is
-    that of one residual of ½, ``P_M²/4``. Terms have (1 − π) z² in sum equal to that.
-    """
-    p = rows.absent
-    weight, squares, total = a.sum(axis=0), (p**2).sum(axis=0), p.sum(axis=0)
-    n = _ratio(weight**2, (a**2).sum(axis=0), empty=0.0)
-    seen = _ratio((a * (rows.residual - mean) ** 2).sum(axis=0), weight, empty=0.0)
-    spread = np.where(n > 0, seen + 1 / np.maximum(n, 1.0), WIDEST)
-    chance = rows.design.pi[rows.target][:, None]
-    weight_of_others = _ratio((a**2 * chance).sum(axis=0), weight**2, empty=1.0)
-    alone = np.where(weight > 0, squares, 0.0)
-    more = _ratio(alone + total**2 * weight_of_others, squares, empty=0.0)
-    spread_of_chance = np.sqrt(np.where(chance < 1, 1 - chance, np.inf))
-    return np.asarray(p * np.sqrt(spread * more) / spread_of_chance)
-
-
-def _stretch(inexact: FloatArray, missing: FloatArray) -> FloatArray:
-    """Return by how much more than themselves the rows that were sampled stand for: certainty units
-    without a label too.
-    """
-    sampled = inexact - missing
-    return np.divide(
-        inexact, sampled, out=np.ones(inexact.shape), where=(sampled > 1e-9) & (missing > 0)
-    )
+    mean = _ratio((rows.a * rows.residual).sum(axis=0), rows.a.sum(axis=0), empty=0.0)
+    z = np.where(rows.known, rows.a * (rows.residual - mean), 0.0)
+    value = model + over_systems(total_p, mean.size) * mean
+    return estimate(rows, value, z, model, anticipated=anticipated)
 
 
 def hajek(
@@ -311,7 +247,7 @@ def hajek(
     >>> round(hajek(np.full(3, 0.25), np.full(3, 0.5), np.array([1, 1, 0])).value, 4)
     0.6667
     """
-    rows = gather(p, pi, label, 0.0, target, n_targets, None, design)
+    rows = gather(p, pi, label, 0.0, target, n_targets, design)
     mean = _ratio((rows.a * rows.residual).sum(axis=0), rows.a.sum(axis=0), empty=np.nan)
     z = np.where(rows.known, rows.a * (rows.residual - np.nan_to_num(mean)), 0.0)
     count = labelled_targets(rows)

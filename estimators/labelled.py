@@ -22,11 +22,6 @@ class Rows(NamedTuple):
     a: FloatArray
     residual: FloatArray
     known: BoolArray
-    certainty: BoolArray
-    p: FloatArray
-    absent: FloatArray
-    """(n, m) weight of certainty units without a label: the rows that are no certainty units have
-    to stand for them"""
     target: IntArray
     design: Design
     single: bool
@@ -41,7 +36,6 @@ def gather(
     g: ArrayLike,
     target: ArrayLike | None,
     n_targets: int | None,
-    certainty: ArrayLike | None,
     design: Design | None,
 ) -> Rows:
     """Return the checked rows; the arguments are those of
@@ -60,24 +54,14 @@ def gather(
             )
     code = np.arange(n) if target is None else checks.codes("target", target, n)
     labelled = ~np.isnan(f) & (weight > 0)
-    certain = (
-        np.zeros(n, dtype=np.bool_) if certainty is None else np.asarray(certainty, dtype=np.bool_)
-    )
-    if certain.shape != (n,):
-        raise ValueError(f"certainty must have shape ({n},); got {certain.shape}")
     if design is None:
         design = Design(target_probabilities(chance, code, n_targets=n_targets))
     a = np.where(labelled, weight / chance[:, None], 0.0)
     residual = np.where(labelled, f - guess, 0.0)
-    absent = np.where(certain[:, None] & ~labelled, weight, 0.0)
-    counted = np.where(labelled, weight, 0.0)
     return Rows(
         a,
         residual,
         labelled,
-        certain[:, None] & labelled,
-        counted,
-        absent,
         code,
         design,
         single,
@@ -104,12 +88,6 @@ def over_systems(values: ArrayLike, m: int) -> FloatArray:
     if array.shape not in ((), (m,), (1,)):
         raise ValueError(f"totals must be one number or have shape ({m},); got {array.shape}")
     return np.broadcast_to(array, (m,)).astype(np.float64)
-
-
-def exactly(rows: Rows) -> FloatArray:
-    """Return Σ p (f − g) of the rows that stand for themselves alone."""
-    total: FloatArray = np.where(rows.certainty, rows.p * rows.residual, 0.0).sum(axis=0)
-    return total
 
 
 def by_target(rows: Rows, z: FloatArray) -> FloatArray:

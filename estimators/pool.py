@@ -15,7 +15,6 @@ from estimators import checks
 from estimators.checks import BoolArray, FloatArray, IntArray, plain
 from estimators.estimate import Estimate
 from estimators.mixture import Draws, read_draws
-from estimators.recall import Totals
 
 SUPPORTS = {"common": "balance", "per_system": "heuristic"}
 ROUNDING = 1e-12
@@ -265,65 +264,6 @@ def joint_recall(
         n=np.asarray(nu.n + theta.n),
         influence=np.concatenate([theta.value * nu.influence, by_theta]),
         anticipated=np.nan_to_num(theta.value**2 * of_nu + value**2 * of_theta + of_theta * of_nu),
-    )
-
-
-def recall_by_inclusion(theta: Estimate, counted: Totals, pi: ArrayLike) -> Estimate:
-    """Return r̂_i = θ̂ ν̂_i where targets were asked with known probabilities, in the place of
-    :func:`joint_recall`.
-
-    ``ν̂_i = T_i/T`` with ``T_i = Σ_{S ∩ X_i} f/π``: the same self-normalised reweighting, by the
-    probability with which anybody's sample holds a target, where the publication counts draws.
-    Variance as for :func:`joint_recall`.
-
-    Parameters
-    ----------
-    theta : Estimate
-        From :func:`pool_recall`.
-    counted : Totals
-        From :func:`estimators.recall.totals` without a model: g = 0.
-    pi : (t,) array
-        Inclusion probabilities of the rows of its influences.
-
-    Returns
-    -------
-    Estimate
-        As :func:`joint_recall`; the rows of ν̂'s influence are those of the totals times √(1 − π),
-        so that the variance is a sum of squares here too. NaN where nothing is true.
-
-    Raises
-    ------
-    ValueError
-        If there is not one probability for each row.
-
-    References
-    ----------
-    Chaganty 2018, section 3.4.3; Särndal, Swensson and Wretman 1992, section 5.6 (ratios under
-    Poisson sampling).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators.recall import totals
-    >>> half, nothing = np.full(3, 0.5), np.zeros(3)
-    >>> counted = totals([[1, 0], [1, 1], [0, 1]], half, [1, 1, 0], nothing, [0.0, 0.0], 0.0)
-    >>> recall_by_inclusion(pool_recall([1, 1, 0, 1]), counted, half).value.tolist()
-    [0.75, 0.375]
-    """
-    chance = checks.positive_probabilities("pi", pi)
-    of_pool = np.asarray(counted.pool.influence, dtype=np.float64)
-    if chance.shape != of_pool.shape:
-        raise ValueError(f"pi must have shape {of_pool.shape}; got {chance.shape}")
-    total = float(counted.pool.value)
-    total = total if total > 0 else np.nan
-    nu = np.asarray(counted.systems.value) / total
-    z = (counted.systems.influence - np.outer(of_pool, nu)) / total * np.sqrt(1 - chance)[:, None]
-    variance = np.einsum("tm,tm->m", z, z)
-    return Estimate(
-        value=theta.value * nu,
-        variance=theta.value**2 * variance + nu**2 * theta.variance + theta.variance * variance,
-        n=np.asarray(counted.systems.n + theta.n),
-        influence=np.concatenate([theta.value * z, theta.influence[:, None] * nu]),
     )
 
 

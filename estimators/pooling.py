@@ -147,41 +147,6 @@ def pooling_bias(
     return PoolingBias(everything, unpooled)
 
 
-def largest_gap(scores: ArrayLike) -> float:
-    """Return the largest difference between neighbours in rank: a bias above it can move any system
-    past another.
-
-    Parameters
-    ----------
-    scores : array_like of float, shape (m,)
-        NaN is left out.
-
-    Returns
-    -------
-    float
-        NaN with fewer than two scores.
-
-    Raises
-    ------
-    ValueError
-        Scores that are infinite, or not in one dimension.
-
-    References
-    ----------
-    Chaganty 2018, section 3.3.
-
-    Examples
-    --------
-    >>> largest_gap([0.25, 1.0, 0.5])
-    0.5
-    """
-    values = np.asarray(scores, dtype=np.float64)
-    if values.ndim != 1 or np.isinf(values).any():
-        raise ValueError(f"scores must be finite or NaN, in one dimension; got {scores!r}")
-    ranked = np.sort(values[~np.isnan(values)])
-    return float(np.diff(ranked).max()) if ranked.size > 1 else float("nan")
-
-
 def _scores(member: BoolArray, true: BoolArray, relation: IntArray, metric: str) -> Scores:
     """Return the scores of the columns of `member` where `known` instances are true and all else is
     wrong.

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from estimators import checks
 from estimators.bootstrap import Bootstrap, bootstrap
-from estimators.checks import BoolArray, FloatArray
+from estimators.checks import FloatArray
 
 ENOUGH, ENOUGH_AGREEING, AGREEING = (
     1000,
@@ -270,147 +270,6 @@ def _apart(values: FloatArray, errors: FloatArray) -> bool:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Agreement:
-    """What to print beside PRMSE.
-
-    Attributes
-    ----------
-    pearson, qwk, r2 : float
-        Of the machine and the reference: correlation, quadratic weighted kappa, and the share of
-        the reference's variance that is explained as it stands.
-    rater_correlation : float
-        Between two ratings of one response; NaN without.
-    degradation : float
-        How much less the machine agrees with the reference than people with each other.
-    continuous : bool
-        True if the machine's scores had to be rounded and cut for the kappa: say so.
-
-    Examples
-    --------
-    >>> ratings, machine = [[1, 2], [2, 2], [3, 3], [4, 4]], [1.2, 2.1, 2.9, 4.4]
-    >>> beside = agreement_with(ratings, machine, low=1, high=4)
-    >>> round(beside.pearson, 3), round(beside.qwk, 3), beside.continuous
-    (0.989, 1.0, True)
-    """
-
-    pearson: float
-    qwk: float
-    r2: float
-    rater_correlation: float
-    degradation: float
-    continuous: bool
-
-
-def agreement_with(
-    human: ArrayLike,
-    system: ArrayLike,
-    *,
-    low: int,
-    high: int,
-    reference: str = "first",
-) -> Agreement:
-    """Return Pearson's r, quadratic weighted kappa, R² and the degradation of a machine.
-
-    The degradation is ``r(H1, H2) − r(system, reference)``.
-
-    Parameters
-    ----------
-    human : (N, R) or (N,) array
-        Ratings, NaN where there is none.
-    system : (N,) array
-        The machine's scores; for the kappa they are rounded, and cut to ``low`` … ``high``.
-    low, high : int
-        The ends of the scale.
-    reference : {"first", "mean"}
-        What the machine is held against: the first rating of each response, or the mean of them.
-        For the kappa a mean is rounded too.
-
-    Returns
-    -------
-    Agreement
-        NaN where one side does not vary.
-
-    Raises
-    ------
-    ValueError
-        If shapes disagree, the scale is empty, or the reference is unknown.
-
-    Examples
-    --------
-    >>> agreement_with([1, 2, 3], [1, 2, 3], low=1, high=3).r2
-    1.0
-    """
-    ratings, score = _read(human, system)
-    if not low < high:
-        raise ValueError(f"low must be below high; got {low!r} and {high!r}")
-    if reference not in ("first", "mean"):
-        raise ValueError(f'reference must be "first" or "mean"; got {reference!r}')
-    has_rating = ~np.isnan(ratings)
-    rated = has_rating.any(axis=1)
-    held = _reference(ratings[rated], has_rating[rated], reference)
-    machine = score[rated]
-    cut = np.clip(_rounded(machine), low, high)
-    people = rater_correlation(ratings)
-    pearson = _correlation(held, machine)
-    return Agreement(
-        pearson=pearson,
-        qwk=quadratic_weighted_kappa(np.clip(_rounded(held), low, high), cut, low=low, high=high),
-        r2=_explained(held, machine),
-        rater_correlation=people,
-        degradation=people - pearson,
-        continuous=bool(np.any(cut != machine)),
-    )
-
-
-def quadratic_weighted_kappa(a: ArrayLike, b: ArrayLike, *, low: int, high: int) -> float:
-    """Return Cohen's kappa with quadratic weights of two lists of whole scores.
-
-    ``κ = 1 − Σ w O / Σ w E``, w = (i − j)², O the observed and E the expected shares.
-
-    Parameters
-    ----------
-    a, b : (N,) array
-        Whole numbers within the scale.
-    low, high : int
-        The ends of the scale.
-
-    Returns
-    -------
-    float
-        At most 1; NaN where both are one and the same constant.
-
-    Raises
-    ------
-    ValueError
-        If the lists differ in length, or a score is no whole number of the scale.
-
-    References
-    ----------
-    Cohen 1968, *Weighted kappa*.
-
-    Examples
-    --------
-    >>> quadratic_weighted_kappa([1, 2, 3, 3], [1, 2, 3, 2], low=1, high=3)
-    0.8
-    """
-    left, right = checks.finite("a", a), checks.finite("b", b)
-    if left.ndim != 1 or left.shape != right.shape:
-        raise ValueError(f"a and b must be equally long lists; got {left.shape} and {right.shape}")
-    for name, scores in (("a", left), ("b", right)):
-        wrong = (scores < low) | (scores > high) | (scores != np.round(scores))
-        if wrong.any():
-            raise ValueError(
-                f"{name} must hold whole numbers from {low} to {high}; got {scores[wrong][0]}"
-            )
-    if left.size == 0:
-        return math.nan
-    observed = float(((left - right) ** 2).mean())
-    # The mean of (l − r)² over all pairs of a left and a right score, without a table of them.
-    expected = float(((left - right.mean()) ** 2).mean() + right.var())
-    return 1 - observed / expected if expected > 0 else math.nan
-
-
 def rater_correlation(human: ArrayLike) -> float:
     """Return how two ratings of one response go together: the correlation over all pairs of raters.
 
@@ -447,24 +306,6 @@ def rater_correlation(human: ArrayLike) -> float:
         if math.isfinite(together):
             total, weight = total + shared * together, weight + shared
     return total / weight if weight else math.nan
-
-
-def _reference(ratings: FloatArray, has_rating: BoolArray, kind: str) -> FloatArray:
-    if kind == "mean":
-        mean: FloatArray = np.nanmean(ratings, axis=1)
-        return mean
-    earliest: FloatArray = ratings[np.arange(len(ratings)), has_rating.argmax(axis=1)]
-    return earliest
-
-
-def _rounded(scores: FloatArray) -> FloatArray:
-    """Return the nearest whole numbers, halves upwards."""
-    return np.floor(scores + 0.5)
-
-
-def _explained(reference: FloatArray, score: FloatArray) -> float:
-    spread = float(((reference - reference.mean()) ** 2).sum()) if reference.size else 0.0
-    return 1 - float(((reference - score) ** 2).sum()) / spread if spread > 0 else math.nan
 
 
 def _correlation(a: FloatArray, b: FloatArray) -> float:

@@ -91,7 +91,6 @@ def with_rating_noise(
     sign: ArrayLike = 1.0,
     freedom: float = np.inf,
     target: ArrayLike | None = None,
-    certainty: ArrayLike | None = None,
     design: Design | None = None,
 ) -> Estimate:
     """Return an estimate from mean ratings with the annotator term ``Σ_S p² σ_a²/(c π)`` in
@@ -122,8 +121,6 @@ def with_rating_noise(
         Degrees of freedom of ``sigma_a2``: the number of second opinions that it was learnt from.
     target : (n,) integer array, optional
         Target codes, as for the estimate.
-    certainty : (n,) boolean array, optional
-        Rows that stand for themselves alone, whatever their π (their team had seen the label).
     design : Design, optional
         Of the t targets, where the estimate had one.
 
@@ -169,10 +166,7 @@ def with_rating_noise(
         raise ValueError(
             f"design must have {n_targets} rows, one a target; got {whole.pi.size // 2}"
         )
-    certain = (
-        np.zeros(n, dtype=np.bool_) if certainty is None else np.asarray(certainty, dtype=np.bool_)
-    )
-    asked = (np.where(certain, 1.0, chance) * judged)[:, None]
+    asked = (chance * judged)[:, None]
     of_systems = np.broadcast_to(noise[:, None] if noise.ndim == 1 else noise, (n, m))
     spread = np.divide(of_systems, asked, out=np.zeros((n, m)), where=asked > 0)
     moved = (direction * weight).reshape(n, m)

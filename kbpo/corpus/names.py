@@ -30,11 +30,6 @@ def occurrences(corpus: Corpus, names: dict[str, int]) -> Iterator[tuple[int, in
             yield document, code, number
 
 
-def count_names(text: str, names: dict[str, int]) -> list[tuple[int, int]]:
-    """(code, number of times) of the codes of names that one text says."""
-    return _count(text, _by_first_word(names))
-
-
 def _count(text: str, by_first: dict[str, list[tuple[list[str], int]]]) -> list[tuple[int, int]]:
     return sorted(Counter(_codes(words(text), by_first)).items())
 

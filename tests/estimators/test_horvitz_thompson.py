@@ -196,43 +196,6 @@ def test_nested_systems_share_variance():
     assert contrast(outer, inner, Design(pi)).variance < apart
 
 
-def test_what_was_given_up_of_exact_rows_widens_what_the_others_stand_for():
-    """A third more stands on the mean error of the two that were sampled, so its chance weighs a
-    third more; and the one without a label may differ from the others: a term of p σ √(1 +
-    (P_M/P_U)² Σ_U p²/Σ_M p²)/√(1 − π), where to the σ² of n = 2 others 1/2 is added.
-    """
-    p, pi, g = np.full(5, 0.2), np.full(5, 0.5), np.full(5, 0.5)
-    certainty = np.array([True, True, False, False, False])
-    label = np.array([1, np.nan, 1, 0, np.nan])
-    found = centred(p, pi, label, g, 0.5, certainty=certainty)
-    differs = 0.2 * ((0.25 + 0.5) * (1 + 0.25**2 * 4)) ** 0.5 / 0.5**0.5
-    np.testing.assert_allclose(found.influence, [0, differs, 0.2 * 4 / 3, -0.2 * 4 / 3, 0])
-    certain = centred(p, np.where(certainty, 1.0, 0.5), label, g, 0.5, certainty=certainty)
-    np.testing.assert_allclose(certain.influence, [0, 0, 0.2 * 4 / 3, -0.2 * 4 / 3, 0])
-    assert found.value == pytest.approx(0.5 + 0.2 * 0.5)
-    all_known = centred(p, pi, np.array([1, 0, 1, 0, np.nan]), g, 0.5, certainty=certainty)
-    np.testing.assert_allclose(all_known.influence, [0, 0, 0.2, -0.2, 0])
-
-
-def test_an_exact_label_counts_for_itself_alone():
-    p, pi, f, g = (
-        np.full(4, 0.25),
-        np.array([0.2, 0.5, 0.5, 0.5]),
-        np.array([1.0, 1, 0, 0]),
-        np.full(4, 0.6),
-    )
-    certainty = np.array([True, False, False, False])
-    for method in METHODS:
-        estimate = method(p, pi, f, g, 0.6, certainty=certainty)
-        assert estimate.influence[0] == 0
-    rest_error = -4 / 15  # mean of 1 − 0.6, −0.6, −0.6
-    expected = 0.6 + 0.25 * 0.4 + 0.75 * rest_error
-    assert centred(p, pi, f, g, 0.6, certainty=certainty).value == pytest.approx(expected)
-    known = np.ones(4, dtype=bool)
-    assert difference(p, pi, f, g, 0.6, certainty=known).value == pytest.approx(0.5)
-    assert centred(p, pi, f, g, 0.6, certainty=known).value == pytest.approx(0.5)
-
-
 @given(universes())
 @settings(deadline=None, max_examples=40)
 def test_the_anticipated_variance_is_the_expected_one_when_the_model_is_right(universe):

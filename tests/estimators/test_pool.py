@@ -2,17 +2,12 @@
 their product.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimators import distributions, joint
-from estimators.horvitz_thompson import hajek
-from estimators.pool import recall_by_inclusion
-from estimators.recall import totals
 from tests.estimators.universe import shares
 
 NAN = float("nan")
@@ -241,38 +236,3 @@ def test_joint_recall_covers_under_common_support_and_per_system_is_too_large():
     assert np.mean(common, axis=0) == pytest.approx(recall, rel=0.03)
     assert (np.mean(own, axis=0) > 1.7 * recall).all()
     assert 0.75 < hits / repeats < 0.85
-
-
-@pytest.mark.statistical
-def test_recall_by_inclusion_and_its_f1_cover():
-    rng = np.random.default_rng(12)
-    size, documents, repeats = 400, 40, 400
-    document, truth = rng.integers(0, documents, size), (rng.random(size) < 0.7) * 1.0
-    member = rng.random((size, 2)) < (0.6, 0.3)
-    predicted, p = member.any(axis=1), member / member.sum(axis=0)
-    pi = np.where(predicted, np.where(member[:, 1], 0.6, 0.35), 0.0)
-    recall, precision = (member * truth[:, None]).sum(axis=0) / truth.sum(), p.T @ truth
-    wanted = [recall, 2 * precision * recall / (precision + recall)]
-    inside, values = [], []
-    for _ in range(repeats):
-        rows = np.flatnonzero(rng.random(size) < pi)
-        seen = rng.choice(documents, 20, replace=False)
-        found = np.flatnonzero(np.isin(document, seen) & (truth > 0))
-        theta = joint.pool_recall(
-            predicted[found], document=document[found], n_annotated=20, n_documents=documents
-        )
-        half = np.zeros(rows.size)
-        counted = totals(member[rows] * 1.0, pi[rows], truth[rows], half, [0.0, 0.0], 0.0)
-        told = recall_by_inclusion(theta, counted, pi[rows])
-        of_p = hajek(p[rows], pi[rows], truth[rows])
-        scaled = replace(of_p, influence=of_p.influence * np.sqrt(1 - pi[rows])[:, None])
-        both = told, joint.f1(scaled, told)
-        values.append([one.value for one in both])
-        ends = [one.confidence_interval(0.8) for one in both]
-        inside.append(
-            [(low <= one) & (one <= high) for (low, high), one in zip(ends, wanted, strict=True)]
-        )
-    np.testing.assert_allclose(np.mean(values, axis=0), wanted, rtol=0.02)
-    assert (np.abs(np.mean(inside, axis=0) - 0.8) < 4 * (0.16 / repeats) ** 0.5).all()
-    with pytest.raises(ValueError, match="pi must have shape"):
-        recall_by_inclusion(theta, counted, [0.5])

@@ -114,13 +114,6 @@ def test_renaming_systems_renames_the_bias(rows, order):
         assert np.array_equal(getattr(there, name), getattr(here, name)[order], equal_nan=True)
 
 
-def test_the_largest_gap_between_neighbours_in_rank():
-    assert pooling.largest_gap([0.5, 0.125, NAN, 0.75]) == 0.375
-    assert np.isnan(pooling.largest_gap([0.5]))
-    with pytest.raises(ValueError, match="one dimension"):
-        pooling.largest_gap([[0.5]])
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -4,15 +4,12 @@ and with the warnings that belong to it.
 
 import itertools
 import math
-import tracemalloc
 
 import numpy as np
 import pytest
 
 from estimators.prmse import (
-    agreement_with,
     prmse,
-    quadratic_weighted_kappa,
     rater_correlation,
 )
 
@@ -173,42 +170,6 @@ def test_bootstrap_intervals_hold():
     assert 0.73 < held / 200 < 0.87
 
 
-def test_the_kappa_is_that_of_the_table():
-    a, b = np.array([1, 2, 3, 3, 2, 4, 1]), np.array([1, 3, 3, 2, 2, 4, 2])
-    observed, expected = np.zeros((4, 4)), np.zeros((4, 4))
-    for i, j in zip(a, b, strict=True):
-        observed[i - 1, j - 1] += 1 / 7
-    expected = np.outer(observed.sum(axis=1), observed.sum(axis=0))
-    weight = (np.arange(4)[:, None] - np.arange(4)) ** 2
-    kappa = 1 - (weight * observed).sum() / (weight * expected).sum()
-    assert quadratic_weighted_kappa(a, b, low=1, high=4) == pytest.approx(kappa)
-    assert math.isnan(quadratic_weighted_kappa([2, 2], [2, 2], low=1, high=4))
-    assert math.isnan(quadratic_weighted_kappa([], [], low=1, high=4))
-
-
-def test_the_kappa_of_many_distinct_scores_takes_memory_for_the_scores_alone():
-    rng = np.random.default_rng(0)
-    a, b = rng.integers(0, 10**6, (2, 20_000))
-    tracemalloc.start()
-    quadratic_weighted_kappa(a, b, low=0, high=10**6)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 10e6
-
-
-def test_what_stands_beside_prmse_says_when_scores_were_rounded():
-    human = [[1, 2], [2, 2], [3, 3], [4, np.nan]]
-    beside = agreement_with(human, [1.4, 2.5, 2.6, 9.0], low=1, high=4)
-    assert beside.continuous
-    assert beside.qwk == quadratic_weighted_kappa([1, 2, 3, 4], [1, 3, 3, 4], low=1, high=4)
-    people = np.corrcoef([1, 2, 3], [2, 2, 3])[0, 1]
-    assert beside.rater_correlation == pytest.approx(people)
-    assert beside.degradation == pytest.approx(people - beside.pearson)
-    whole = agreement_with(human, [1, 2, 3, 4], low=1, high=4, reference="mean")
-    assert not whole.continuous
-    assert whole.r2 == pytest.approx(1 - 0.25 / np.var([1.5, 2, 3, 4]) / 4)
-
-
 def test_the_correlation_of_raters_counts_pairs_by_what_they_share():
     human = np.array([[1, 2, np.nan], [2, 3, np.nan], [3, 3, 1], [4, 5, 2], [np.nan, 1, 3]])
     pairs = [([1, 2, 3, 4], [2, 3, 3, 5], 4), ([3, 5, 1], [1, 2, 3], 3)]
@@ -225,10 +186,6 @@ def test_the_correlation_of_raters_counts_pairs_by_what_they_share():
         (lambda: prmse([[1, 2]], [np.nan]), "nan"),
         (lambda: prmse([[1, 2]], [1], error_variance=-1.0), r"-1\.0"),
         (lambda: prmse([[1, 2]], [1], n_resamples=3), "rng"),
-        (lambda: agreement_with([1], [1], low=3, high=3), "low"),
-        (lambda: agreement_with([1], [1], low=1, high=3, reference="best"), "best"),
-        (lambda: quadratic_weighted_kappa([1], [1, 2], low=1, high=2), "equally long"),
-        (lambda: quadratic_weighted_kappa([1.5], [1], low=1, high=2), r"1\.5"),
         (lambda: rater_correlation([1, 2]), r"\(N, R\)"),
     ],
 )

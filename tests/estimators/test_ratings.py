@@ -111,15 +111,6 @@ def test_an_output_of_two_systems_and_two_rows_of_one_are_one_judgment():
     assert noisy.influence.shape == (4,)
 
 
-def test_what_a_team_had_seen_stands_for_itself_with_the_noise_of_its_own_ratings():
-    p, pi, label = np.full(2, 0.5), np.full(2, 0.25), np.array([1.0, 0.0])
-    exact = np.array([True, False])
-    alone = difference(p, pi, label, np.full(2, 0.5), 0.5, certainty=exact)
-    noisy = with_rating_noise(alone, p, pi, np.ones(2), 0.1, certainty=exact)
-    added = noisy.variance - alone.variance
-    assert added == pytest.approx(0.1 * 0.25 * (1 + 1 / 0.25))
-
-
 def test_without_judgments_nothing_is_added():
     half = np.full(2, 0.5)
     alone = difference(half, half, np.array([1.0, np.nan]), half, 0.5)
