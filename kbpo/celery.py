@@ -12,7 +12,6 @@ import logging
 import os
 import time
 from collections.abc import Sequence
-from threading import Lock
 from typing import Any
 
 from celery import Celery, signals
@@ -97,8 +96,6 @@ QUEUES = {
 read the same) seconds to minutes, notices wait for other people's servers; the rest is what people
 wait for. Each queue has a worker of its own, or a thread of the one process of a single machine."""
 QUEUE_OF = {name: queue for queue, names in QUEUES.items() for name in names}
-BUSY = {queue: Lock() for queue in QUEUES}
-"""In a process that has a thread for each queue (`kbpo.single_worker`), none takes a second one"""
 
 PEOPLE_SECONDS = 1.0
 
@@ -140,18 +137,13 @@ def look(queue: str) -> int:
     waiting: other workers of the queue take the next rounds, and pass over the rows that it holds.
     What people do is looked at again each second until the next tick, while it goes on.
     """
-    if not BUSY[queue].acquire(blocking=False):
-        return 0
     end = time.monotonic() + float(settings.TICK_SECONDS) - PEOPLE_SECONDS
-    try:
-        total = moved = _look(QUEUES[queue])
-        while queue == "people" and moved and time.monotonic() < end:
-            time.sleep(PEOPLE_SECONDS)
-            moved = _look(QUEUES[queue])
-            total += moved
-        return total
-    finally:
-        BUSY[queue].release()
+    total = moved = _look(QUEUES[queue])
+    while queue == "people" and moved and time.monotonic() < end:
+        time.sleep(PEOPLE_SECONDS)
+        moved = _look(QUEUES[queue])
+        total += moved
+    return total
 
 
 def _look(names: Sequence[str]) -> int:
@@ -168,13 +160,8 @@ def _look(names: Sequence[str]) -> int:
 @app.task(name="kbpo.step")  # type: ignore[untyped-decorator]
 def step(name: str) -> int:
     """Return how many rows the step moved; while it moves some, the next step is asked to look."""
-    if not BUSY[QUEUE_OF[name]].acquire(blocking=False):
-        return 0
-    try:
-        import_string(ANALYSE)()  # whoever asked has just committed
-        moved = run(name)
-    finally:
-        BUSY[QUEUE_OF[name]].release()
+    import_string(ANALYSE)()  # whoever asked has just committed
+    moved = run(name)
     names = list(PIPELINE)
     if moved and name != names[-1]:
         step.apply_async([names[names.index(name) + 1]], expires=60, retry=False)

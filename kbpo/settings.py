@@ -256,7 +256,7 @@ X_FRAME_OPTIONS = "DENY"
 
 # -- Celery: the clock; the database is the queue
 # -------------------------------------------------------------------
-# Without Redis all threads of the one worker (kbpo/single_worker.py) share a queue in memory.
+# Without Redis there is no broker: kbpo/single_worker.py takes the place of Celery.
 CELERY_BROKER_URL = environment.broker(REDIS_URL) if REDIS_URL else "memory://"
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
@@ -266,9 +266,7 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 FOREVER = 10**9
 CELERY_DB_REUSE_MAX = FOREVER
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_TRANSPORT_OPTIONS = (
-    {"socket_timeout": 5, "socket_connect_timeout": 2} if REDIS_URL else {"polling_interval": 0.1}
-)
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 2}
 CELERY_TASK_DEFAULT_QUEUE = "people"
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "beat-schedule")
 TICK_SECONDS = environment.decimal(

@@ -1,39 +1,61 @@
-"""The worker of a single machine: one process, with a thread for each queue and one for the clock.
+"""The worker of a single machine, which has no Redis: one process, with a thread for each queue.
 
-usage: python -m kbpo.single_worker SCHEDULE
+usage: python -m kbpo.single_worker
 
-The clock keeps its schedule in that file. A server has a process for each instead, see
-docker-compose.yml.
+A server has Celery's processes instead, see docker-compose.yml.
 """
 
 from __future__ import annotations
 
-import sys
-from typing import Any
+import logging
+import signal
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from threading import Event
 
-from celery.beat import EmbeddedService
-from celery.bootsteps import StartStopStep
+import django
+from django.conf import settings
+from django.db import close_old_connections
 
-from kbpo.celery import QUEUES, app
+from kbpo.celery import QUEUES, look
 
-
-class Clock(StartStopStep):  # type: ignore[misc]
-    """Celery's own `--beat` is a process more, which takes a hundred megabytes."""
-
-    def start(self, worker: Any) -> None:
-        schedule = sys.argv[1]
-        self.service = EmbeddedService(worker.app, thread=True, schedule_filename=schedule)
-        self.service.start()
-
-    def stop(self, worker: Any) -> None:
-        self.service.stop()
+log = logging.getLogger(__name__)
 
 
 def main() -> None:
-    app.steps["worker"].add(Clock)
-    threads = ["--pool=threads", f"--concurrency={len(QUEUES) + 1}"]  # one turns away: `BUSY`
-    quiet = ["--without-heartbeat", "--without-gossip", "--without-mingle", "--loglevel=WARNING"]
-    app.worker_main(["worker", f"--queues={','.join(QUEUES)}", *threads, *quiet])
+    """Look at every queue when something may be due, until the process is asked to end."""
+    django.setup()
+    from kbpo.clock.look import is_due
+
+    stop = Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    looks: dict[str, Future[int]] = {}
+    with ThreadPoolExecutor(len(QUEUES)) as threads:
+        while not stop.wait(float(settings.TICK_SECONDS)):
+            try:
+                close_old_connections()
+                has_news = is_due()
+            except Exception:  # the database may be away; the clock comes round again
+                log.exception("Nothing was looked for")
+                continue
+            if has_news:
+                look_at_all(threads, looks)
+
+
+def look_at_all(threads: Executor, looks: dict[str, Future[int]]) -> None:
+    """Start a round of the steps of each queue whose last one has ended: a long one, of a large
+    file, takes no thread from the others.
+    """
+    for queue in QUEUES:
+        if queue not in looks or looks[queue].done():
+            looks[queue] = threads.submit(_look, queue)
+
+
+def _look(queue: str) -> int:
+    """Run a round of a queue's steps; connections that are old or broken are closed before it."""
+    close_old_connections()
+    moved: int = look(queue)
+    return moved
 
 
 if __name__ == "__main__":

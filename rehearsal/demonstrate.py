@@ -565,12 +565,7 @@ class Demo:
                 "--access-logfile",
                 "/dev/null",
             ],
-            "worker": [
-                python,
-                "-m",
-                "kbpo.single_worker",
-                str(self.directory / "beat-schedule"),
-            ],
+            "worker": [python, "-m", "kbpo.single_worker"],
             "annotators": [
                 python,
                 "manage.py",

@@ -133,12 +133,7 @@ class Service:
                 "--threads",
                 "4",
             ],
-            "worker": [
-                sys.executable,
-                "-m",
-                "kbpo.single_worker",
-                str(self.directory / "beat-schedule"),
-            ],
+            "worker": [sys.executable, "-m", "kbpo.single_worker"],
         }
 
     def beside(self, **settings: str) -> Service:

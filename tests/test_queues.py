@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from queue import Empty
-from threading import Thread
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from queue import Empty, Queue
+from threading import Event
 
 import pytest
 import yaml
 from django.conf import settings
 
-from kbpo import celery
+from kbpo import celery, single_worker
 
 
 def queue_of(task: str, *args: str) -> str:
@@ -67,32 +68,28 @@ def test_a_tick_asks_all_queues_to_look_where_something_may_be_due(
             queue.close()
 
 
-def test_a_file_that_is_being_read_delays_no_label_in_one_process(
+def test_a_file_that_is_being_read_delays_no_other_queue_in_one_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A second file waits for the first one: it takes no thread from other queues."""
-    ran: list[str] = []
+    is_read, ran = Event(), Queue[str]()
 
-    def run(name: str) -> int:
-        ran.append(name)
-        if name == "ingest":
-            others = [
-                Thread(target=celery.step, args=["settle"]),
-                Thread(target=celery.step, args=["plan"]),
-                Thread(target=celery.look, args=["files"]),
-            ]
-            for other in others:
-                other.start()
-                other.join(30)
-                assert not other.is_alive()
+    def look(queue: str) -> int:
+        ran.put(queue)
+        assert queue != "files" or is_read.wait(30)
         return 0
 
-    monkeypatch.setattr(celery, "run", run)
-    monkeypatch.setattr(celery, "import_string", lambda path: lambda: 0)
-    celery.step("ingest")
-    assert ran == ["ingest", "settle"]
-    celery.step("plan")
-    assert ran == ["ingest", "settle", "plan"]
+    monkeypatch.setattr(single_worker, "look", look)
+    looks: dict[str, Future[int]] = {}
+    with ThreadPoolExecutor(len(celery.QUEUES)) as threads:
+        for expected in (set(celery.QUEUES), {"people", "scores", "notices"}):
+            single_worker.look_at_all(threads, looks)
+            assert {ran.get(timeout=30) for _ in expected} == expected
+            wait([one for queue, one in looks.items() if queue != "files"], timeout=30)
+        is_read.set()
+        wait(looks.values(), timeout=30)
+        single_worker.look_at_all(threads, looks)
+        assert {ran.get(timeout=30) for _ in celery.QUEUES} == set(celery.QUEUES)
 
 
 def test_what_people_do_is_looked_at_each_second_until_the_next_tick(

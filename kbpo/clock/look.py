@@ -18,7 +18,7 @@ from django.db import connection
 from kbpo import clock
 from kbpo.clock.served import EVERY, beat
 
-LONGEST = timedelta(seconds=30)
+LONGEST = timedelta(seconds=60)
 QUARTER = 4
 KEPT = "clock.look"
 
