@@ -15,6 +15,7 @@ from threading import Event
 import django
 from django.conf import settings
 from django.db import close_old_connections
+from django.utils.module_loading import import_string
 
 from kbpo.celery import QUEUES, look
 
@@ -24,8 +25,7 @@ log = logging.getLogger(__name__)
 def main() -> None:
     """Look at every queue when something may be due, until the process is asked to end."""
     django.setup()
-    from kbpo.clock.look import is_due
-
+    is_due = import_string("kbpo.clock.look.is_due")
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

@@ -487,6 +487,7 @@ BY_STRING = {
     "annotation.platforms.registry",
     "kbpo.celery",
     "kbpo.queue",
+    "kbpo.single_worker",
     "kbpo.tracks.registry",
     "kbpo.web.management.commands.simulate",
 }

@@ -119,7 +119,7 @@ def type_of(schema: dict[str, Any]) -> str:
     limits = [
         f" {name} {schema[name]}" for name in sorted(schema) if name.startswith(("max", "min"))
     ]
-    return schema.get("format", schema.get("type", "any")) + "".join(limits) + empty
+    return str(schema.get("format", schema.get("type", "any"))) + "".join(limits) + empty
 
 
 def _compare(name: str, now: str) -> None:
