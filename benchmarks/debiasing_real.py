@@ -3,8 +3,8 @@
 usage: python benchmarks/debiasing_real.py [REPEATS [SET … PART …]]
        (default: 2000, all sets, all parts)
 
-The parts are worth, attainable, judges, sampled (saved and covered) and ranking; worth alone takes
-a minute, and writes a row for each system and metric.
+The parts are worth, attainable, judges, sampled (saved and covered), equal and ranking; worth alone
+takes a minute, and writes a row for each system and metric.
 
 Looks for the sets in ../shared/data/nlg. Of each criterion are printed
 
@@ -22,7 +22,10 @@ Looks for the sets in ../shared/data/nlg. Of each criterion are printed
    printed in terms of the mean square error;
 4. judges: the same of people alone where five or ten people with levels of their own rate
    everything;
-5. ranking: judgments until all pairs of systems are decided at 95 %, together, inputs in random
+5. equal: the mean square error of the model's means, and of power-tuned PPI with the one metric of
+   a set that goes best with all ratings so far (by the leave-one-out error), over that of plain
+   means, from the same 20, 40 and 60 ratings of each system;
+6. ranking: judgments until all pairs of systems are decided at 95 %, together, inputs in random
    order.
 
 Truth is the mean of all ratings.
@@ -40,6 +43,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import judged_texts, tables
 from estimators.components import data_efficiency, metric_worth
+from estimators.control_variates import control_variate_mean
 from estimators.design import Design
 from estimators.horvitz_thompson import centred
 from estimators.multiple import simultaneous_intervals
@@ -57,6 +61,7 @@ SEARCHED = 10
 LEVEL, FAMILY = 0.8, 0.95
 FOLDS, HALF = 5, 0.5  # as in the service
 ORDERS, STEPS = 20, 10
+EQUAL = (20, 40, 60)  # ratings of each system
 JUDGES, LEVELS = (5, 10), 0.1  # standard deviation of what judges differ by on average
 
 
@@ -324,6 +329,41 @@ def judges(judged, repeats, rng):
         ]
 
 
+def tuned(judged, z, rows_of, ratings_of):
+    """Return (m,) the means by power-tuned PPI with the metric of least leave-one-out error."""
+    values, error = np.zeros((len(rows_of), z.shape[1])), np.zeros(z.shape[1])
+    for s, (rows, y) in enumerate(zip(rows_of, ratings_of, strict=True)):
+        for k in range(z.shape[1]):
+            found = control_variate_mean(y, z[rows, k], z[judged.of(s), k], power_tune=True)
+            values[s, k] = found.value
+            error[k] += found.variance
+    return values[:, np.argmin(error)]
+
+
+def equal(judged, repeats, rng):
+    """Return a row for 20, 40 and 60 ratings of each system."""
+    truth, p, z = truth_of(judged), weights_of(judged), judged.standardised()
+    for n in EQUAL:
+        square, start = np.zeros(3), None
+        for repeat in range(repeats):
+            owns = map(judged.of, range(truth.size))
+            rows_of = [np.sort(rng.choice(own, min(n, own.size), replace=False)) for own in owns]
+            ratings_of = [judged.draw(rows, rng) for rows in rows_of]
+            rows, y = np.concatenate(rows_of), np.concatenate(ratings_of)
+            rating = np.full(judged.system.size, np.nan)
+            rating[rows] = y
+            fold = rng.integers(0, FOLDS, rating.size)
+            start = model_of(judged, rating, fold, start, search=repeat % SEARCHED == 0)
+            size = np.bincount(judged.system)
+            pi = np.repeat([own.size for own in rows_of] / size, [own.size for own in rows_of])
+            ours = centred(p[rows], pi, y, start.g[rows], start.g @ p).value
+            plain = np.array([ratings.mean() for ratings in ratings_of])
+            for k, value in enumerate((plain, ours, tuned(judged, z, rows_of, ratings_of))):
+                square[k] += ((value - truth) ** 2).sum()
+        ratio = square / square[0]
+        yield [judged.name, judged.criterion, n, *ratio[1:].tolist(), float(ratio[1] / ratio[2])]
+
+
 def decided(judged, rated, y, g, noise, rng):
     """Return which pairs of systems are decided, and in the right order,
     from inputs rated for all.
@@ -467,6 +507,7 @@ HEADERS = {
         "bias of the model",
     ],
     "judges": ["set", "criterion", "judges", "without", "with", "least", "most", "told"],
+    "equal": ["set", "criterion", "ratings", "model/plain", "ppi/plain", "model/ppi"],
     "ranking": ["set", "criterion", "systems", "judgments", "decided by people", "decided by ours"],
     "needed": ["set", "criterion", "share of pairs", "people", "ours", "people/ours"],
 }
@@ -485,7 +526,7 @@ def medians(rows):
             yield [name, criterion, metric, *map(float, table[metric])]
 
 
-PARTS = ("worth", "attainable", "judges", "sampled", "ranking")
+PARTS = ("worth", "attainable", "judges", "sampled", "equal", "ranking")
 
 
 def main() -> None:
@@ -512,6 +553,8 @@ def main() -> None:
                 parts["saved"].append(saved)
                 parts["covered"].append(covered)
                 parts["each"] += by_system
+            if "equal" in wanted:
+                parts["equal"] += equal(judged, repeats, np.random.default_rng([SEED, 4]))
             if "ranking" in wanted:
                 parts["ranking"] += ranking(judged, fourth)
             print(f"  {name} {criterion} done", flush=True)

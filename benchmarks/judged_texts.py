@@ -41,7 +41,9 @@ SETS = {
     "novikova2017": {
         "informativeness": (1.0, 6.0), "naturalness": (1.0, 6.0), "quality": (1.0, 6.0),
     },
+    "price2018": {"overall": (-1.0, 1.0), "grammar": (-1.0, 1.0)},
 }  # fmt: skip
+PRICED = ("ml", "ml+rl", "pointer", "seq2seq")
 OURS = ("bleu", "chrf", "rouge_1_r", "copy_rate")
 
 
@@ -106,9 +108,14 @@ def available() -> bool:
 
 def read(name: str, criterion: str) -> Judged:
     """The outputs of a set that have ratings under the criterion and any metric."""
-    texts = _texts(name)
-    scores = _scores(name, texts)
-    ratings, is_single = _ratings(name, criterion, texts)
+    if name == "price2018":
+        texts, ratings = _summaries(criterion)
+        scores: dict[tuple[str, str], dict[str, float]] = {key: {} for key in texts}
+        is_single = True
+    else:
+        texts = _texts(name)
+        scores = _scores(name, texts)
+        ratings, is_single = _ratings(name, criterion, texts)
     keys = [key for key in texts if key in ratings and key in scores]
     if any(texts[key]["output"] for key in keys):
         _add_ours(keys, texts, scores)
@@ -133,6 +140,23 @@ def read(name: str, criterion: str) -> Judged:
         ratings=(table - low) / (high - low),
         is_single=is_single,
     )
+
+
+def _summaries(
+    criterion: str,
+) -> tuple[dict[tuple[str, str], dict[str, str | None]], dict[tuple[str, str], list[float]]]:
+    """The systems' summaries of price2018, which come without metrics, and their ratings."""
+    with gzip.open(DATA / "price2018" / "summaries.jsonl.gz", "rt", encoding="utf-8") as file:
+        rows = [row for row in map(json.loads, file) if row["system"] in PRICED]
+    texts: dict[tuple[str, str], dict[str, str | None]] = {}
+    ratings: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        key = row["input_id"], row["system"]
+        said = [one[criterion] for one in row["judgments"] if one[criterion] is not None]
+        if said:
+            texts[key] = {"output": row["text"], "reference": row["reference"], "source": None}
+            ratings[key] = said
+    return texts, ratings
 
 
 def _texts(name: str) -> dict[tuple[str, str], dict[str, str | None]]:
