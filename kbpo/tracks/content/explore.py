@@ -28,6 +28,8 @@ class Said:
     value: float | None
     """On the scale that people read"""
     n: int
+    ratings: tuple[float, ...] = ()
+    """What each of several people said, on the same scale"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,9 +135,10 @@ def describe(
 
 def _rating(rated_text: Rated, criterion: Criterion) -> Said:
     value = rated_text.value(criterion)
-    n = len(rated_text.ratings.get(criterion.name, ()))
+    ratings = tuple(map(criterion.on_scale, rated_text.ratings.get(criterion.name, ())))
     shown = None if np.isnan(value) else criterion.on_scale(value)
-    return Said(label=criterion.label, value=shown, n=n)
+    each = ratings if len(ratings) > 1 else ()
+    return Said(label=criterion.label, value=shown, n=len(ratings), ratings=each)
 
 
 def _people(rated_text: Rated) -> str:

@@ -299,8 +299,8 @@ class GenerationTrack(ContentTrack):
         return _casing_of(self.corpus.pk, self.corpus.loaded_at)
 
     def explain(self, judged: Judged, *, public: bool) -> list[tuple[str, str]]:
-        """What an output was written for, as (heading, text): the question, the source, passages;
-        nothing where the texts are not for everybody.
+        """What an output was written for, as (heading, text): the question, the source, passages,
+        and what people wrote for it; nothing where the texts are not for everybody.
         """
         if not self.corpus.may_be_downloaded:
             return []
@@ -311,6 +311,8 @@ class GenerationTrack(ContentTrack):
             return []
         parts = [("Question", asked.question), ("Source", asked.source)]
         parts += [(f"Passage {number}", text) for number, text in enumerate(asked.passages, 1)]
+        references = self.beside(asked, str((target.content or {}).get("text", "")))
+        parts += [("Reference", text) for text in references]
         return [(heading, text) for heading, text in parts if text]
 
     def _inputs(self, outputs: Mapping[int, dict[str, Any]]) -> dict[str, Input]:
@@ -322,7 +324,8 @@ class GenerationTrack(ContentTrack):
         instance_of_input = fetch(
             "SELECT t.content->>'input', i.id FROM submissions_prediction p"
             " JOIN instances_instance i ON i.id = p.instance_id"
-            " JOIN instances_target t ON t.id = i.target_id WHERE p.submission_id = %s",
+            " JOIN instances_target t ON t.id = i.target_id WHERE p.submission_id = %s"
+            " ORDER BY p.line, p.id",
             [submission_id],
         )
         return dict(instance_of_input)

@@ -30,6 +30,7 @@ from kbpo.web.expensive import expensive
 from kbpo.web.http import at_one_moment
 from kbpo.web.public.board import View, interval, read
 from kbpo.web.public.by_relation import by_relation
+from kbpo.web.public.compare_texts import side_by_side
 from kbpo.web.public.documents import Asking
 from kbpo.web.research.judged import describe, may_see, only_public, verdicts
 from scoring.data import THESE
@@ -115,6 +116,10 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
                 "b": by_pk[near[1]],
                 "url": address(track, view, *near),
             }
+    if chosen[0] and chosen[1]:
+        context["texts"] = side_by_side(
+            request.user, chosen[0], chosen[1], view.criterion, request.GET
+        )
     context["marked"] = _marked(
         _latest_own(board, request.user), board, chosen, context.get("closest", {})
     )

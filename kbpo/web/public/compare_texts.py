@@ -1,0 +1,284 @@
+"""Two systems' texts side by side, input by input: what each wrote, what people said of both, and
+what metrics and judges say. The part of a comparison that needs no estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+from django.core.paginator import Paginator
+from django.http import QueryDict
+from django.utils.safestring import SafeString, mark_safe
+
+from kbpo.instances.models import Target
+from kbpo.pool.visibility import sees_all
+from kbpo.scores.models import Scorer
+from kbpo.scores.read import read_scores, scorers_of
+from kbpo.submissions.models import Submission
+from kbpo.tracks.base import Criterion
+from kbpo.tracks.base import Track as Kind
+from kbpo.tracks.content.ratings import NOTHING, Rated, rated, targets_of
+from kbpo.tracks.registry import kind_of
+from kbpo.web.components import drawing, plots
+from kbpo.web.research.judged import may_see
+
+ON_A_PAGE = 10
+MOST_DOTS = 500
+"""Inputs that are drawn"""
+ORDERS = {
+    "a": "first is ahead, most first",
+    "b": "second is ahead, most first",
+    "input": "order of the inputs",
+}
+SAME = 1e-9
+"""Ratings that differ by less are a tie"""
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a metric or judge says of the two texts."""
+
+    label: str
+    a: float
+    b: float
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one system wrote for an input, and what people said of it."""
+
+    text: str
+    ratings: list[tuple[str, list[float]]]
+    """(criterion, each single rating on the scale that people read)"""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An input with what both systems wrote for it."""
+
+    key: str
+    parts: list[tuple[str, str]]
+    """(heading, text) of what systems were given, and of references"""
+    sides: list[Side]
+    difference: float | None
+    """Mean rating of the first minus that of the second, on the scale; None: not both rated"""
+    scores: list[Score]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """n inputs for which both systems wrote: the numbers, without texts."""
+
+    keys: list[str]
+    instances: np.ndarray
+    """(n, 2)"""
+    ratings: Mapping[int, Rated]
+    """Target -> what people said"""
+    targets: np.ndarray
+    """(n, 2)"""
+    values: np.ndarray
+    """(n, 2) mean ratings in [0, 1]; NaN: none"""
+    scorers: list[tuple[int, str]]
+    """(number, name)"""
+    scores: np.ndarray
+    """(n, 2, k); NaN where one says nothing"""
+
+    @property
+    def difference(self) -> np.ndarray:
+        """(n,) first minus second; NaN where not both are rated."""
+        return np.asarray(self.values[:, 0] - self.values[:, 1])
+
+
+def side_by_side(
+    user: Any, a: Submission, b: Submission, criterion: str, asked: QueryDict
+) -> dict[str, Any]:
+    """Return what the page shows of two systems' texts; empty for kinds whose outputs are not
+    rated one by one, and where nothing may be shown.
+
+    `asked` may hold `order` (a key of `ORDERS`), `q` (words in a text), `against` (the number of a
+    metric that says the opposite of people), and `page`.
+    """
+    kind = kind_of(a.track)
+    if not kind.rates or kind.opposes or not (may_see(a) and may_see(b)):
+        return {}
+    sees_everything = sees_all(user, a.track)
+    is_limited = a.track.hides_test and not sees_everything
+    table = _table(kind, a, b, criterion, public=not sees_everything, only_dev=is_limited)
+    if not table.keys:
+        return {"n": 0, "is_limited": is_limited}
+    rated_as = kind.criterion(criterion)
+    sign = 1.0 if kind.higher_is_better(kind.mean, criterion) else -1.0
+    ahead = sign * table.difference
+    query, order = asked.get("q", "").strip()[:200], asked.get("order", "a")
+    order = order if order in ORDERS else "a"
+    rows = _found(kind, table, query)
+    against = next((one for one in table.scorers if str(one[0]) == asked.get("against")), None)
+    if against is not None:
+        metric = table.scores[:, 0, table.scorers.index(against)]
+        metric = metric - table.scores[:, 1, table.scorers.index(against)]
+        opposed = np.nan_to_num(metric) * np.nan_to_num(table.difference) < 0
+        rows = rows[opposed[rows]]
+    if order != "input":
+        of_order = -ahead[rows] if order == "a" else ahead[rows]
+        rows = rows[np.argsort(np.where(np.isnan(of_order), np.inf, of_order), kind="stable")]
+    page = Paginator(rows.tolist(), ON_A_PAGE).get_page(asked.get("page"))
+    known = ahead[~np.isnan(ahead)]
+    return {
+        "n": len(table.keys),
+        "is_limited": is_limited,
+        "wins": int((known > SAME).sum()),
+        "ties": int((np.abs(known) <= SAME).sum()),
+        "losses": int((known < -SAME).sum()),
+        "plot": _plot(table, rated_as, a, b),
+        "rows": [_pair(kind, table, at, rated_as) for at in page],
+        "page": page,
+        "query": query,
+        "order": order,
+        "orders": ORDERS,
+        "against": against[0] if against else None,
+        "scorers": table.scorers,
+        "criterion": rated_as.label,
+        "more": urlencode([*_without_page(asked)]),
+        "kept": [(name, value) for name, value in _without_page(asked) if name not in _FIELDS],
+    }
+
+
+_FIELDS = ("order", "q", "against")
+
+
+def _without_page(asked: QueryDict) -> list[tuple[str, str]]:
+    return [(name, str(value)) for name, value in asked.items() if name != "page"]
+
+
+def _table(
+    kind: Kind, a: Submission, b: Submission, criterion: str, *, public: bool, only_dev: bool
+) -> Table:
+    """Return the inputs for which both wrote; of the development part alone if asked."""
+    first, second = (kind.by_input(row.pk) for row in (a, b))
+    keys = [key for key in first if key in second]
+    instances = np.array([(first[key], second[key]) for key in keys], dtype=np.int64)
+    instances = instances.reshape(-1, 2)
+    every = np.unique(instances)
+    place = np.searchsorted(every, instances)
+    targets = targets_of(every)[place] if every.size else instances
+    if only_dev:
+        dev = Target.objects.filter(pk__in=targets[:, 0].tolist(), is_dev=True)
+        inside = np.isin(targets[:, 0], list(dev.values_list("pk", flat=True)))
+        keys = [key for key, is_inside in zip(keys, inside, strict=True) if is_inside]
+        instances, targets, place = instances[inside], targets[inside], place[inside]
+    ratings = rated(np.unique(targets).tolist(), public=public)
+    rated_as = kind.criterion(criterion)
+    values = [[ratings.get(t, NOTHING).value(rated_as) for t in row] for row in targets.tolist()]
+    numbers = list(scorers_of(kind.track).filter(is_used=True).values_list("pk", flat=True))
+    scores = read_scores(kind.track, every, numbers)
+    labels = {metric.name: metric.label for metric in kind.metrics}
+    row_of = Scorer.objects.in_bulk(scores.scorers)
+    named = [
+        (pk, str(labels.get(row.name, row.name) if row.source == "computed" else row))
+        for pk, row in ((pk, row_of[pk]) for pk in scores.scorers)
+    ]
+    return Table(
+        keys,
+        instances,
+        ratings,
+        targets,
+        np.array(values, dtype=np.float64).reshape(-1, 2),
+        named,
+        scores.value[place] if every.size else np.zeros((0, 2, len(named))),
+    )
+
+
+def _found(kind: Kind, table: Table, query: str) -> np.ndarray:
+    """Return the rows whose id, input or one of whose texts has all the words asked for."""
+    rows = np.arange(len(table.keys))
+    words = query.casefold().split()
+    if not words:
+        return rows
+    shown = kind.to_judge(np.unique(table.instances).tolist())
+    has_words = []
+    for key, (first, second) in zip(table.keys, table.instances.tolist(), strict=True):
+        both = [shown[first], shown[second]]
+        told = [key, *(text for _, text in _parts(kind, both)), *map(_text, both)]
+        text = " ".join(told).casefold()
+        has_words.append(all(word in text for word in words))
+    return rows[np.array(has_words, dtype=np.bool_)]
+
+
+def _pair(kind: Kind, table: Table, at: int, rated_as: Criterion) -> Pair:
+    instances, targets = table.instances[at].tolist(), table.targets[at].tolist()
+    shown = kind.to_judge(instances)
+    sides = []
+    for instance, target in zip(instances, targets, strict=True):
+        said = table.ratings.get(target, NOTHING).ratings
+        ratings = [
+            (one.label, [one.on_scale(value) for value in said[one.name]])
+            for one in kind.criteria
+            if said.get(one.name)
+        ]
+        sides.append(Side(_text(shown[instance]), ratings))
+    difference = float(table.difference[at])
+    return Pair(
+        table.keys[at],
+        _parts(kind, [shown[instance] for instance in instances]),
+        sides,
+        None if np.isnan(difference) else difference * (rated_as.high - rated_as.low),
+        [
+            Score(label, *map(float, table.scores[at, :, column]))
+            for column, (_, label) in enumerate(table.scorers)
+            if not np.isnan(table.scores[at, :, column]).any()
+        ],
+    )
+
+
+def _text(shown: Mapping[str, Any]) -> str:
+    """Return a system's own text, as a program that judges is shown it."""
+    return str(shown.get("output") or shown.get("text") or "")
+
+
+def _parts(kind: Kind, both: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Return what systems were given and what people wrote for it, each under its heading; nothing
+    where the texts of the corpus are not for everybody. A text is not shown itself as a reference.
+    """
+    if not kind.corpus.may_be_downloaded:
+        return []
+    parts = [(name.capitalize(), both[0].get(name)) for name in ("prompt", "question", "source")]
+    references = dict.fromkeys(text for shown in both for text in shown.get("references") or ())
+    passages = list(both[0].get("passages") or ())
+    for heading, texts in (("Passage", passages), ("Reference", list(references))):
+        for number, text in enumerate(texts, 1):
+            parts.append((heading if len(texts) == 1 else f"{heading} {number}", text))
+    return [(heading, str(text)) for heading, text in parts if text]
+
+
+def _plot(table: Table, rated_as: Criterion, a: Submission, b: Submission) -> SafeString | str:
+    """Return the mean ratings of both as a dot for each input; nothing where none has both."""
+    both = np.flatnonzero(~np.isnan(table.difference))[:MOST_DOTS]
+    if not both.size:
+        return ""
+    axis = drawing.Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
+    dots = [
+        plots.Dot(table.keys[at], x, y, is_named=False)
+        for at in both.tolist()
+        for x, y in [table.values[at].tolist()]
+    ]
+
+    def written(share: float) -> str:
+        return f"{rated_as.on_scale(share):.3g}" if rated_as.unit != "%" else f"{share:.0%}"
+
+    return mark_safe(
+        plots.draw_curves(
+            [plots.Curve("", [(step / 20, step / 20) for step in range(21)], "equal")],
+            dots,
+            axis,
+            axis,
+            f"{rated_as.label} of each input: {b.full_name} against {a.full_name}.",
+            x_name=a.full_name,
+            y_name=b.full_name,
+            x_written=written,
+            y_written=written,
+        )
+    )
