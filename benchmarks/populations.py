@@ -23,7 +23,7 @@ from benchmarks import judged_texts, tables
 from estimators.multiple import rank_intervals, simultaneous_intervals
 from estimators.rating_model import fit_ratings
 from estimators.ratings import judgment_variance, rating_error
-from kbpo.evaluation.compare.ranks import covariance_of
+from scoring.compare import covariance_of
 from scoring.data import Data, Noise, SingleRatings
 from scoring.documents import Annotated
 from scoring.inclusion import Inclusion

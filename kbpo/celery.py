@@ -71,7 +71,7 @@ PIPELINE: dict[str, str] = {
     "mail":      "kbpo.accounts.deliver.tick",
     # 7d the webhooks of people
     "call":      "kbpo.accounts.deliver.tick_calls",
-    # 10 Labels + Samples + p -> Evaluation, Estimate
+    # 10 Labels + Samples + p -> Evaluation, Report
     "estimate":  "kbpo.evaluation.run.tick",
     # 10a what an admin asked of all of a track's data
     "inquire":   "kbpo.web.desk.inquiries.tick",

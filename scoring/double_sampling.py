@@ -32,6 +32,7 @@ from estimators.sums import by_code
 from scoring.arrays import Bools, Floats, Ids
 from scoring.data import Data
 from scoring.default import Centred
+from scoring.report import Confusion, Share
 
 SAME = 1e-9
 """Ratings that differ by less are the same"""
@@ -331,7 +332,7 @@ class Corrected:
             np.ones(arranged.targets[0].size),
         )
 
-    def confusion(self, criterion: str) -> dict[str, Any]:
+    def confusion(self, criterion: str) -> Confusion:
         """Counts of what was checked by what the crowd and the expert say, and what they estimate
         for all judgments. Of single ratings there is no right and wrong to count: told is by how
         much the expert's lie above the crowd's, on average.
@@ -352,19 +353,19 @@ class Corrected:
         if criterion in self.data.noise:
             same = np.abs(crowd - expert) < SAME
             above = _mean(expert - crowd, e, code)
-            return {"checked": n, "agree": _share(same, e, code), "above": above}
+            return Confusion(n, _share(same, e, code), above)
         crowd, expert = crowd > 0.5, expert > 0.5
         counts = [
             [int(((crowd == c) & (expert == f)).sum()) for f in (True, False)]
             for c in (True, False)
         ]
-        return {
-            "checked": n,
-            "counts": counts,
-            "agree": _share(crowd == expert, e, code),
-            "right_of_right": _share(expert[crowd], e[crowd], code[crowd]),
-            "wrong_of_wrong": _share(~expert[~crowd], e[~crowd], code[~crowd]),
-        }
+        return Confusion(
+            checked=n,
+            agree=_share(crowd == expert, e, code),
+            counts=counts,
+            right_of_right=_share(expert[crowd], e[crowd], code[crowd]),
+            wrong_of_wrong=_share(~expert[~crowd], e[~crowd], code[~crowd]),
+        )
 
 
 def _column(estimate: Estimate, column: int) -> Estimate:
@@ -383,22 +384,22 @@ def _column(estimate: Estimate, column: int) -> Estimate:
     )
 
 
-def _share(holds: Bools, e: Floats, code: Ids) -> dict[str, float | None]:
+def _share(holds: Bools, e: Floats, code: Ids) -> Share:
     """A share of all judgments, from the checked ones, with its 80 % interval."""
     if not holds.size:
-        return {"value": None, "low80": None, "high80": None}
+        return Share()
     target = np.unique(code, return_inverse=True)[1]
     estimate = hajek(np.full(e.size, 1 / (1 / e).sum()), e, holds.astype(np.float64), target=target)
     low, high = estimate.confidence_interval(0.8, method="wilson")
-    return {"value": float(estimate.value), "low80": float(low), "high80": float(high)}
+    return Share(float(estimate.value), float(low), float(high))
 
 
-def _mean(apart: Floats, e: Floats, code: Ids) -> dict[str, float | None]:
+def _mean(apart: Floats, e: Floats, code: Ids) -> Share:
     """A mean over all judgments of what lies between −1 and 1, from the checked ones, with its
     80 % interval: as if one judgment more had been checked, of which half was wrong.
     """
     if not apart.size:
-        return {"value": None, "low80": None, "high80": None}
+        return Share()
     weight = 1 / e / (1 / e).sum()
     estimate = hajek(np.full(e.size, 1 / (1 / e).sum()), e, (apart + 1) / 2, target=code)
     n = int(code.max()) + 1
@@ -406,8 +407,4 @@ def _mean(apart: Floats, e: Floats, code: Ids) -> dict[str, float | None]:
     floor = float(((1 - e) * weight * by_code(weight, code, n)[code]).sum()) * spread / 4
     safe = replace(estimate, variance=max(float(estimate.variance), floor))
     low, high = (2 * float(end) - 1 for end in safe.confidence_interval(0.8))
-    return {
-        "value": 2 * float(estimate.value) - 1,
-        "low80": max(-1.0, low),
-        "high80": min(1.0, high),
-    }
+    return Share(2 * float(estimate.value) - 1, max(-1.0, low), min(1.0, high))

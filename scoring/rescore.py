@@ -7,13 +7,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
+from scoring.build import COUNTS, REALS, Computed, figures, slice_figures
 from scoring.corrected import METHOD as EXPERT
-from scoring.corrected import corrections
 from scoring.data import ABOUT_THESE
-from scoring.double_sampling import Corrected
 from scoring.release import (
     SUMS,
     BadRelease,
@@ -23,16 +21,13 @@ from scoring.release import (
     read_cuts,
     read_data,
 )
-from scoring.saved import ALGORITHM_1, UNAIDED, beside, unaided
-from scoring.score import DEFAULT, Score, default_estimates, scores
+from scoring.report import OF, Figure, Key
+from scoring.saved import ALGORITHM_1, UNAIDED
+from scoring.score import DEFAULT
 from scoring.slices import score_cuts
 
 DIGITS = 10
 """Significant digits to which numbers must agree"""
-REALS = ("value", "variance", "low80", "high80", "low95", "high95")
-COUNTS = ("n_labels", "n_missing", "n_documents", "n_checked")
-Key = tuple[int, str, str, str, str, str]
-"""System, quantity, criterion, distribution, method, slice"""
 METHODS = (
     *(DEFAULT, "simple", "joint", UNAIDED, ALGORITHM_1, EXPERT),
     *(f"{method}{ABOUT_THESE}" for method in (DEFAULT, UNAIDED, EXPERT)),
@@ -107,7 +102,7 @@ def rescore(release: Release) -> Rescored:
 def _rescored(release: Release, changes: list[str]) -> Rescored:
     rescored = Rescored(str(release.about["track"]["name"]), changes)
     names = _names(release)
-    computed = dict(recomputed(release))
+    computed = recomputed(release)
     printed: set[Key] = set()
     left_out: Counter[str] = Counter()
     with_slices = "slices" in release.about["rows"]
@@ -115,9 +110,9 @@ def _rescored(release: Release, changes: list[str]) -> Rescored:
     if "checks" not in release.about["rows"]:  # made before experts' answers were part of it
         methods -= {EXPERT}
     estimates = list(release.lines("estimates"))
-    figures = figures_of(row for _, row in estimates)
+    names_of_figures = figures_of(row for _, row in estimates)
     for line, row in estimates:
-        key = _key(row)
+        key = Key(row["system"], *(row[name] for name in OF))
         if row["slice"] and not with_slices:
             left_out["figures of slices"] += 1
         elif row["method"] not in methods:
@@ -125,18 +120,18 @@ def _rescored(release: Release, changes: list[str]) -> Rescored:
         else:
             printed.add(key)
             rescored.numbers += 1
-            for figure in figures:
-                if figure not in row:
-                    raise BadRelease(f"estimates.jsonl, line {line} has no {figure}.")
-            rescored.differences += _compare(key, names, row, computed.get(key), figures)
+            for name in names_of_figures:
+                if name not in row:
+                    raise BadRelease(f"estimates.jsonl, line {line} has no {name}.")
+            rescored.differences += _compare(key, names, row, computed.get(key), names_of_figures)
     has_later = release.about["board"].get("simple_has_recall", False)
-    has_later = has_later or any((key[1], key[4]) in LATER for key in printed)
-    for key, score in computed.items():
-        if (key[1], key[4]) in LATER and not has_later:
+    has_later = has_later or any((key.quantity, key.method) in LATER for key in printed)
+    for key, figure in computed.items():
+        if (key.quantity, key.method) in LATER and not has_later:
             continue
-        if key not in printed and key[4] in methods and not math.isnan(score.value):
+        if key not in printed and key.method in methods and figure.value is not None:
             rescored.differences.append(
-                Difference(key[0], names[key[0]], *key[1:], "value", None, score.value)
+                Difference(key[0], names[key[0]], *key[1:], "value", None, figure.value)
             )
     rescored.left_out = dict(left_out)
     return rescored
@@ -175,26 +170,19 @@ def _altered_rows(release: Release, name: str, names: Mapping[Any, str]) -> Iter
             yield f"{name}, line {line} ({', '.join(keys)}): this row was altered."
 
 
-def recomputed(release: Release) -> Iterator[tuple[Key, Score]]:
-    """Yields every score of the board, from the tables alone."""
+def recomputed(release: Release) -> dict[Key, Figure]:
+    """Every figure of the report and of its details, from the tables alone."""
     board = release.about["board"]
     criteria, recall_criteria = tuple(board["criteria"]), tuple(board["recall_criteria"])
     data = read_data(release)
-    estimates = default_estimates(data, criteria, recall_criteria) if data.judged.size else {}
-    made = scores(data, estimates, criteria, recall_criteria, tuple(board["published"]))
-    checked = Corrected.of(data, read_checks(release, data))
-    better = corrections(checked, criteria, recall_criteria).scores
-    for score in chain(made, better, beside(data, unaided(data, criteria))):
-        if data.shown[score.column]:
-            yield _key(vars(score) | {"system": data.systems[score.column], "slice": ""}), score
+    checks, published = read_checks(release, data), tuple(board["published"])
+    computed = Computed.of(data, checks, criteria, recall_criteria, published)
+    found = figures(data, computed.scores, data.systems)
     cuts = read_cuts(release)
     if cuts:
         ordered, with_recall = board["slice_criteria"], board["slices_have_recall"]
-        for part in score_cuts(data, cuts, ordered, with_recall):
-            score = part.score
-            if data.shown[score.column]:
-                row = vars(score) | {"system": data.systems[score.column], "slice": part.slice}
-                yield _key(row), score
+        found |= slice_figures(data, score_cuts(data, cuts, ordered, with_recall), data.systems)
+    return found
 
 
 def figures_of(rows: Iterable[dict[str, Any]]) -> tuple[str, ...]:
@@ -203,32 +191,18 @@ def figures_of(rows: Iterable[dict[str, Any]]) -> tuple[str, ...]:
     return tuple(name for name in (*REALS, *COUNTS) if name != "n_checked" or has_checked)
 
 
-def _key(row: dict[str, Any]) -> Key:
-    return (
-        row["system"],
-        row["quantity"],
-        row["criterion"],
-        row["distribution"],
-        row["method"],
-        row["slice"],
-    )
-
-
 def _compare(
     key: Key,
     names: dict[int, str],
     row: dict[str, Any],
-    score: Score | None,
-    figures: tuple[str, ...],
+    figure: Figure | None,
+    compared: tuple[str, ...],
 ) -> Iterator[Difference]:
-    """Yields the first figure of a row that differs: the others follow from the same cause."""
-    for figure in figures:
-        was = row[figure]
-        now = None if score is None else getattr(score, figure)
-        # What has no bound is printed as what is not known.
-        now = None if now is None or not math.isfinite(now) else now
+    """Yields the first number of a row that differs: the others follow from the same cause."""
+    for name in compared:
+        was, now = row[name], None if figure is None else getattr(figure, name)
         if not same(was, now):
-            yield Difference(key[0], names[key[0]], *key[1:], figure, was, now)
+            yield Difference(key[0], names[key[0]], *key[1:], name, was, now)
             return
 
 

@@ -66,21 +66,20 @@ def beside(data: Data, alone: dict[Key, tuple[Estimate, Design]]) -> Iterator[Sc
 
 def saved(
     aided: dict[Key, tuple[Estimate, Design]], alone: dict[Key, tuple[Estimate, Design]], data: Data
-) -> dict[str, dict[str, float]]:
-    """“criterion|distribution” -> submission -> the share of judgments that are saved."""
+) -> dict[tuple[str, str], dict[int, float]]:
+    """(criterion, distribution) -> submission -> the share of judgments that are saved."""
     return {
-        "|".join(key[1:]): _shares(data, key, aided[key][0], estimate)
-        for key, (estimate, _) in alone.items()
+        key[1:]: _shares(data, key, aided[key][0], estimate) for key, (estimate, _) in alone.items()
     }
 
 
 def by_each(
     alone: dict[Key, tuple[Estimate, Design]], data: Data
-) -> dict[str, list[tuple[str, dict[str, float]]]]:
-    """“criterion|distribution” -> those few metrics and judges that go best with people, the best
+) -> dict[tuple[str, str], dict[int, dict[int, float]]]:
+    """(criterion, distribution) -> those few metrics and judges that go best with people, the best
     first, each with submission -> the share of judgments that it saves by itself (`algorithm_1`).
     """
-    saved_by: dict[str, list[tuple[str, dict[str, float]]]] = {}
+    saved_by: dict[tuple[str, str], dict[int, dict[int, float]]] = {}
     for key, (estimate, _) in alone.items():
         _, criterion, distribution = key
         for metric in best_metrics(data, criterion)[:MOST] if data.noise else ():
@@ -88,18 +87,16 @@ def by_each(
                 data, key, algorithm_1(data, criterion, distribution, metric), estimate
             )
             if shares:
-                saved_by.setdefault("|".join(key[1:]), []).append(
-                    (str(data.pool.scorers[metric]), shares)
-                )
+                saved_by.setdefault(key[1:], {})[data.pool.scorers[metric]] = shares
     return saved_by
 
 
-def unjudged(alone: dict[Key, tuple[Estimate, Design]], data: Data) -> dict[str, int]:
-    """“criterion|distribution” -> how many targets of all systems have no judgment yet."""
-    missing: dict[str, int] = {}
+def unjudged(alone: dict[Key, tuple[Estimate, Design]], data: Data) -> dict[tuple[str, str], int]:
+    """(criterion, distribution) -> how many targets of all systems have no judgment yet."""
+    missing: dict[tuple[str, str], int] = {}
     for key in alone:
         rows_missing = _missing(data, key).any(axis=1)
-        missing["|".join(key[1:])] = np.unique(data.pool.target[rows_missing]).size
+        missing[key[1:]] = int(np.unique(data.pool.target[rows_missing]).size)
     return missing
 
 
@@ -112,7 +109,7 @@ def _missing(data: Data, key: Key) -> np.ndarray:
     return missing
 
 
-def _shares(data: Data, key: Key, aided: Estimate, alone: Estimate) -> dict[str, float]:
+def _shares(data: Data, key: Key, aided: Estimate, alone: Estimate) -> dict[int, float]:
     """Submission -> 1 − V/V′, where both are known; at most the share that is not judged."""
     shape = np.shape(alone.value)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -120,7 +117,7 @@ def _shares(data: Data, key: Key, aided: Estimate, alone: Estimate) -> dict[str,
         frame = (data.pool.p[key[2]] > 0).sum(axis=0)
         share = np.minimum(share, _missing(data, key).sum(axis=0) / np.asarray(frame).ravel())
     defined = data.shown & np.isfinite(share) & ~np.isnan(np.asarray(alone.value))
-    return {str(data.systems[column]): float(share[column]) for column in np.flatnonzero(defined)}
+    return {data.systems[column]: float(share[column]) for column in np.flatnonzero(defined)}
 
 
 def _variance(estimate: Estimate, shape: tuple[int, ...]) -> Floats:

@@ -16,11 +16,12 @@ from travel import Travel, make_travel
 
 from annotation.models import DocumentOrder, Payment
 from annotation.questions.order import order_documents, plan_documents
-from kbpo.evaluation.models import Estimate
+from kbpo.evaluation.models import Evaluation
 from kbpo.instances.models import Instance, Label
 from kbpo.money.spend import balance
 from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.models import Track
+from tests.reports import figures_of
 
 pytestmark = [pytest.mark.journey, pytest.mark.soak]
 DOCUMENTS = 5
@@ -58,9 +59,11 @@ def _recall(travel: Travel) -> float | None:
     documents.
     """
     with travel.service.speaking():
-        found = Estimate.objects.filter(
-            evaluation__track__slug=travel.track, quantity="recall", criterion="relation", slice=""
-        ).order_by("-evaluation__number")
+        newest = Evaluation.objects.filter(track__slug=travel.track).order_by("-number").first()
+        if newest is None:
+            return None
+        of = {"quantity": "recall", "criterion": "relation", "slice": ""}
+        found = figures_of(newest, **of).values()
         return next((one.value for one in found if one.value is not None), None)
 
 

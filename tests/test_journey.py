@@ -21,8 +21,8 @@ from estimators.design import Design
 from estimators.horvitz_thompson import centred, inclusion_iid
 from estimators.joint import joint_precision, joint_recall, simple_precision
 from kbpo.evaluation.data import read
+from kbpo.evaluation.due import state_of
 from kbpo.evaluation.models import Rescoring
-from kbpo.evaluation.run import state_of
 from kbpo.tracks.models import Track
 
 pytestmark = pytest.mark.journey

@@ -5,14 +5,16 @@ numbers. Pages, files and the API count nothing by themselves.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 
 from kbpo.evaluation.latest import Latest
-from kbpo.evaluation.leaderboard import half_width
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Prediction, Submission
+from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from scoring.report import Figure
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,11 @@ def extent_of(submission: Submission, latest: Latest | None = None) -> Extent:
         labels=figure.n_labels if figure else 0,
         half_width=half_width(figure, submission.track) if figure else None,
     )
+
+
+def half_width(figure: Figure, track: Track) -> float | None:
+    """Half of a printed interval, at the level that its track guarantees."""
+    return figure.half_width(95 if track.confidence_level > Decimal("0.9") else 80)
 
 
 def _judged(submission: Submission, targets: set[int]) -> set[int]:

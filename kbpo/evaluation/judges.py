@@ -8,7 +8,7 @@ told beside every score; the second corrects it (`correction/`), and only then i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import combinations, groupby
 from math import nan
 from statistics import mean
@@ -25,60 +25,22 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import class_of, kind_of
 from scoring.arrays import Bools, Floats, Ids
 from scoring.data import Data, Noise
+from scoring.report import Judges
 
-ALL = "all"
-"""What all systems that stand on the board are kept under, beside the single ones"""
 MOST_OF_ONE = 0.5
 """Share of the ratings; with more of them by one person systems are not ranked"""
-KEY = "agreement"
-"""What an evaluation keeps it under"""
-
-
-@dataclass(frozen=True)
-class Judges:
-    """Those who judged what a submission's guaranteed number rests on, or a whole board's."""
-
-    answers: int
-    """of people, about what at least two were asked"""
-    agree: float | None
-    """the share of these answers that agree with their majority; None if there are none"""
-    in_interval: bool
-    """Single ratings count, and what people differ by is part of every interval"""
-    twice: int = 0
-    """things of which two or more people said how good they are, where single ratings count"""
-    differ: float | None = None
-    """how far two of these people lie apart, in [0, 1], the mean over those things"""
-    people: int = 0
-    """how many gave ratings, of those who are known, where a level of their own would count"""
-    of_unknown: int = 0
-    """ratings of which nobody knows who gave them, there"""
-    largest: float = 0.0
-    """the largest share of the ratings that one known person gave"""
-    second: int = 0
-    """second opinions, however they arose, where single ratings count"""
-    second_drawn: int = 0
-    """of these, those that were drawn at random"""
-    is_separable: bool = True
-    """annotator noise is known apart from what things differ by"""
 
 
 def judges_of(evaluation: Evaluation | None, submission: Submission | None = None) -> Judges:
     """Return what an evaluation knows of a submission's judges, or of the whole board's."""
-    kept = evaluation.settings.get(KEY, {}) if evaluation is not None else {}
-    counts = kept.get(str(submission.pk) if submission is not None else ALL, {})
-    return Judges(
-        counts.get("answers", 0),
-        counts.get("agree"),
-        evaluation is not None and _differ(evaluation.track),
-        counts.get("twice", 0),
-        counts.get("differ"),
-        counts.get("people", 0),
-        counts.get("of_unknown", 0),
-        counts.get("largest", 0.0),
-        counts.get("second", 0),
-        counts.get("second_drawn", 0),
-        counts.get("is_separable", True),
-    )
+    if evaluation is None:
+        return Judges()
+    report = evaluation.report
+    if submission is None:
+        judges = report.board_judges
+    else:
+        judges = report.judges.get(submission.pk, Judges())
+    return replace(judges, in_interval=_differ(evaluation.track))
 
 
 def are_of_one_person(evaluation: Evaluation) -> bool:
@@ -92,48 +54,33 @@ def _differ(track: Track) -> bool:
     return criteria[track.criterion].single == "mean"
 
 
-def agreement(track: Track, data: Data, standing: set[int]) -> dict[str, dict[str, float | int]]:
-    """Return what `judges_of` reads: for each system, and for all that stand on the board."""
+def agreement(track: Track, data: Data, standing: set[int]) -> tuple[Judges, dict[int, Judges]]:
+    """Return what `judges_of` reads: for all that stand on the board, and for each system."""
     if not data.judged.size:
-        return {}
+        return Judges(), {}
     pool = data.pool
     code, first, row = np.unique(pool.target[data.judged], return_index=True, return_inverse=True)
     judged = (pool.member[data.judged].toarray() > 0) & ~np.isnan(data.f[track.criterion])
     predicted = np.zeros((code.size, len(data.systems)), dtype=np.bool_)
     np.logical_or.at(predicted, row, judged)
-    which = {str(system): predicted[:, column] for column, system in enumerate(data.systems)}
-    columns = [column for column, system in enumerate(data.systems) if system in standing]
-    which[ALL] = np.asarray(predicted[:, columns].any(axis=1))
     if _differ(track):
         opinions = kind_of(track).opinions(pool.instance[data.judged[first]])
         apart = np.array([_apart(ratings) for ratings in opinions[track.criterion]])
         noise = data.noise[track.criterion].of(first)
-        told = {
-            name: _mean_apart(apart[inside]) | _raters(noise, inside) | _second(noise, inside)
-            for name, inside in which.items()
-        }
+
+        def of(inside: Bools) -> Judges:
+            told = _mean_apart(apart[inside]) | _raters(noise, inside) | _second(noise, inside)
+            return Judges(**told)  # type: ignore[arg-type]
     else:
         answers, against = answers_about(pool.target_id[code], class_of(track.kind))
-        told = {name: _share(answers, against, inside) for name, inside in which.items()}
-    return {name: share for name, share in told.items() if share}
 
+        def of(inside: Bools) -> Judges:
+            n = float(answers[inside].sum())
+            return Judges(round(n), 1 - float(against[inside].sum()) / n) if n else Judges()
 
-def coarse(
-    agreed: dict[str, dict[str, float | int]],
-) -> dict[str, dict[str, float | int]]:
-    """Return agreement as it may be printed while the test part is hidden: shares to 1 %, counts of
-    answers to the nearest 10.
-    """
-    return {
-        name: {
-            field: value
-            if field in ("people", "is_separable")
-            else round(value, 2)
-            if isinstance(value, float)
-            else round(value, -1)
-            for field, value in counts.items()
-        }
-        for name, counts in agreed.items()
+    columns = [column for column, system in enumerate(data.systems) if system in standing]
+    return of(np.asarray(predicted[:, columns].any(axis=1))), {
+        system: of(predicted[:, column]) for column, system in enumerate(data.systems)
     }
 
 
@@ -176,11 +123,6 @@ def _second(noise: Noise, which: Bools) -> dict[str, float | int]:
         "second_drawn": int(drawn.sum()),
         "is_separable": noise.is_separable,
     }
-
-
-def _share(answers: Floats, against: Floats, which: Bools) -> dict[str, float | int]:
-    n = float(answers[which].sum())
-    return {"answers": round(n), "agree": 1 - float(against[which].sum()) / n} if n else {}
 
 
 def answers_about(ids: Ids, kind: type[Kind]) -> tuple[Floats, Floats]:

@@ -5,13 +5,13 @@ all that a page or the API tells of it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 from kbpo.corpus.remembered import each
-from kbpo.evaluation.leaderboard import Figure
-from kbpo.evaluation.models import Estimate, Evaluation, InterimInterval
+from kbpo.evaluation.models import Evaluation, InterimInterval
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
+from scoring.report import Figure, Key, Report
 from scoring.score import DEFAULT
 
 PRINTED = 3
@@ -25,31 +25,30 @@ class Latest:
     submission: Submission
     evaluation: Evaluation | None
     """None before the first"""
-    estimates: tuple[Estimate, ...]
-    """Those of slices, too"""
 
     @classmethod
     def of(cls, submission: Submission) -> Latest:
         """Return what is stored now."""
-        evaluation = submission.track.evaluations.order_by("-number").first()
-        if evaluation is None:
-            return cls(submission, None, ())
-        return cls(
-            submission, evaluation, tuple(evaluation.estimates.filter(submission=submission))
-        )
+        evaluations = submission.track.evaluations.with_report()
+        return cls(submission, evaluations.order_by("-number").first())
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """What the evaluation keeps beside its estimates, of all submissions."""
-        return self.evaluation.settings if self.evaluation else {}
+    def report(self) -> Report:
+        """What the evaluation says of all submissions; an empty report before the first."""
+        return self.evaluation.report if self.evaluation else Report()
 
+    @cached_property
     def figures(self) -> dict[tuple[str, str, str, str], Figure]:
-        """Return (quantity, criterion, distribution, method) -> figure, of the whole submission."""
-        return {
-            (row.quantity, row.criterion, row.distribution, row.method): Figure.of(row)
-            for row in self.estimates
-            if not row.slice
-        }
+        """(quantity, criterion, distribution, method) -> figure, of the whole submission."""
+        return self.report.of(self.submission.pk)
+
+    @cached_property
+    def slices(self) -> dict[Key, Figure]:
+        """The figures of its slices, as they were computed."""
+        if self.evaluation is None:
+            return {}
+        found = self.evaluation.details.figures.items()
+        return {key: figure for key, figure in found if key.submission == self.submission.pk}
 
     def guaranteed(self, method: str = DEFAULT) -> Figure | None:
         """Return the number that decides how many are judged; as the crowd's judgments make it, or
@@ -57,7 +56,7 @@ class Latest:
         """
         track = self.submission.track
         mean = kind_of(track).mean
-        return self.figures().get((mean, track.criterion, track.distribution, method))
+        return self.figures.get((mean, track.criterion, track.distribution, method))
 
 
 def watched(submission: int) -> list[InterimInterval]:

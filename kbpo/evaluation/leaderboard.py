@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
 from typing import Any
 
 from kbpo import clock
 from kbpo.evaluation.judges import are_of_one_person
-from kbpo.evaluation.models import LEAVES_OUT, Estimate, Evaluation, Rescoring
-from kbpo.evaluation.printed import printed, reduce
-from kbpo.evaluation.words import FEW
+from kbpo.evaluation.models import Evaluation, Headline, Rescoring
+from kbpo.evaluation.store import reduce
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Column, Quantity
@@ -20,82 +18,10 @@ from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from scoring.data import ABOUT_THESE, THESE
-from scoring.score import Score
+from scoring.report import Comparison, Figure, Report
 
 OTHER_SORTS = ("name", "labels")
 """What a board can be sorted by besides its columns"""
-BOOTSTRAP = "bootstrap"
-"""Where an evaluation's settings have the published intervals"""
-TOO_FEW_YET = "Too few yet: it could still be anything."
-"""Said in place of a number whose interval leaves nothing out"""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One number as it is shown. Everything is a share in [0, 1], or None where it is undefined."""
-
-    value: float | None
-    low80: float | None
-    high80: float | None
-    low95: float | None
-    high95: float | None
-    n_labels: int
-    n_missing: int
-    n_documents: int
-    n_checked: int
-    kind: str
-    note: str
-
-    @classmethod
-    def of(cls, row: Estimate) -> Figure:
-        """The figure of a stored estimate: an unbiased one of few judgments may leave [0, 1], its
-        figure never does. One that could still be anything, as while the first questions in order
-        are open, is told in words.
-        """
-        value = None if row.value is None else min(1.0, max(0.0, row.value))
-        ends = (row.low80, row.high80, row.low95, row.high95)
-        note = row.note
-        if _leaves_nothing_out(row):
-            value, ends, note = None, (None,) * 4, TOO_FEW_YET
-        return cls(
-            value,
-            *ends,
-            row.n_labels,
-            row.n_missing,
-            row.n_documents,
-            row.n_checked,
-            row.kind,
-            note,
-        )
-
-    @property
-    def few(self) -> bool:
-        """Too few judgments to say much; all that there can be say all."""
-        return self.n_labels < FEW and not self.exact
-
-    @property
-    def too_few(self) -> bool:
-        """Whether it is withheld, since it could still be anything."""
-        return self.value is None and self.note == TOO_FEW_YET
-
-    @property
-    def exact(self) -> bool:
-        """Whether sampling leaves nothing open: everything behind it is judged."""
-        return self.value is not None and self.low95 == self.high95
-
-
-def _leaves_nothing_out(row: Estimate) -> bool:
-    """Whether the 80 % interval of an estimate is all that a share can be, as far as it prints."""
-    if row.low80 is None or row.high80 is None:
-        return False
-    return row.low80 < LEAVES_OUT and row.high80 > 1 - LEAVES_OUT
-
-
-def half_width(ends: Figure | Score, track: Track) -> float | None:
-    """Half of a printed interval, at the level that its track guarantees."""
-    level = 95 if track.confidence_level > Decimal("0.9") else 80
-    low, high = getattr(ends, f"low{level}"), getattr(ends, f"high{level}")
-    return None if low is None or high is None else (high - low) / 2
 
 
 @dataclass(frozen=True)
@@ -124,6 +50,11 @@ class Row:
     def figure(self, column: str) -> Figure | None:
         """What stands in a column."""
         return self.figures.get(column)
+
+    def value(self, column: str) -> float | None:
+        """The number in a column; None where there is none."""
+        figure = self.figures.get(column)
+        return None if figure is None else figure.value
 
     @property
     def n_labels(self) -> int:
@@ -168,6 +99,11 @@ class Board:
     """As an evaluation left it: what was printed then, of those that stood on it"""
 
     @property
+    def report(self) -> Report:
+        """What its evaluation says; an empty report before the first."""
+        return self.evaluation.report if self.evaluation is not None else Report()
+
+    @property
     def headline(self) -> Column:
         """The column that its systems are ranked by."""
         return ranking_column(
@@ -190,30 +126,37 @@ def board(
     """
     kind = kind_of(track)
     population = population or kind.population
-    latest = track.evaluations.order_by("-number").first()
+    latest = track.evaluations.with_report().order_by("-number").first()
     past = evaluation is not None
     shown = evaluation or latest
     order = _Order(kind, sort or default_sort(track, criterion), criterion)
-    unsorted = _rows_with_others(shown, distribution, criterion, population, past) if shown else []
-    ranked_rows = sorted(unsorted, key=order.key)
+    rows = sorted(
+        _rows(shown, distribution, criterion, population, past) if shown else [], key=order.key
+    )
     judging = Submission.objects.filter(
         track=track, status__in=[] if past else ["confirmed", "judging"], is_private=False
     ).select_related("team")
-    ranked = _ranking(shown, distribution, criterion, population)
+    by, compared = "", Comparison([])
+    if shown is not None:
+        by, compared = ranking(
+            shown, distribution=distribution, criterion=criterion, population=population
+        )
+        if are_of_one_person(shown):
+            compared = Comparison([])
+    ranks = compared.ranks
     stale = None if past else _stale_since(track, latest)
+    is_in_order = bool(by) and order.really(rows) == kind.column_of(by).name
     return Board(
         track=track,
         evaluation=shown,
         distribution=distribution,
         criterion=criterion,
-        rows=[replace(row, rank=ranked["ranks"].get(row.submission.pk)) for row in ranked_rows],
+        rows=[replace(row, rank=ranks.get(row.submission.pk)) for row in rows],
         being_judged=list(judging.order_by("pk")),
         stale_since=stale,
         stale_why=_why(track) if stale else "",
-        groups=_groups(ranked_rows, ranked["groups"])
-        if order.really(ranked_rows) == ranked["by"]
-        else [],
-        level=ranked["level"],
+        groups=_groups(rows, compared.groups) if is_in_order else [],
+        level=compared.level,
         population=population,
         past=past,
     )
@@ -251,7 +194,7 @@ def evaluation_of(track: Track, number: int) -> Evaluation:
         last = track.evaluations.order_by("-number").first()
         since = f"the last is {last.number}" if last else "nothing has been scored"
         raise NoBoard(f"{track.name} has no evaluation {number}; {since}.")
-    if evaluation.printed is None and not evaluation.is_listed:
+    if not evaluation.is_reduced and not evaluation.is_listed:
         reduce(evaluation)
     return evaluation
 
@@ -266,7 +209,7 @@ def compared_at(track: Track, *, number: int | None = None, day: str = "") -> Ev
         evaluation = evaluation_on(track, day)
     else:
         return track.evaluations.order_by("-number").first()
-    if evaluation.printed is not None:
+    if evaluation.is_reduced:
         listed = track.evaluations.filter(pk__in=track.evaluations.listed().values("pk"))
         later = listed.filter(number__gt=evaluation.number).order_by("number").first()
         instead = f" Compare at evaluation {later.number}." if later else ""
@@ -293,43 +236,20 @@ def default_sort(track: Track, criterion: str) -> str:
 
 def ranking(
     evaluation: Evaluation, *, distribution: str, criterion: str, population: str = ""
-) -> tuple[str, dict[str, Any]]:
-    """The quantity by which an evaluation ranks systems, and what it stored of that; where it
-    stored nothing, the headline of the criterion and an empty dictionary.
+) -> tuple[str, Comparison]:
+    """The quantity by which an evaluation ranks systems, and how they compare by it; where they are
+    not ranked, the headline of the criterion and a comparison of nothing.
     """
     kind = kind_of(evaluation.track)
-    for quantity in (
-        quantity_of_kind.name
-        for quantity_of_kind in kind.quantities
-        if quantity_of_kind.of(criterion) and quantity_of_kind.weighed
-    ):
-        key = (quantity, criterion, distribution, *([THESE] if population == THESE else []))
-        stored = evaluation.comparisons.get("|".join(key))
-        if stored and "best" in stored:
-            return quantity, stored
-    return kind.headline(criterion), {}
-
-
-def _ranking(
-    evaluation: Evaluation | None, distribution: str, criterion: str, population: str = ""
-) -> dict[str, Any]:
-    """Rank ranges and tie groups as the evaluation stored them, and the column of that quantity."""
-    if evaluation is None:
-        return {"by": "", "ranks": {}, "groups": [], "level": None}
-    kind = kind_of(evaluation.track)
-    quantity, stored = ranking(
-        evaluation, distribution=distribution, criterion=criterion, population=population
-    )
-    column = kind.column_of(quantity).name
-    if not stored or are_of_one_person(evaluation):
-        return {"by": column, "ranks": {}, "groups": [], "level": None}
-    ranks = zip(stored["systems"], stored["best"], stored["worst"], strict=True)
-    return {
-        "by": column,
-        "ranks": {system: (best, worst) for system, best, worst in ranks if best is not None},
-        "groups": stored["groups"],
-        "level": stored["level"],
-    }
+    for quantity in kind.quantities:
+        if quantity.of(criterion) and quantity.weighed:
+            key = (quantity.name, criterion, distribution)
+            stored = evaluation.report.comparisons.get(
+                (*key, THESE) if population == THESE else key
+            )
+            if stored is not None and stored.best is not None:
+                return quantity.name, stored
+    return kind.headline(criterion), Comparison([])
 
 
 def _groups(rows: list[Row], groups: list[list[int]]) -> list[list[int]]:
@@ -365,49 +285,38 @@ def headlines(
     """Return of each submission the number that it is ranked by, as the track guarantees it; where
     that is undefined, the mean. Those of which an evaluation says neither are left out.
     """
-    track = evaluation.track
-    return _ranked_by(track, _figures(evaluation, track.distribution, track.criterion, submissions))
+    rows = Headline.objects.filter(evaluation=evaluation, submission__in=submissions)
+    return _ranked_by(evaluation.track, rows)
 
 
 def newest_headlines(submissions: Iterable[Submission]) -> dict[int, tuple[Quantity, Figure]]:
     """Return the same by the newest evaluation of each submission's track, in as many statements
     for one track as for all.
     """
-    of_track: dict[Track, list[int]] = {}
+    of_track: dict[Track, set[int]] = {}
     for row in submissions:
-        of_track.setdefault(row.track, []).append(row.pk)
+        of_track.setdefault(row.track, set()).add(row.pk)
     newest = Evaluation.objects.filter(track__in=list(of_track))
     newest = newest.order_by("track_id", "-number").distinct("track_id")
-    estimates: dict[int, list[Estimate]] = {}
-    for estimate in Estimate.objects.filter(
-        evaluation__in=[evaluation.pk for evaluation in newest],
-        submission__in=[pk for numbers in of_track.values() for pk in numbers],
-        slice="",
-    ):
-        estimates.setdefault(estimate.submission_id, []).append(estimate)
+    rows = list(
+        Headline.objects.filter(
+            evaluation__in=[evaluation.pk for evaluation in newest],
+            submission__in=set().union(*of_track.values()),
+        )
+    )
     headline_of: dict[int, tuple[Quantity, Figure]] = {}
     for track, numbers in of_track.items():
-        mine = [
-            estimate
-            for pk in numbers
-            for estimate in estimates.get(pk, ())
-            if estimate.criterion == track.criterion
-        ]
-        headline_of |= _ranked_by(track, _by_column(kind_of(track), track.distribution, mine))
+        headline_of |= _ranked_by(track, [row for row in rows if row.submission_id in numbers])
     return headline_of
 
 
-def _ranked_by(
-    track: Track, figures: Mapping[int, Mapping[str, Figure]]
-) -> dict[int, tuple[Quantity, Figure]]:
-    """submission -> what it is ranked by, of its figures by column; as its track guarantees it."""
+def _ranked_by(track: Track, rows: Iterable[Headline]) -> dict[int, tuple[Quantity, Figure]]:
+    """submission -> the headline of its track if there is one, else the mean."""
     kind = kind_of(track)
+    first = kind.headline(track.criterion)
     headline_of: dict[int, tuple[Quantity, Figure]] = {}
-    for submission, of_columns in figures.items():
-        column = ranking_column(kind, track.criterion, [of_columns])
-        figure = of_columns.get(column.name)
-        if figure is not None and figure.value is not None:
-            headline_of[submission] = kind.printed(column.quantity, track.criterion), figure
+    for row in sorted(rows, key=lambda row: row.quantity == first):
+        headline_of[row.submission_id] = kind.printed(row.quantity, track.criterion), row.figure
     return headline_of
 
 
@@ -424,123 +333,90 @@ def ranking_column(kind: Kind, criterion: str, rows: Iterable[Mapping[str, Figur
 def ranks(evaluation: Evaluation) -> dict[int, tuple[int, int]]:
     """Return of each system on the board its best and its worst place, as the track guarantees."""
     track = evaluation.track
-    places: dict[int, tuple[int, int]] = _ranking(evaluation, track.distribution, track.criterion)[
-        "ranks"
-    ]
-    return places
+    if are_of_one_person(evaluation):
+        return {}
+    return ranking(evaluation, distribution=track.distribution, criterion=track.criterion)[1].ranks
 
 
 def _figures(
-    evaluation: Evaluation,
-    distribution: str,
-    criterion: str,
-    submissions: Any,
-    population: str = "",
+    evaluation: Evaluation, distribution: str, criterion: str, population: str
 ) -> dict[int, dict[str, Figure]]:
-    """submission -> column of the kind -> what an evaluation says."""
-    estimates: Iterable[Estimate] = evaluation.estimates.filter(
-        criterion=criterion, slice="", submission__in=submissions
-    )
-    if evaluation.printed is not None:
-        wanted = set(Submission.objects.filter(pk__in=submissions).values_list("pk", flat=True))
-        estimates = printed(evaluation, criterion, wanted)
-    return _by_column(kind_of(evaluation.track), distribution, estimates, population)
-
-
-def _by_column(
-    kind: Kind, distribution: str, estimates: Iterable[Estimate], population: str = ""
-) -> dict[int, dict[str, Figure]]:
-    """submission -> column of the kind -> figure, of estimates under one criterion."""
-    about = ABOUT_THESE if population == THESE else ""
-    column_of = {
-        (column.quantity, f"{column.method}{about}"): column.name for column in kind.columns
-    }
-    figures_of: dict[int, dict[str, Figure]] = {}
-    for row in estimates:
-        here = row.distribution == distribution or not kind.quantity(row.quantity).weighed
-        name = column_of.get((row.quantity, row.method))
-        if here and name is not None:
-            figures_of.setdefault(row.submission_id, {})[name] = Figure.of(row)
-    return figures_of
-
-
-def _rows_with_others(
-    evaluation: Evaluation, distribution: str, criterion: str, population: str, past: bool
-) -> list[Row]:
-    """The rows under a criterion, each with those of the criteria that are drawn beside it."""
+    """submission -> column of the kind -> figure under a distribution and a criterion."""
     kind = kind_of(evaluation.track)
-    rows_of_criterion = {
-        other.name: {
-            row.submission.pk: row
-            for row in _rows(evaluation, distribution, other.name, population, past)
-        }
-        for other in kind.criteria_beside(criterion)
-    }
-    return [
-        replace(
-            row,
-            beside={
-                name: rows_beside[row.submission.pk]
-                for name, rows_beside in rows_of_criterion.items()
-                if row.submission.pk in rows_beside
-            },
-        )
-        for row in _rows(evaluation, distribution, criterion, population, past)
-    ]
+    about = ABOUT_THESE if population == THESE else ""
+    column_of = {}
+    for column in kind.columns:
+        weighed = distribution if kind.quantity(column.quantity).weighed else kind.unweighed
+        column_of[column.quantity, criterion, weighed, f"{column.method}{about}"] = column.name
+    figures_of: dict[int, dict[str, Figure]] = {}
+    for key, figure in evaluation.report.figures.items():
+        name = column_of.get(key[1:5])
+        if name is not None:
+            figures_of.setdefault(key.submission, {})[name] = figure.printed
+    return figures_of
 
 
 def _rows(
     evaluation: Evaluation, distribution: str, criterion: str, population: str, past: bool
 ) -> list[Row]:
+    """The rows under a criterion, each with those of the criteria that are drawn beside it."""
     kind = kind_of(evaluation.track)
-    of_track = Submission.objects.filter(track=evaluation.track_id)
-    standing = (
-        of_track.filter(pk__in=evaluation.standing, is_private=False)
-        if past
-        else of_track.on_board()
-    )
-    figures_of = _figures(evaluation, distribution, criterion, standing, population)
-    submissions = Submission.objects.filter(pk__in=figures_of).select_related("team").in_bulk()
-    mean = kind.column_of(kind.mean).name
-    key = f"{criterion}|{distribution}"
-    saved = evaluation.settings.get("saved", {}).get(key, {})
-    published = evaluation.settings.get(BOOTSTRAP, {}).get(f"{criterion}|{distribution}", {})
-    resampled = {
-        column.name: published[column.method]
-        for column in kind.columns
-        if column.quantity == kind.mean and column.method in published
+    submissions = Submission.objects.filter(track=evaluation.track_id).select_related("team")
+    if past:
+        submissions = submissions.filter(pk__in=evaluation.standing, is_private=False)
+    else:
+        submissions = submissions.on_board()
+    standing = list(submissions)
+    found = _rows_of(evaluation, standing, distribution, criterion, population)
+    beside = {
+        other.name: _rows_of(evaluation, standing, distribution, other.name, population)
+        for other in kind.criteria_beside(criterion)
     }
-    corrected = [
-        column.name
-        for column in kind.columns
-        if (column.quantity, column.method) == (kind.mean, "expert")
-    ]
     return [
-        Row(
-            submissions[pk],
-            mean,
+        replace(row, beside={name: rows[pk] for name, rows in beside.items() if pk in rows})
+        for pk, row in found.items()
+    ]
+
+
+def _rows_of(
+    evaluation: Evaluation,
+    standing: Iterable[Submission],
+    distribution: str,
+    criterion: str,
+    population: str,
+) -> dict[int, Row]:
+    """submission -> its row under one criterion."""
+    kind, report = kind_of(evaluation.track), evaluation.report
+    figures_of = _figures(evaluation, distribution, criterion, population)
+    pair = (criterion, distribution)
+    saved, published = report.saved.get(pair, {}), report.bootstrap.get(pair, {})
+    means = [column for column in kind.columns if column.quantity == kind.mean]
+    rows = {}
+    for submission in standing:
+        pk, figures = submission.pk, figures_of.get(submission.pk)
+        if figures is None:
+            continue
+        rows[pk] = Row(
+            submission,
+            kind.column_of(kind.mean).name,
             figures,
-            _counted(evaluation, kind, pk),
-            saved.get(str(pk)),
-            max((figures[name].n_checked for name in corrected if name in figures), default=0),
-            {
-                name: (ends[str(pk)][0], ends[str(pk)][1])
-                for name, ends in resampled.items()
-                if name in figures and str(pk) in ends
+            counted={name: shares[pk] for name, shares in report.counted.items() if pk in shares},
+            saved=saved.get(pk),
+            n_checked=max(
+                (
+                    figures[column.name].n_checked
+                    for column in means
+                    if column.method == "expert" and column.name in figures
+                ),
+                default=0,
+            ),
+            bootstrap={
+                column.name: ends[pk]
+                for column in means
+                if column.name in figures and pk in (ends := published.get(column.method, {}))
             },
         )
-        for pk, figures in figures_of.items()
-    ]
-
-
-def _counted(evaluation: Evaluation, kind: Kind, submission: int) -> dict[str, float]:
-    """The shares that an evaluation counted of a submission."""
-    shares = {}
-    for quantity in kind.counted:
-        share = evaluation.settings.get(quantity.name, {}).get(str(submission))
-        if share is not None:
-            shares[quantity.name] = share
-    return shares
+    return rows
 
 
 @dataclass(frozen=True)
@@ -569,13 +445,39 @@ class _Order:
 
     def _by(self, row: Row, column: str) -> tuple[bool, float]:
         """Undefined figures last, whichever way is better."""
-        value = _value(row, column)
+        value = row.value(column)
         quantity = self.kind.column(column).quantity
         if value is None:
             return True, 0.0
         return False, -value if self.kind.higher_is_better(quantity, self.criterion) else value
 
 
-def _value(row: Row, column: str) -> float | None:
-    figure = row.figure(column)
-    return None if figure is None else figure.value
+@dataclass(frozen=True)
+class Saved:
+    """Judgments that people alone would have to give besides for intervals as narrow."""
+
+    judgments: int
+    share: float
+    """Of all that people alone would have to give"""
+
+
+def saved_on(shown: Board, scorer: int | None = None) -> Saved | None:
+    """What the metric or judge of that number saves on a board by Algorithm 1, or all together;
+    never more than is not yet judged. None where it is not known.
+    """
+    if shown.evaluation is None:
+        return None
+    pair, report = (shown.criterion, shown.distribution), shown.evaluation.report
+    pairs = []
+    for row in shown.rows:
+        share = row.saved
+        if scorer is not None:
+            share = report.by_each.get(pair, {}).get(scorer, {}).get(row.submission.pk)
+        if share is not None and share < 1:
+            pairs.append((row.n_labels, share))
+    given = sum(n for n, _ in pairs)
+    if not given:
+        return None
+    unjudged = report.unjudged.get(pair, 0)
+    saved = min(round(sum(n * share / (1 - share) for n, share in pairs)), unjudged)
+    return Saved(saved, saved / (given + saved) if given + saved > 0 else 0.0)

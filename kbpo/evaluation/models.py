@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import Case, F, Q, TextField, Value, When, Window
-from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Cast, Coalesce, Lag, Lead, TruncDate
+from django.db.models.functions import Cast, Lag, Lead, TruncDate
+from django.utils.functional import cached_property
 
 from kbpo import clock
 from kbpo.accounts.models import User
@@ -17,12 +17,17 @@ from kbpo.queue import Moving, nudge
 from kbpo.submissions.models import Submission
 from kbpo.tracks import stamps
 from kbpo.tracks.models import Track
+from scoring.report import HEADLINE, LEAVES_OUT, Details, Figure, Report, pack, unpack
 
 
 class EvaluationQuerySet(models.QuerySet["Evaluation"]):
     def whole(self) -> EvaluationQuerySet:
-        """Those that still have all their estimates."""
-        return self.filter(printed__isnull=True)
+        """Those whose report is complete."""
+        return self.filter(is_reduced=False)
+
+    def with_report(self) -> EvaluationQuerySet:
+        """The same, whose reports are read with them."""
+        return self.defer(None).defer("packed_details")
 
     def listed(self) -> EvaluationQuerySet:
         """Those of a track that everybody is told of: whole ones at which the board has other runs
@@ -33,7 +38,7 @@ class EvaluationQuerySet(models.QuerySet["Evaluation"]):
         return (
             self.whole()
             .annotate(
-                runs=Coalesce(KeyTextTransform("standing", "settings"), Cast("pk", TextField())),
+                runs=Cast("standing", TextField()),
                 before=Window(Lag("runs", default=Value("[]")), order_by="number"),
                 day=day,
                 next_day=Window(Lead(day), order_by="number"),
@@ -43,10 +48,20 @@ class EvaluationQuerySet(models.QuerySet["Evaluation"]):
         )
 
 
+_Manager = models.Manager.from_queryset(EvaluationQuerySet)
+
+
+class EvaluationManager(_Manager):  # type: ignore[type-arg]
+    def get_queryset(self) -> EvaluationQuerySet:
+        """Evaluations whose reports are read when they are asked for."""
+        found = EvaluationQuerySet(self.model, using=self._db)
+        return found.defer("packed", "packed_details")
+
+
 class Evaluation(models.Model):
-    """One scoring run of a track. Each keeps its number for ever, and what the board printed of it.
-    With all their estimates are kept those that ended a stage or that a release prints, and the
-    last of each day (UTC).
+    """One scoring run of a track with its report. Each keeps its number for ever. Those that ended
+    a stage or that a release prints, and the last of each day (UTC), keep the whole report; of
+    others remains what the board prints.
     """
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="evaluations")
@@ -56,22 +71,21 @@ class Evaluation(models.Model):
     )
     made_at = models.DateTimeField(default=clock.now)
     seconds = models.FloatField(default=0.0)
-    comparisons = models.JSONField(
-        default=dict, help_text="Ranks, tie groups and covariances of the board"
+    standing = models.JSONField(
+        default=list, help_text="Numbers of the submissions on the board, ascending"
     )
-    settings = models.JSONField(
-        default=dict, help_text="Versions, seeds, scope, counts of labels and documents"
+    is_reduced = models.BooleanField(
+        default=False,
+        help_text="A later one of its day replaced it: its report is what the board prints",
     )
-
-    printed = models.JSONField(
-        null=True,
-        help_text="What the board printed of one that a later one of its day replaced: it has no"
-        " estimates any more",
+    packed = models.BinaryField(default=bytes, help_text="scoring.report.Report, packed")
+    packed_details = models.BinaryField(
+        default=bytes, help_text="scoring.report.Details, packed; of a reduced one empty"
     )
-    objects = EvaluationQuerySet.as_manager()
+    objects = EvaluationManager()
 
     class Meta:
-        db_table_comment = "Scoring runs"
+        db_table_comment = "Scoring runs with their reports"
         constraints = [
             models.UniqueConstraint(fields=["track", "number"], name="evaluation_number_once")
         ]
@@ -84,6 +98,22 @@ class Evaluation(models.Model):
         super().save(*args, **kwargs)
         stamps.changed(self.track_id)
 
+    @cached_property
+    def report(self) -> Report:
+        """What the board prints."""
+        return unpack(Report, self.packed)
+
+    @cached_property
+    def details(self) -> Details:
+        """What the page of one run and the comparison of two add."""
+        return unpack(Details, self.packed_details)
+
+    def take(self, report: Report, details: Details | None = None) -> None:
+        """Set the report, and its details where they are given, without saving the row."""
+        self.report, self.packed = report, pack(report)
+        if details is not None:
+            self.details, self.packed_details = details, pack(details)
+
     @property
     def is_listed(self) -> bool:
         """Whether everybody is told of it."""
@@ -92,7 +122,7 @@ class Evaluation(models.Model):
 
     @property
     def stays_whole(self) -> bool:
-        """Whether its estimates are kept for ever, and everybody is told of it: else that a private
+        """Whether its report is kept for ever, and everybody is told of it: else that a private
         run ended a stage would show here.
         """
         told = self.track.evaluations.listed()
@@ -102,76 +132,38 @@ class Evaluation(models.Model):
             told = told.filter(Q(is_other=True))  # the last of its day is told of until a later one
         return Evaluation.objects.filter(pk=self.pk, pk__in=told.values("pk")).exists()
 
-    @property
-    def standing(self) -> set[int]:
-        """The submissions that stood on the board when it was made."""
-        if "standing" in self.settings:
-            return set(self.settings["standing"])
-        stored = self.comparisons.values()
-        return {
-            pk
-            for comparison in stored
-            if isinstance(comparison, dict)
-            for pk in comparison.get("systems", ())
-        }
 
-
-class Estimate(models.Model):
-    """One number with its intervals. Undefined values are NULL, and `note` says why; so is a
-    variance without a bound, whose intervals are all that a number may be.
+class Headline(models.Model):
+    """What a submission is ranked by in an evaluation whose report is complete, as it is printed:
+    for histories, lists and mails. A copy of figures of the report.
     """
 
-    evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="estimates")
-    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="estimates")
-    quantity = models.CharField(max_length=16, help_text="precision, recall, f1, instance_recall")
-    criterion = models.CharField(max_length=24)
-    distribution = models.CharField(
-        max_length=24, help_text="Distribution of the precision that it rests on"
-    )
-    method = models.CharField(max_length=16, help_text="simple, joint, centred, expert")
-    slice = models.CharField(
-        max_length=160, blank=True, help_text="group:name of a slice; empty for the whole"
-    )
-    value = models.FloatField(null=True)
-    variance = models.FloatField(null=True)
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="headlines")
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="headlines")
+    quantity = models.CharField(max_length=16, help_text="The headline of the track, or the mean")
+    value = models.FloatField()
     low80 = models.FloatField(null=True)
     high80 = models.FloatField(null=True)
     low95 = models.FloatField(null=True)
     high95 = models.FloatField(null=True)
-    n_labels = models.IntegerField(default=0, help_text="Labelled predictions (targets) behind it")
-    n_missing = models.IntegerField(default=0, help_text="Drawn, but not labelled yet or given up")
-    n_documents = models.IntegerField(
-        default=0, help_text="Annotated documents behind it (recall, F1)"
-    )
-    n_checked = models.IntegerField(
-        default=0, help_text="Judgments behind it that an expert has checked"
-    )
-    n_predictions = models.IntegerField(
-        null=True,
-        help_text="Predictions of the submission that lie in the slice, a target's counted once",
-    )
-    kind = models.CharField(max_length=12, default="final", help_text="final, provisional")
-    note = models.CharField(max_length=200, blank=True)
+    n_labels = models.IntegerField()
+    kind = models.CharField(max_length=12, help_text="final, provisional")
 
     class Meta:
-        db_table_comment = "Numbers with their intervals"
+        db_table_comment = "Guaranteed numbers of each evaluation"
         constraints = [
             models.UniqueConstraint(
-                fields=[
-                    "evaluation",
-                    "submission",
-                    "quantity",
-                    "criterion",
-                    "distribution",
-                    "method",
-                    "slice",
-                ],
-                name="estimate_once",
+                fields=["evaluation", "submission", "quantity"], name="headline_once"
             )
         ]
 
     def __str__(self) -> str:
         return f"{self.quantity} of {self.submission_id}"
+
+    @property
+    def figure(self) -> Figure:
+        """The figure that it copies, without what only the report says."""
+        return Figure(**{name: getattr(self, name) for name in HEADLINE})
 
 
 class Slice(models.Model):
@@ -194,8 +186,6 @@ class Slice(models.Model):
         return self.name
 
 
-LEAVES_OUT = 0.005
-"""What an interval that is printed as 0–100 leaves out at either end, at most"""
 LEAST = 10
 """Fewer judgments than this have no interim interval"""
 

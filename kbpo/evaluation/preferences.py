@@ -8,33 +8,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from estimators.preferences import bradley_terry
-from kbpo.evaluation.compare.ranks import LEVEL as RANKED
 from kbpo.tracks.base import Duels
 from kbpo.tracks.base import Track as Kind
+from scoring.compare import LEVEL as RANKED
+from scoring.report import Strength, Strengths
 
 LEVEL, SEED = 0.8, 20_180_715
 FEWEST = 10
 """Inputs below which nothing is told: what fewer agree on by luck would look certain"""
 
 
-def strengths(kind: Kind, systems: Sequence[int]) -> dict[str, Any]:
+def strengths(kind: Kind, systems: Sequence[int]) -> dict[str, Strengths]:
     """Criterion -> what all judgments of two systems come to; nothing where systems are judged one
     by one.
     """
     return {criterion: _of(duels, systems) for criterion, duels in kind.duels(systems).items()}
 
 
-def _of(duels: Duels, systems: Sequence[int]) -> dict[str, Any]:
+def _of(duels: Duels, systems: Sequence[int]) -> Strengths:
     """Strengths with intervals and ranks, the strongest first; or `why` there are none."""
-    summary: dict[str, Any] = {"judgments": int(duels.outcome.size), "rows": []}
+    judgments = int(duels.outcome.size)
     judged = np.unique(np.concatenate([duels.left, duels.right]))
     if judged.size < 2 or np.unique(duels.cluster).size < FEWEST:
-        return summary | {"why": f"Strengths are told from {FEWEST} inputs on that are judged."}
+        why = f"Strengths are told from {FEWEST} inputs on that are judged."
+        return Strengths(judgments, why=why)
     try:
         fitted = bradley_terry(
             np.searchsorted(judged, duels.left),
@@ -44,23 +45,22 @@ def _of(duels: Duels, systems: Sequence[int]) -> dict[str, Any]:
         )
     except ValueError:
         why = "Some systems never lost so far, or all was a tie: their strength has no end."
-        return summary | {"why": why}
+        return Strengths(judgments, why=why)
     low, high = (np.asarray(end) for end in fitted.confidence_interval(LEVEL))
     ranks = fitted.compare(rng=np.random.default_rng(SEED), confidence_level=RANKED)[1]
-    summary["ties"] = float((duels.outcome == 0.5).mean())
-    summary["rows"] = [
-        {
-            "system": int(systems[judged[place]]),
-            "strength": _number(fitted.value[place]),
-            "low80": _number(low[place]),
-            "high80": _number(high[place]),
-            "best": int(ranks.best[place]),
-            "worst": int(ranks.worst[place]),
-            "judgments": int(fitted.n[place]),
-        }
+    rows = tuple(
+        Strength(
+            system=int(systems[judged[place]]),
+            strength=_number(fitted.value[place]),
+            low80=_number(low[place]),
+            high80=_number(high[place]),
+            best=int(ranks.best[place]),
+            worst=int(ranks.worst[place]),
+            judgments=int(fitted.n[place]),
+        )
         for place in np.argsort(-fitted.value).tolist()
-    ]
-    return summary
+    )
+    return Strengths(judgments, rows, float((duels.outcome == 0.5).mean()))
 
 
 def _number(value: float) -> float | None:

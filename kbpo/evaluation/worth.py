@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from kbpo.tracks.base import Criterion
 from kbpo.tracks.base import Track as Kind
 from scoring.arrays import Floats, Ids
 from scoring.data import Data
+from scoring.report import Components, Ends, Scorer, Worth
 
 FEWEST = 50
 """Rated things below which nothing is told"""
@@ -88,11 +89,11 @@ class Asked:
     criterion: Criterion
 
 
-def worth(kind: Kind, data: Data, means: dict[str, Estimate]) -> dict[str, Any]:
+def worth(kind: Kind, data: Data, means: dict[str, Estimate]) -> dict[str, Worth]:
     """Of each criterion what its question and each metric and judge is worth. `means` has the
     estimate of every system under each criterion.
     """
-    worth_of: dict[str, dict[str, Any]] = {}
+    worth_of: dict[str, Worth] = {}
     opinions = kind.opinions(data.pool.instance[data.judged])
     everything = scorers(kind.track)
     numbers = [scorer["id"] for scorer in everything]
@@ -103,18 +104,19 @@ def worth(kind: Kind, data: Data, means: dict[str, Estimate]) -> dict[str, Any]:
     scores[np.ix_(_only_references(data), np.flatnonzero(circular))] = np.nan
     for criterion in data.f:
         rated = _rated(data, criterion, opinions.get(criterion))
-        worth_of[criterion] = {"rated": int(rated.rows.size), "judgments": int(rated.values.size)}
-        if rated.rows.size < FEWEST:
-            continue
-        asked = Asked(data, rated, means[criterion], kind.criterion(criterion))
-        worth_of[criterion] |= {
-            "components": _components(rated),
-            "scorers": [
-                told_of | _of_scorer(asked, scores[:, place])
-                for place, told_of in enumerate(map(_named, everything))
-            ],
-            "together": {"name": TOGETHER} | _of_scorer(asked, data.g[criterion]),
-        }
+        measured = Worth(int(rated.rows.size), int(rated.values.size))
+        if rated.rows.size >= FEWEST:
+            asked = Asked(data, rated, means[criterion], kind.criterion(criterion))
+            measured = replace(
+                measured,
+                components=_components(rated),
+                scorers=tuple(
+                    Scorer(**_named(scorer), **_of_scorer(asked, scores[:, place]))
+                    for place, scorer in enumerate(everything)
+                ),
+                together=Scorer(TOGETHER, TOGETHER, **_of_scorer(asked, data.g[criterion])),
+            )
+        worth_of[criterion] = measured
     return worth_of
 
 
@@ -151,7 +153,7 @@ def _rated(data: Data, criterion: str, opinions: Sequence[Sequence[float]] | Non
     )
 
 
-def _components(rated: Rated) -> dict[str, Any]:
+def _components(rated: Rated) -> Components:
     """σ_f², σ_a² and γ with their 80 % intervals, over resampled things."""
     estimated = variance_components(
         rated.values,
@@ -160,16 +162,17 @@ def _components(rated: Rated) -> dict[str, Any]:
         n_resamples=RESAMPLES,
         rng=np.random.default_rng(SEED),
     )
-    components: dict[str, Any] = {
-        "warnings": list(estimated.warnings),
-        "repeated": estimated.n_repeated,
-    }
-    for name in ("sigma_f2", "sigma_a2", "gamma"):
-        components[name] = _number(getattr(estimated, name))
-        ends = estimated.confidence_interval(name)
-        components[f"{name}_80"] = _ends(ends)
-    components["most"] = _most(estimated)
-    return components
+    return Components(
+        sigma_f2=_number(estimated.sigma_f2),
+        sigma_a2=_number(estimated.sigma_a2),
+        gamma=_number(estimated.gamma),
+        sigma_f2_80=_ends(estimated.confidence_interval("sigma_f2")),
+        sigma_a2_80=_ends(estimated.confidence_interval("sigma_a2")),
+        gamma_80=_ends(estimated.confidence_interval("gamma")),
+        warnings=tuple(estimated.warnings),
+        repeated=int(estimated.n_repeated),
+        most=_most(estimated),
+    )
 
 
 def _most(components: VarianceComponents) -> float | None:
@@ -254,14 +257,14 @@ def _without_noise(measured: MetricWorth) -> dict[str, Any]:
     """
     figures: dict[str, Any] = {
         "rho": measured.rho if abs(measured.rho) <= 1 else None,
-        "rho_80": [None, None],
+        "rho_80": (None, None),
     }
     if measured.replicates is None or not math.isfinite(measured.rho):
         return figures
     defined = np.isfinite(measured.replicates.replicates[:, WORTH.index("rho")])
     low, high = measured.confidence_interval("rho")
     if defined.mean() >= 1 - UNKNOWN and low <= 1 and high >= -1:
-        figures["rho_80"] = [max(-1.0, low), min(1.0, high)]
+        figures["rho_80"] = (max(-1.0, low), min(1.0, high))
     return figures
 
 
@@ -275,17 +278,17 @@ def _by_system(asked: Asked, score: Floats, scored: NDArray[np.bool_]) -> dict[s
     slope *= -1.0 if np.corrcoef(here, people)[0, 1] < 0 else 1.0
     scaled = float(people.mean()) + slope * (score - float(here.mean()))
     means = np.asarray(asked.means.value)
-    alone: dict[str, float] = {}
-    left_out = []
+    alone: dict[int, float] = {}
+    left_out: list[int] = []
     columns = np.flatnonzero(data.shown & ~np.isnan(means)).tolist()
     for column in columns:
         mine = scaled[np.flatnonzero(np.asarray(data.pool.member[:, [column]].toarray()).ravel())]
-        number = str(data.systems[column])
+        number = data.systems[column]
         if np.isnan(mine).mean() > UNSCORED:
             left_out.append(number)  # half of a system says nothing of it
         else:
             alone[number] = float(np.nanmean(mine))
-    kept = [column for column in columns if str(data.systems[column]) in alone]
+    kept = [column for column in columns if data.systems[column] in alone]
     alone_scaled = scaled[rated.rows][scored]
     owner = rated.owner[scored]
     return {
@@ -295,9 +298,9 @@ def _by_system(asked: Asked, score: Floats, scored: NDArray[np.bool_]) -> dict[s
             number: alone[number] - float(means[column])
             for number, column in zip(alone, kept, strict=True)
         },
-        "left_out": left_out,
+        "left_out": tuple(left_out),
         "within": {
-            str(data.systems[column]): float(np.corrcoef(here[mine], people[mine])[0, 1])
+            data.systems[column]: float(np.corrcoef(here[mine], people[mine])[0, 1])
             for column in np.flatnonzero(data.shown).tolist()
             if np.count_nonzero(mine := owner == column) >= FEWEST_OF_ONE
             and np.ptp(here[mine])
@@ -312,7 +315,7 @@ def _between(means: Estimate, columns: Sequence[int], alone: Floats) -> dict[str
     """How the metric alone goes with people, system by system, and its 80 % interval: what sampling
     leaves open of the people's means, on the scale of Fisher's z.
     """
-    figures: dict[str, Any] = {"between": None, "between_80": [None, None]}
+    figures: dict[str, Any] = {"between": None, "between_80": (None, None)}
     people = np.asarray(means.value)[list(columns)]
     if people.size < 3 or not np.ptp(people) or not np.ptp(alone):
         return figures
@@ -350,7 +353,7 @@ def _prmse(ratings: Floats, score: Floats) -> dict[str, Any]:
     return {
         "prmse": _number(value),
         "prmse_80": _ends(ends),
-        "prmse_warnings": warnings,
+        "prmse_warnings": tuple(warnings),
         "n_multiple": estimate.n_multiple,
     }
 
@@ -374,12 +377,16 @@ def _quadrants(
         instance[order[share[order]]][:EXAMPLES].tolist()
         for share, order in zip(shares, orders, strict=True)
     ]
-    return {"quadrants": [float(share.mean()) for share in shares], "examples": examples}
+    return {
+        "quadrants": tuple(float(share.mean()) for share in shares),
+        "examples": tuple(tuple(rows) for rows in examples),
+    }
 
 
-def _ends(ends: Iterable[Any]) -> list[float | None]:
-    """The ends of an interval as JSON has them."""
-    return [_number(float(end)) for end in ends]
+def _ends(ends: Iterable[Any]) -> Ends:
+    """The ends of an interval: None where one is not finite."""
+    low, high = (_number(float(end)) for end in ends)
+    return low, high
 
 
 def _number(value: float) -> float | None:

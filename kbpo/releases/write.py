@@ -43,6 +43,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Bools
+from scoring.build import COUNTS, REALS
 from scoring.data import ABOUT_THESE, Data
 from scoring.release import (
     ABOUT,
@@ -56,7 +57,8 @@ from scoring.release import (
     slice_rows,
     tables,
 )
-from scoring.rescore import COUNTS, REALS, rescore
+from scoring.report import OF
+from scoring.rescore import rescore
 from scoring.saved import UNAIDED
 from scoring.score import DEFAULT
 
@@ -399,12 +401,10 @@ def _draws(track: Track, data: Data) -> Iterator[Row]:
 
 
 def _estimates(evaluation: Evaluation) -> Iterator[Row]:
-    names = ("quantity", "criterion", "distribution", "method", "slice", *REALS, *COUNTS)
-    for estimate in evaluation.estimates.order_by("pk").iterator():
-        yield {
-            "system": estimate.submission_id,
-            **{name: getattr(estimate, name) for name in names},
-        }
+    for figures in (evaluation.report.figures, evaluation.details.figures):
+        for key, figure in figures.items():
+            numbers = {name: getattr(figure, name) for name in (*REALS, *COUNTS)}
+            yield {"system": key.submission} | dict(zip(OF, key[1:], strict=True)) | numbers
 
 
 class _Codes:

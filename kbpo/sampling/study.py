@@ -4,14 +4,13 @@ anybody was asked, from other studies.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from estimators.components import VarianceComponents, with_prior
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from scoring.report import Worth
 
 WIDTHS = (0.05, 0.04, 0.03, 0.02)
 CURVE = (25, 50, 75, 100, 150, 200, 300, 400, 600, 800)
@@ -43,29 +42,29 @@ class Study:
         return self.error(people=people, rho=0.0, noise=noise)
 
 
-def study_of(kind: Kind, criterion: str, told: Mapping[str, Any]) -> Study | None:
+def study_of(kind: Kind, criterion: str, told: Worth) -> Study | None:
     """What is planned from, given what an evaluation stored of a criterion's worth; None where
     neither this track nor another study tells. Another study counts as long as what was measured
     here comes with a warning: few outputs have two judgments, or a variance is below zero.
     """
-    measured = told.get("components")
+    measured = told.components
     prior = kind.priors.get(criterion)
     if measured is None and prior is None:
         return None
-    if measured is None or measured["sigma_f2"] is None or measured["sigma_a2"] is None:
+    if measured is None or measured.sigma_f2 is None or measured.sigma_a2 is None:
         if prior is None:
             return None
         sigma_a2, sigma_f2 = prior
         return Study(with_prior(None, sigma_f2=sigma_f2, sigma_a2=sigma_a2), 0.0, True)
-    sigma_a2, sigma_f2 = measured["sigma_a2"], measured["sigma_f2"]
+    sigma_a2, sigma_f2 = measured.sigma_a2, measured.sigma_f2
     components = VarianceComponents(
         sigma_f2,
         sigma_a2,
-        measured["gamma"] if measured["gamma"] is not None else float("nan"),
-        told["rated"],
-        told["judgments"],
-        measured["repeated"],
-        tuple(measured["warnings"]),
+        measured.gamma if measured.gamma is not None else float("nan"),
+        told.rated,
+        told.judgments,
+        measured.repeated,
+        measured.warnings,
         None,
     )
     leans = prior is not None and bool(components.warnings)
@@ -73,7 +72,7 @@ def study_of(kind: Kind, criterion: str, told: Mapping[str, Any]) -> Study | Non
         components = with_prior(components, sigma_f2=prior[1], sigma_a2=prior[0])
     if components.sigma_f2 < 0 or components.sigma_a2 < 0:
         return None
-    r = (told.get("together") or {}).get("r") or 0.0
+    r = (told.together.r if told.together is not None else None) or 0.0
     explained = r * r * (sigma_f2 + sigma_a2)
     return Study(components, _without_noise(explained, components.sigma_f2), False, leans)
 
@@ -91,5 +90,5 @@ def study_for(track: Track) -> Study | None:
     everybody; None where nobody knows.
     """
     kind, latest = kind_of(track), track.evaluations.order_by("-number").first()
-    worth = latest.settings.get("worth", {}) if latest is not None else {}
-    return study_of(kind, track.criterion, worth.get(track.criterion, {}))
+    worth = latest.report.worth if latest is not None else {}
+    return study_of(kind, track.criterion, worth.get(track.criterion, Worth()))

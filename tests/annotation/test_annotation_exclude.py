@@ -28,7 +28,7 @@ from annotation.questions import ask, read_documents
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import Audit, User
 from kbpo.corpus.models import Predicate
-from kbpo.evaluation.run import state_of
+from kbpo.evaluation.due import state_of
 from kbpo.instances.merge import merged, values_inside, values_of
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.record import NewLabel, record

@@ -47,6 +47,7 @@ from kbpo.tracks.kbp.track import KbpTrack
 from kbpo.web.research import explorer
 from tests.client.conftest import Run, told
 from tests.conftest import Toy
+from tests.reports import figures_of, keep
 from tests.web.conftest import GOOD, OTHERS, lines_of
 from tests.web.scored import judge_all, make_board, make_study
 from tests.web.test_desk_pages import judged
@@ -204,19 +205,19 @@ def test_the_same_file_again_is_refused_with_the_sentence_of_the_service(
 
 def test_scores_and_a_comparison_stand_as_on_the_board(run: Run, toy: Toy) -> None:
     evaluation = make_board(toy, 3)
-    numbers = list(evaluation.estimates.values_list("submission", flat=True).distinct())
+    numbers = sorted({key.submission for key in figures_of(evaluation)})
     scores = run("scores", "toy", who="")
     assert scores.exit_code == 0 and "53.3 (51.3–55.3)" in scores.output
     today = run("scores", "toy", "--on", now().date(), who="")
     assert today.output == scores.output
     early = run("scores", "toy", "--on", "2001-01-01", who="")
     assert early.exit_code == 1 and "Nothing had been scored by 2001-01-01" in early.output
-    part = evaluation.estimates.filter(method="centred", slice="").order_by("pk")[0]
-    part.pk, part.slice = None, "relation:per:parents"
-    part.save(force_insert=True)
-    part.submission.team.members.add(toy.users["Rosa"])
-    [sliced] = told(run("slices", part.submission_id, "--json"))
-    head, line = run("slices", part.submission_id).output.splitlines()
+    part, figure = next(iter(figures_of(evaluation, method="centred").items()))
+    figures = figures_of(evaluation)
+    keep(evaluation, figures | {part._replace(slice="relation:per:parents"): figure})
+    Submission.objects.get(pk=part.submission).team.members.add(toy.users["Rosa"])
+    [sliced] = told(run("slices", part.submission, "--json"))
+    head, line = run("slices", part.submission).output.splitlines()
     assert head.split() == ["slice", "figure", "80", "%", "predictions"]
     assert line.startswith(f"relation:per:parents  {part.quantity}, {part.criterion}, ")
     assert f"{100 * sliced['value']:.1f} (" in line
@@ -427,7 +428,7 @@ def test_what_became_of_a_run_and_its_money_is_told_as_a_table(
 
     Submission.objects.update(status="scored")
     evaluation = make_board(toy, 2)
-    ranked = evaluation.estimates.order_by("pk")[0].submission
+    ranked = Submission.objects.get(name="run 0")
     [row] = told(run("history", ranked.pk, "--json"))
     shown = run("history", ranked.pk).output.splitlines()[1]
     assert shown.split()[0] == str(evaluation.number) and f"{100 * row['value']:.0f}" in shown
@@ -455,15 +456,14 @@ def test_python_does_what_the_api_does(
     judge_all(draft(OTHERS))
     Submission.objects.update(status="scored")
     evaluation = make_board(toy, 3)
-    row = evaluation.estimates.order_by("pk")[0].submission
+    row = Submission.objects.get(name="run 0")
     row.team.members.add(toy.users["Rosa"])
     token = Token.issue(toy.users["Rosa"], "python")[1]
     with Client(live_server.url, token, frames=False) as client:
         assert [one["number"] for one in client.evaluations("toy")] == [evaluation.number]
         assert client.history(row.pk)[0]["evaluation"] == evaluation.number
         assert client.sample(row.pk)["stages"] == [], "its rows were written down, not drawn"
-        sliced = evaluation.estimates.filter(submission=row).exclude(slice="")
-        assert len(client.slices(row.pk)) == sliced.count()
+        assert client.slices(row.pk) == []
         document = client.document("toy", "d1")
         assert document["id"] == "d1" and "Mara Lindt" in document["text"]
         with pytest.raises(Refused):
@@ -850,9 +850,7 @@ def test_tables_are_data_frames_where_pandas_is(
         scores = client.scores("toy")
         assert isinstance(scores, pandas.DataFrame) and len(scores) == 3
         assert scores["f1_low80"].le(scores["f1_value"]).all()
-        assert set(scores["submission"]) <= set(
-            evaluation.estimates.values_list("submission", flat=True)
-        )
+        assert set(scores["submission"]) <= {key.submission for key in figures_of(evaluation)}
         assert row.pk in set(client.submissions()["id"])
         assert list(client.tracks()["slug"]) == ["toy"]
         judged = client.judgments(row.pk)

@@ -13,6 +13,7 @@ from kbpo.accounts.models import Token
 from kbpo.submissions.models import Submission
 from tests.client.conftest import Run, told
 from tests.conftest import Toy
+from tests.reports import rank
 from tests.web.conftest import GOOD
 from tests.web.scored import make_board
 
@@ -52,9 +53,8 @@ def test_a_scored_run_is_one_screen_with_its_scores_and_rank(run: Run, toy: Toy)
     row = Submission.objects.get(name="run 1")
     row.team.members.add(toy.users["Rosa"])
     numbers = list(Submission.objects.order_by("pk").values_list("pk", flat=True))
-    ranked = {"systems": numbers, "best": [2, 2, 1], "worst": [3, 3, 1], "groups": [], "level": 0.8}
-    evaluation.comparisons = {f"f1|correct|{toy.track.distribution}": ranked}
-    evaluation.save()
+    ends = {"best": [2, 2, 1], "worst": [3, 3, 1], "level": 0.8}
+    rank(evaluation, "f1", "correct", systems=numbers, **ends)
     before = run("status", row.pk, "--json").stdout
     lines = run("status", row.pk).output.splitlines()
     assert lines[0] == "run 1 (toy): Scored"

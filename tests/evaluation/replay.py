@@ -14,8 +14,8 @@ from django.db import connection
 from kept import kept
 
 from kbpo.corpus.models import Document
-from kbpo.evaluation.models import Estimate
-from kbpo.evaluation.run import evaluate, finished
+from kbpo.evaluation.due import finished
+from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance, Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
@@ -24,7 +24,9 @@ from kbpo.sampling import distribution, draw
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Prediction, Submission
+from scoring.report import Figure
 from tests.conftest import Toy
+from tests.reports import figure_of
 
 PART = "per:place_of_birth>"
 T = TypeVar("T")
@@ -253,16 +255,10 @@ class Replay:
 
     def number(
         self, row: Submission, quantity: str = "precision", criterion: str = "relation"
-    ) -> Estimate:
+    ) -> Figure:
         """What is printed for a submission."""
-        return Estimate.objects.get(
-            evaluation=self.toy.track.evaluations.order_by("-number").first(),
-            submission=row,
-            quantity=quantity,
-            criterion=criterion,
-            method="centred",
-            slice="",
-        )
+        of = {"quantity": quantity, "criterion": criterion, "method": "centred"}
+        return figure_of(self.toy.track.evaluations.latest("number"), row, **of)
 
 
 def _set_u(targets: list[int], u: np.ndarray[Any, Any]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from estimators.design import Design
 from estimators.estimate import Estimate
-from kbpo.evaluation.compare.ranks import covariance_of
+from scoring.compare import covariance_of
 
 EXPECTED = np.array([1e-4, 4e-4, 9e-4])
 

@@ -5,24 +5,28 @@ all at once.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from django.test import Client
 from scipy.stats import norm
 
-from kbpo.evaluation.compare.by_relation import KEY, Errors, differences_by_relation, simultaneous
+from kbpo.evaluation.compare import differences_by_relation, simultaneous
 from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.slices.estimate import cuts
 from kbpo.submissions.models import Submission
 from kbpo.web.public import by_relation
+from scoring.compare import Errors
 from scoring.data import Data
 from scoring.default import Centred
+from scoring.report import Relations
 from scoring.slices import Cut, restricted
 from tests.conftest import Toy
 from tests.evaluation.test_compare_page import URL, pair, scored
 from tests.evaluation.world import BASED, LIVES, WORKS, World, half_asked
+from tests.reports import figure_of
 
 pytestmark = pytest.mark.django_db
 __all__ = ["pair", "scored"]
@@ -52,13 +56,9 @@ def test_a_difference_is_that_of_the_printed_slices_with_the_error_of_their_infl
             arranged.design.variance(as_printed[:, a] - as_printed[:, b]), rel=1e-4
         )
         errors.append(one.error)
-        printed = {
-            row.submission_id: row.value
-            for row in scored.estimates.filter(
-                slice=f"relation:{name}", quantity="precision", criterion="relation"
-            )
-        }
-        assert one.value == printed[pair[0].pk] - printed[pair[1].pk]
+        of = {"slice": f"relation:{name}", "quantity": "precision", "criterion": "relation"}
+        printed = [figure_of(scored, row, **of).value or 0.0 for row in pair]
+        assert one.value == printed[0] - printed[1]
     assert max(errors) > 0
 
 
@@ -118,14 +118,14 @@ def test_all_intervals_hold_at_once_as_often_as_they_say(toy: Toy) -> None:
             found[cut.name] = float(estimate.value[0] - estimate.value[1])
         return found
 
-    truth = differences_of(data, Errors(data, board))
+    truth = differences_of(data, Errors.of(data, board))
     held, alone = [], []
     for _ in range(300):
         half = half_asked(data, rng)
-        errors = Errors(data, board)
+        errors = Errors.of(data, board)
         values = differences_of(half, errors)
         ratio = np.array(
-            [abs(values[name] - truth[name]) / error for name, [error] in errors.found.items()]
+            [abs(values[name] - truth[name]) / error for name, [error] in errors.errors.items()]
         )
         held.append((ratio <= simultaneous(0.8, ratio.size)).all())
         alone.append((ratio <= simultaneous(0.8, 1)).all())
@@ -159,7 +159,7 @@ def test_the_page_tells_of_well_judged_relations_only(
 
 
 def test_an_evaluation_that_kept_no_errors_shows_no_table(pair: Pair, scored: Evaluation) -> None:
-    scored.comparisons.pop(KEY)
+    scored.take(scored.report, replace(scored.details, relations=Relations()))
     scored.save()
     page = Client().get(f"{URL}?a={pair[0].pk}&b={pair[1].pk}&criterion=relation")
     assert page.status_code == 200 and "Precision by relation" not in page.content.decode()

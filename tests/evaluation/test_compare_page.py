@@ -15,9 +15,7 @@ import pytest
 from django.test import Client
 
 from kbpo.accounts.models import Token
-from kbpo.evaluation.compare import ranks
-from kbpo.evaluation.compare.difference import closest, differences
-from kbpo.evaluation.compare.overlap import part_of
+from kbpo.evaluation.compare import closest, differences
 from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
@@ -26,9 +24,11 @@ from kbpo.tracks.generation.declared import PreferenceTrack
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.drawing import draw_overlap
 from kbpo.web.public import compare
+from scoring.compare import Order, comparisons
 from scoring.score import default_estimates
 from tests.conftest import Toy
 from tests.evaluation.world import World
+from tests.reports import again, figure_of, keep
 
 pytestmark = pytest.mark.django_db
 URL = "/tracks/world/compare/"
@@ -67,12 +67,8 @@ def test_a_difference_is_that_of_the_printed_scores_with_the_interval_of_their_i
     world: World, pair: tuple[Submission, Submission], scored: Evaluation
 ) -> None:
     found = told(scored, *pair)
-    values = {
-        one.submission_id: one
-        for one in scored.estimates.filter(
-            quantity="precision", method="centred", criterion="relation", slice=""
-        )
-    }
+    of = {"quantity": "precision", "method": "centred", "criterion": "relation"}
+    values = {one.pk: figure_of(scored, one, **of) for one in pair}
     assert found.value == values[pair[0].pk].value - values[pair[1].pk].value
     data = read(world.track)
     estimate, design = default_estimates(data, ("relation",), ())[
@@ -97,7 +93,7 @@ def test_the_parts_are_counted_and_their_shares_are_right(
     for row in pair:
         world.answer(world.sample(row, 1.0))
         row.batches.update(settled_at=row.confirmed_at)
-    both, first, second = part_of(evaluate(world.track).comparisons, pair[0].pk, pair[1].pk)
+    both, first, second = evaluate(world.track).details.parts(pair[0].pk, pair[1].pk)
     for part, inside in (
         (both, lambda pk: pk % 5 and pk % 7),
         (first, lambda pk: pk % 5 and not pk % 7),
@@ -113,10 +109,10 @@ def test_the_parts_are_counted_and_their_shares_are_right(
 def test_parts_that_are_sampled_have_intervals_and_turn_with_the_pair(
     pair: tuple[Submission, Submission], scored: Evaluation
 ) -> None:
-    both, first, second = part_of(scored.comparisons, pair[0].pk, pair[1].pk)
+    both, first, second = scored.details.parts(pair[0].pk, pair[1].pk)
     assert both.low80 < both.value < both.high80
-    assert part_of(scored.comparisons, pair[1].pk, pair[0].pk) == [both, second, first]
-    assert part_of(scored.comparisons, pair[0].pk, 0) == []
+    assert scored.details.parts(pair[1].pk, pair[0].pk) == (both, second, first)
+    assert scored.details.parts(pair[0].pk, 0) == ()
 
 
 def test_the_page_shows_scores_difference_and_overlap(
@@ -145,25 +141,26 @@ def test_two_are_told_apart_as_the_ranks_of_the_board_tell_them(
     estimate.value, estimate.influence = values, np.eye(3)
     estimate.anticipated = np.full(3, 0.0001)
     design = SimpleNamespace(covariance=lambda _: np.diag([0.0052, 0.0052, 0.0001]))
-    kept = ranks._compare((estimate, design), np.arange(3), [7, 8, 9], 1.0, level=0.95)
-    assert kept["best"] == kept["worst"] == [1, 2, 3]
-    assert kept["critical"] * np.sqrt(0.0104) > 0.22, "not in the first step"
-    assert kept["different"][0][1] and not kept["different"][0][0]
+    data = SimpleNamespace(systems=[7, 8, 9])
+    order = Order(["mean"], lambda *_: True)
+    key = ("mean", "correct", "instance")
+    [kept] = comparisons(order, data, {key: (estimate, design)}, {7, 8, 9}).values()  # type: ignore[arg-type]
+    assert kept.best == kept.worst == [1, 2, 3]
+    assert kept.critical and kept.critical * np.sqrt(0.0104) > 0.22, "not in the first step"
+    assert kept.different and kept.different[0][1] and not kept.different[0][0]
 
-    [key] = [key for key, one in scored.comparisons.items() if "best" in one and "relation|" in key]
-    stored = scored.comparisons[key]
-    stored["critical"] = 99.0
+    stored = scored.report.comparisons
+    [key] = [key for key, one in stored.items() if one.best and key[1] == "relation"]
     for different in (True, False):
-        stored["different"] = [[False, different], [different, False]]
+        apart = [[False, different], [different, False]]
+        keep(scored, comparisons=stored | {key: replace(stored[key], different=apart)})
         assert told(scored, *pair).told_apart is different
-    del stored["different"]
-    assert told(scored, *pair).told_apart is False
 
 
 def test_what_both_say_is_drawn_to_scale(
     pair: tuple[Submission, Submission], scored: Evaluation
 ) -> None:
-    both, first, second = part_of(scored.comparisons, pair[0].pk, pair[1].pk)
+    both, first, second = scored.details.parts(pair[0].pk, pair[1].pk)
     page = Client().get(URL, {"a": pair[0].pk, "b": pair[1].pk}).content.decode()
     [drawn] = re.findall(r'<svg class="overlap-bars".*?</svg>', page)
     bars = {
@@ -334,9 +331,8 @@ def test_no_link_of_a_comparison_is_dead_after_the_next_evaluation_of_its_day(
     assert Client().get(link).context["evaluation"] == last
     Evaluation.objects.filter(pk=last.pk).update(stage_end=True)
     assert Client().get(api, asked).json()["page"].endswith(f"evaluation={last.number}")
-    after = Evaluation.objects.create(  # as the judging of a private run ends a stage
-        track=world.track, number=last.number + 1, stage_end=True, settings=last.settings
-    )
+    # as the judging of a private run ends a stage
+    after = again(last, number=last.number + 1, stage_end=True)
     page = Client().get(URL, asked)
     assert page.context["permalink"] == link and "Permalink" not in page.content.decode()
     assert Client().get(api, asked).json()["page"] == link

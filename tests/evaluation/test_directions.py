@@ -9,14 +9,15 @@ import pytest
 
 from estimators.design import Design
 from estimators.estimate import Estimate
-from kbpo.evaluation.compare.ranks import comparisons, ranking_keys
-from kbpo.evaluation.leaderboard import Figure, Row, _Order
+from kbpo.evaluation.leaderboard import Row, _Order
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Criterion
 from kbpo.tracks.content.track import ContentTrack
 from kbpo.tracks.kbp.track import KbpTrack
 from kbpo.web.public.compare import _sides
+from scoring.compare import Order, comparisons
 from scoring.data import Data
+from scoring.report import Figure
 
 
 class Edited(ContentTrack):
@@ -41,14 +42,15 @@ def test_ranks_follow_the_direction_of_the_criterion(criterion: str, best: list[
     estimate = Estimate(np.array([0.1, 0.9]), np.full(2, 1e-6), np.full(2, 100), influence)
     key = ("mean", criterion, "instance")
     data: Data = Systems()  # type: ignore[assignment]
-    stored = comparisons(Edited, data, {key: (estimate, Design(np.full(2, 0.5)))}, {7, 8})
-    assert stored["|".join(key)]["best"] == best
-    assert stored["|".join(key)]["systems"] == [7, 8]
+    order = Order(["mean"], Edited.higher_is_better)
+    stored = comparisons(order, data, {key: (estimate, Design(np.full(2, 0.5)))}, {7, 8})
+    assert stored[key].best == best
+    assert stored[key].systems == [7, 8]
 
 
 def test_the_board_puts_the_better_end_first_and_what_is_unknown_last() -> None:
     def row(pk: int, value: float | None) -> Row:
-        figure = Figure(value, value, value, value, value, 100, 0, 0, "final", "", "")
+        figure = Figure(value, n_labels=100)
         return Row(Submission(pk=pk, name=str(pk)), "mean", {"mean": figure})
 
     rows = [row(1, 0.9), row(2, None), row(3, 0.1)]
@@ -72,4 +74,4 @@ def test_a_plot_of_a_difference_says_on_which_side_who_is_better() -> None:
 def test_relations_are_ranked_by_f1_and_where_there_is_none_by_precision() -> None:
     keys = [("precision", "correct", "instance"), ("f1", "correct", "instance")]
     keys += [("recall", "correct", "instance"), ("precision", "linking", "instance")]
-    assert ranking_keys(KbpTrack, keys) == {keys[1], keys[3]}
+    assert Order(["f1", "precision"], KbpTrack.higher_is_better).chosen(keys) == {keys[1], keys[3]}

@@ -17,8 +17,8 @@ from kbpo.accounts.models import Team
 from kbpo.evaluation.correction.checkable import frame_of
 from kbpo.evaluation.correction.read import checks_of
 from kbpo.evaluation.data import read
-from kbpo.evaluation.models import Estimate
-from kbpo.evaluation.run import evaluate, state_of
+from kbpo.evaluation.due import state_of
+from kbpo.evaluation.run import evaluate
 from kbpo.experts.answers import Answered, read_checks, released
 from kbpo.experts.draw import CannotDraw, draw_round, end_round
 from kbpo.experts.queue import Outcome, hold, take
@@ -40,9 +40,11 @@ from kbpo.tracks.models import Track
 from scoring.corrected import corrections
 from scoring.data import Data
 from scoring.double_sampling import Corrected, chance_of_check
+from scoring.report import Figure
 from scoring.score import default_estimates
 from tests.conftest import Toy
 from tests.evaluation.replay import PART, Replay
+from tests.reports import figures_of
 
 pytestmark = pytest.mark.django_db
 N = 120
@@ -130,12 +132,10 @@ class Crowd:
 
     def numbers(
         self, method: str, criterion: str = "relation", quantity: str = "precision"
-    ) -> dict[int, Estimate]:
+    ) -> dict[int, Figure]:
         latest = self.track.evaluations.order_by("-number").first()
-        found = Estimate.objects.filter(
-            evaluation=latest, quantity=quantity, criterion=criterion, method=method, slice=""
-        )
-        return {one.submission_id: one for one in found}
+        of = {"quantity": quantity, "criterion": criterion, "method": method, "slice": ""}
+        return {key.submission: one for key, one in figures_of(latest, **of).items()}
 
 
 @pytest.fixture
@@ -182,20 +182,20 @@ def test_checking_everything_gives_the_score_that_the_expert_would_have_given(cr
 def test_the_matrix_counts_what_was_checked_and_estimates_what_was_not(crowd: Crowd) -> None:
     crowd.draw(90)
     crowd.check()
-    told = evaluate(crowd.track).settings["expert"]["relation"]
+    told = evaluate(crowd.track).report.expert["relation"]
     checked = {
         crowd.world.target.index(pk)
         for pk in ExpertCheck.objects.values_list("target_id", flat=True)
     }
     both = [(bool(crowd.says[at]), bool(crowd.world.true[at])) for at in checked]
-    assert told["counts"] == [
+    assert told.counts == [
         [both.count((True, f)) for f in (True, False)],
         [both.count((False, f)) for f in (True, False)],
     ]
-    assert told["checked"] == len(checked)
+    assert told.checked == len(checked)
     agree = float((crowd.says == crowd.world.true).mean())
-    assert told["agree"]["low80"] - 0.1 < agree < told["agree"]["high80"] + 0.1
-    assert told["agree"]["low80"] < told["agree"]["value"] < told["agree"]["high80"]
+    assert told.agree.low80 - 0.1 < agree < told.agree.high80 + 0.1
+    assert told.agree.low80 < told.agree.value < told.agree.high80
 
 
 def test_a_draw_is_recorded_and_can_be_made_again(crowd: Crowd) -> None:

@@ -122,17 +122,17 @@ def test_what_came_after_the_round_leaves_recall_as_it_is(toy: Toy) -> None:
     crowd.check()
     first = evaluate(crowd.track)
     assert set(crowd.numbers("expert", quantity="recall")) == {row.pk for row in crowd.rows}
-    assert first.settings["not_corrected"] == {}
+    assert first.report.not_corrected == {}
     late = crowd._system("Neural", range(170, 200))
     crowd.predicted += range(180, 200)
     crowd.judge()
     read_documents(crowd, 0)
-    told = evaluate(crowd.track).settings["not_corrected"]
+    told = evaluate(crowd.track).report.not_corrected
     assert (
         crowd.numbers("expert", quantity="recall") == crowd.numbers("expert", quantity="f1") == {}
     )
     assert set(crowd.numbers("expert")) == {row.pk for row in crowd.rows}
-    assert told == {str(late.pk): [LATE]} | {str(row.pk): [UNCOVERED] for row in crowd.rows}
+    assert told == {late.pk: (LATE,)} | {row.pk: (UNCOVERED,) for row in crowd.rows}
 
 
 @pytest.mark.soak
@@ -152,15 +152,15 @@ def test_too_few_checks_are_told_and_print_nothing(toy: Toy) -> None:
     crowd = world(toy)
     crowd.draw(60)
     crowd.check(most=7)
-    told = evaluate(crowd.track).settings["not_corrected"]
+    told = evaluate(crowd.track).report.not_corrected
     assert all(crowd.numbers("expert", quantity=quantity) == {} for quantity in QUANTITIES)
-    assert told[str(crowd.rows[1].pk)] == [
+    assert told[crowd.rows[1].pk] == (
         "An expert has checked 7 of its judgments so far: scores are corrected from 10 checks on,"
-        " for fewer say little."
-    ]
+        " for fewer say little.",
+    )
     Submission.objects.update(status="scored")
     page = Client().get(reverse("submission", args=[crowd.rows[1].pk])).content.decode()
-    assert told[str(crowd.rows[1].pk)][0] in page and "corrected<" not in page
+    assert told[crowd.rows[1].pk][0] in page and "corrected<" not in page
 
 
 @pytest.mark.statistical

@@ -19,6 +19,7 @@ from scoring.floors import Floors
 from scoring.score import CORRECTED, default_estimates
 from tests.conftest import Toy
 from tests.evaluation.world import World
+from tests.reports import figures_of
 
 pytestmark = pytest.mark.django_db
 
@@ -145,9 +146,7 @@ def test_what_is_printed_rests_on_the_larger_variance(world: World) -> None:
     evaluation = evaluate(world.track)
     for quantity in ("recall", "f1", CORRECTED):
         found, _ = estimates[quantity, "relation", "instance"]
-        stored = evaluation.estimates.filter(
-            quantity=quantity, criterion="relation", method="centred", slice=""
-        )
-        rows = list(stored.order_by("submission_id").values_list("variance", flat=True))
+        of = {"quantity": quantity, "criterion": "relation", "method": "centred", "slice": ""}
+        rows = [figure.variance for _, figure in sorted(figures_of(evaluation, **of).items())]
         assert rows == pytest.approx(np.maximum(found.variance, found.anticipated).tolist())
         assert (np.asarray(found.anticipated) > 0).all()

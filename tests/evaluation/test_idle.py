@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from kbpo import clock
-from kbpo.evaluation import run
+from kbpo.evaluation import due, run
 from kbpo.evaluation.models import Rescoring
 from kbpo.instances.models import Target
 from kbpo.submissions.models import Submission
@@ -47,7 +47,7 @@ def statements_of_a_tick() -> list[str]:
 def test_an_idle_tick_reads_no_sample_and_counts_no_label_of_the_corpus(
     judging: Submission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "finished", lambda track: pytest.fail("asked in vain"))
+    monkeypatch.setattr(due, "finished", lambda track: pytest.fail("asked in vain"))
     texts = statements_of_a_tick()
     assert not [text for text in texts if '"sampling_sample"' in text], texts
     assert not [text for text in texts if not text.startswith("SELECT")], "nothing is written"
@@ -60,7 +60,7 @@ def test_the_last_judgment_ends_a_stage_before_the_debounce(
     judging: Submission, world: World
 ) -> None:
     Rescoring.objects.update(next_try_at=clock.now() + timedelta(hours=1))
-    world.answer(list(Target.objects.filter(pk__in=run.open_targets(judging))))
+    world.answer(list(Target.objects.filter(pk__in=due.open_targets(judging))))
     run.tick()
     judging.refresh_from_db()
     assert judging.status != "judging"
@@ -70,7 +70,7 @@ def test_what_no_sign_tells_is_counted_within_a_minute(
     judging: Submission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr(run, "finished", lambda track: asked.append(track) or [])
+    monkeypatch.setattr(due, "finished", lambda track: asked.append(track) or [])
     cache.clear()  # as it does by itself
     statements_of_a_tick()
     assert judging.track in asked
@@ -81,9 +81,9 @@ def test_a_run_that_goes_as_another_comes_makes_scores_stale_and_a_draft_does_no
 ) -> None:
     first, second = (world.system(name, lambda one: True) for name in ("first", "second"))
     Submission.objects.filter(pk=second.pk).update(confirmed_at=None, status="planned")
-    before = run.state_of(world.track)
+    before = due.state_of(world.track)
     Submission.objects.filter(pk=second.pk).update(is_private=True)
-    assert run.state_of(world.track) == before, "nobody is told of an upload"
+    assert due.state_of(world.track) == before, "nobody is told of an upload"
     Submission.objects.filter(pk=first.pk).update(status="withdrawn")
     Submission.objects.filter(pk=second.pk).update(confirmed_at=clock.now(), is_private=False)
-    assert run.state_of(world.track) != before
+    assert due.state_of(world.track) != before

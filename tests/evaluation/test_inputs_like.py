@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from kbpo.evaluation.compare.ranks import covariance_of
+from scoring.compare import covariance_of
 from scoring.data import Data, Noise, SingleRatings
 from scoring.documents import Annotated
 from scoring.inclusion import Inclusion

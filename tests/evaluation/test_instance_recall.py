@@ -15,7 +15,6 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo.evaluation.data import read
-from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance, Target
 from kbpo.instances.record import NewLabel, record
@@ -24,8 +23,10 @@ from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import DocumentSample
 from kbpo.submissions.models import Submission
 from scoring.default import Centred
+from scoring.report import Figure
 from tests.conftest import Toy
 from tests.evaluation.world import World
+from tests.reports import newest
 
 pytestmark = pytest.mark.django_db
 Fact = tuple[int, int, tuple[int, int], tuple[int, int]]
@@ -82,16 +83,9 @@ def recalls(world: World, predicts: list[Any]) -> tuple[list[float], list[float]
     )
 
 
-def stored(world: World, row: Submission, quantity: str) -> Estimate:
-    evaluation = world.track.evaluations.latest("number")
-    return evaluation.estimates.get(
-        submission=row,
-        quantity=quantity,
-        criterion="relation",
-        method="centred",
-        slice="",
-        distribution="instance",
-    )
+def stored(world: World, row: Submission, quantity: str) -> Figure:
+    of = {"criterion": "relation", "method": "centred", "distribution": "instance"}
+    return newest(row, quantity=quantity, **of)
 
 
 PREDICTS = [

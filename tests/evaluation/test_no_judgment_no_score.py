@@ -19,13 +19,15 @@ from kbpo.evaluation.data import read
 from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.live import store_interim_interval
 from kbpo.evaluation.models import InterimInterval
-from kbpo.evaluation.run import COUNTS_NOT, NO_LABEL, NOT_ALL, OF_BOTH, TOO_FEW, evaluate
+from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance, Target
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.submissions.models import Submission
+from scoring.build import COUNTS_NOT, NO_LABEL, NOT_ALL, OF_BOTH, TOO_FEW
 from scoring.score import default_estimates
 from tests.conftest import Toy
 from tests.evaluation.world import World
+from tests.reports import figures_of, keep
 
 pytestmark = pytest.mark.django_db
 ENDS = ("value", "low80", "high80", "low95", "high95")
@@ -55,23 +57,23 @@ def newcomer(toy: Toy) -> tuple[World, Submission, Submission, Target]:
 def test_without_a_judgment_of_its_own_nothing_is_stored_but_a_note(newcomer: Any) -> None:
     world, old, new, _ = newcomer
     evaluation = evaluate(world.track)
-    of = {row: evaluation.estimates.filter(submission=row, slice="") for row in (old, new)}
-    assert {one.quantity for one in of[new]} >= {"precision", "recall", "f1"}
-    for one in of[new]:
-        assert [getattr(one, end) for end in (*ENDS, "variance")] == [None] * 6, one.quantity
+    of = {row: figures_of(evaluation, submission=row.pk, slice="").items() for row in (old, new)}
+    assert {key.quantity for key, _ in of[new]} >= {"precision", "recall", "f1"}
+    for key, one in of[new]:
+        assert [getattr(one, end) for end in (*ENDS, "variance")] == [None] * 6, key
         if (
-            one.criterion == "linking"
+            key.criterion == "linking"
         ):  # the names are settled, in documents that were read; that is no answer yet
             published = {"f1": OF_BOTH, "recall": TOO_FEW, "precision": TOO_FEW}
-            if one.method not in ("simple", "joint"):
+            if key.method not in ("simple", "joint"):
                 published = {}
-            elif one.method == "simple":
+            elif key.method == "simple":
                 published["recall"] = NOT_ALL
-            assert one.note == published.get(one.quantity, COUNTS_NOT) and one.n_labels > 0
+            assert one.note == published.get(key.quantity, COUNTS_NOT) and one.n_labels > 0
         else:
             assert one.note == NO_LABEL and one.n_labels == 0 and one.n_missing > 0
-    assert all(one.note for one in of[old] if one.value is None)
-    assert {one.quantity for one in of[old] if one.value is not None} >= {
+    assert all(one.note for _, one in of[old] if one.value is None)
+    assert {key.quantity for key, one in of[old] if one.value is not None} >= {
         "precision",
         "recall",
         "f1",
@@ -83,7 +85,7 @@ def test_one_judgment_of_its_own_is_enough(newcomer: Any) -> None:
     world.answer([first])
     evaluate(world.track)
     new.refresh_from_db()
-    precision = Latest.of(new).figures()["precision", "relation", "instance", "centred"]
+    precision = Latest.of(new).figures["precision", "relation", "instance", "centred"]
     assert precision.n_labels == 1 and precision.value is not None and not precision.note
     assert (
         precision.low80 is not None
@@ -115,9 +117,8 @@ def test_boards_files_and_pages_say_unknown(newcomer: Any) -> None:
     facts = " ".join(Client().get(address).content.decode().split())
     assert "asked for each" in facts
     evaluation = world.track.evaluations.latest("pk")
-    assert evaluation.settings["documents"] and "These documents tell of more" in facts
-    evaluation.settings["documents"] = 0
-    evaluation.save()
+    assert evaluation.report.documents and "These documents tell of more" in facts
+    keep(evaluation, documents=0)
     cache.clear()
     assert "These documents tell of more" not in Client().get(address).content.decode()
     schema = Client().get("/api/schema/?format=json").json()

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.test import Client
 
-from kbpo.evaluation.compare.part import Parting, soonest
+from kbpo.evaluation.compare import Parting, soonest
 from kbpo.evaluation.leaderboard import board
-from kbpo.evaluation.models import Estimate, Evaluation
+from kbpo.evaluation.models import Evaluation
 from kbpo.sampling.models import SamplingDistribution
 from kbpo.submissions.models import Submission
+from scoring.report import Comparison
 from tests.conftest import Toy
+from tests.reports import keep, update
 from tests.web.scored import make_board
 
 pytestmark = pytest.mark.django_db
@@ -25,27 +28,23 @@ def ranked(toy: Toy, *, variance: float, size: int, values: tuple[float, ...]) -
     evaluation = make_board(toy, len(values))
     runs = list(Submission.objects.order_by("pk"))
     for run, value in zip(runs, values, strict=True):
-        Estimate.objects.filter(submission=run).update(value=value)
+        update(evaluation, {"submission": run.pk}, value=value)
         SamplingDistribution.objects.create(
             submission=run, kind=toy.track.distribution, total=1.0, n=size
         )
     error = (2 * variance) ** 0.5
     places = range(len(values))
-    evaluation.comparisons = {
-        f"precision|correct|{toy.track.distribution}": {
-            "systems": [run.pk for run in runs],
-            "covariance": [[variance * (i == k) for k in places] for i in places],
-            "best": [1] * len(values),
-            "worst": [len(values)] * len(values),
-            "groups": [[run.pk for run in runs]],
-            "level": 0.95,
-            "critical": CRITICAL,
-            "different": [
-                [abs(one - other) > CRITICAL * error for other in values] for one in values
-            ],
-        }
-    }
-    evaluation.save()
+    compared = Comparison(
+        systems=[run.pk for run in runs],
+        covariance=[[variance * (i == k) for k in places] for i in places],
+        best=[1] * len(values),
+        worst=[len(values)] * len(values),
+        groups=[[run.pk for run in runs]],
+        level=0.95,
+        critical=CRITICAL,
+        different=[[abs(one - other) > CRITICAL * error for other in values] for one in values],
+    )
+    keep(evaluation, comparisons={("precision", "correct", toy.track.distribution): compared})
     return evaluation
 
 
@@ -90,9 +89,8 @@ def test_more_than_are_left_is_said_and_costs_nothing(toy: Toy) -> None:
 def test_nothing_is_next_where_all_are_told_apart_or_nobody_is_asked(toy: Toy) -> None:
     evaluation = ranked(toy, variance=0.000001, size=1000, values=(0.5, 0.52, 0.6))
     assert found(toy) is None and told() is None
-    stored = evaluation.comparisons[f"precision|correct|{toy.track.distribution}"]
-    stored["different"] = [[False] * 3] * 3
-    evaluation.save()
+    [(key, stored)] = evaluation.report.comparisons.items()
+    keep(evaluation, comparisons={key: replace(stored, different=[[False] * 3] * 3)})
     assert found(toy) is not None
     toy.track.status = "closed"
     toy.track.save()

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from kbpo.evaluation.leaderboard import Figure
-from kbpo.evaluation.models import Estimate
+from scoring.report import Figure
 
 
 @pytest.mark.parametrize(("value", "printed"), [(-1.13, 0.0), (0.4, 0.4), (1.7, 1.0), (None, None)])
 def test_a_figure_never_leaves_its_range(value: float | None, printed: float | None) -> None:
-    row = Estimate(
-        value=value,
-        low80=0.0,
-        high80=0.99,
-        low95=0.0,
-        high95=1.0,
-        n_labels=15,
-        n_missing=0,
-        n_documents=2,
-    )
-    assert Figure.of(row).value == printed
+    figure = Figure(value, low80=0.0, high80=0.99, low95=0.0, high95=1.0, n_labels=15)
+    assert figure.printed.value == printed
 
 
 @pytest.mark.parametrize(
@@ -28,5 +18,5 @@ def test_a_figure_never_leaves_its_range(value: float | None, printed: float | N
     [(0.0, 1.0, False), (0.0049, 0.9951, False), (0.005, 1.0, True), (0.0, 0.995, True)],
 )
 def test_a_figure_that_could_be_anything_is_not_told(low: float, high: float, tells: bool) -> None:
-    figure = Figure.of(Estimate(value=0.4, low80=low, high80=high, low95=0.0, high95=1.0))
+    figure = Figure(0.4, low80=low, high80=high, low95=0.0, high95=1.0).printed
     assert (figure.value is not None, not figure.too_few, figure.high95 is not None) == (tells,) * 3

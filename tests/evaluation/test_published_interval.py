@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from estimators.estimate import Estimate
 from estimators.joint import f1
-from kbpo.evaluation.run import _bootstrapped
+from scoring.build import bootstrap
 from scoring.data import Draws
 from scoring.published import bootstrapped, precision, with_floors
 
@@ -53,13 +53,13 @@ def test_it_is_the_reflected_binomial_where_a_mean_of_labels_is_resampled(method
 def test_an_evaluation_keeps_it_for_every_system_that_has_one() -> None:
     data, draws = drawn([[1.0, 0.0] * 20, [float("nan")] * 3])
     data.systems, data.draws = [41, 42], {"instance": draws}
-    told = _bootstrapped(data, ("relation",), ("simple", "joint"))
-    assert told.keys() == {"relation|instance"}
-    for of_method in told["relation|instance"].values():
+    told = bootstrap(data, ("relation",), ("simple", "joint"))
+    assert told.keys() == {("relation", "instance")}
+    for of_method in told["relation", "instance"].values():
         (pk, (low, high)), *others = of_method.items()
-        assert pk == "41" and low < 0.5 < high and not others
+        assert pk == 41 and low < 0.5 < high and not others
     data.draws = {}
-    assert _bootstrapped(data, ("relation",), ("simple",)) == {}
+    assert bootstrap(data, ("relation",), ("simple",)) == {}
 
 
 def test_without_a_label_there_is_none() -> None:

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance
 from kbpo.sampling.documents.draw import order_documents, settle_documents, waiting_documents
 from kbpo.sampling.documents.second_stage import draw_second_stage
 from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.registry import kind_of
+from scoring.report import Figure
 from tests.conftest import Toy
 from tests.evaluation.world import World
+from tests.reports import figures_of
 
 pytestmark = pytest.mark.django_db
 
 
-def number(world: World, quantity: str = "recall") -> Estimate:
+def number(world: World, quantity: str = "recall") -> Figure:
     evaluation = evaluate(world.track)
-    return evaluation.estimates.get(
-        quantity=quantity, criterion="relation", method="centred", slice=""
-    )
+    of = {"quantity": quantity, "criterion": "relation", "method": "centred", "slice": ""}
+    [figure] = figures_of(evaluation, **of).values()
+    return figure
 
 
 def predicted(one: Instance) -> bool:
@@ -103,11 +104,13 @@ def test_recall_is_printed_with_and_without_what_annotators_miss(judged: World) 
     marked = sum(one.pk % 3 != 0 for one in rest)
     assert plain.value == pytest.approx(len(pool) / (len(pool) + marked))
     assert corrected.value == pytest.approx(len(pool) / (len(pool) + marked / share))
-    told = world.track.evaluations.latest("number").settings["misses"]
-    assert told["share"] == pytest.approx(share) and told["n"] == len(
-        {one.target_id for one in pool}
+    told = world.track.evaluations.latest("number").report.misses
+    assert (
+        told
+        and told.share == pytest.approx(share)
+        and told.n == len({one.target_id for one in pool})
     )
-    assert told["low80"] <= share <= told["high80"]
+    assert told.low80 <= share <= told.high80
 
 
 def test_where_what_is_not_marked_is_false_nobody_misses_anything(judged: World) -> None:
@@ -115,5 +118,5 @@ def test_where_what_is_not_marked_is_false_nobody_misses_anything(judged: World)
     world.read_in_full(world.documents, lambda one: True, closed=True)
     settle_documents(world.track, [one.pk for one in world.documents])
     evaluation = evaluate(world.track)
-    assert evaluation.settings["misses"] is None
-    assert not evaluation.estimates.filter(quantity="recall_corrected").exists()
+    assert evaluation.report.misses is None
+    assert not figures_of(evaluation, quantity="recall_corrected")

@@ -14,15 +14,17 @@ from django.urls import reverse
 
 from kbpo.corpus.models import Document
 from kbpo.evaluation.data import read as read_data
-from kbpo.evaluation.models import Estimate, Slice
+from kbpo.evaluation.models import Slice
 from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.slices.estimate import slice_scores
 from kbpo.evaluation.slices.rule import BadRule, Rule, Table, read
 from kbpo.instances.models import Instance
 from kbpo.submissions.models import Submission
 from scoring.data import Data
+from scoring.report import Figure
 from scoring.score import Score
 from tests.evaluation.world import BASED, LIVES, WORKS, World, half_asked
+from tests.reports import figure_of, figures_of
 
 pytestmark = pytest.mark.django_db
 KNOWN: dict[str, Any] = {
@@ -55,12 +57,10 @@ def whole(world: World) -> Submission:
     return row
 
 
-def scored(row: Submission, rule: Any) -> Estimate:
+def scored(row: Submission, rule: Any) -> Figure:
     Slice.objects.create(track=row.track, name="Mine", rule=rule)
-    evaluate(row.track)
-    return Estimate.objects.get(
-        submission=row, quantity="precision", criterion="relation", slice="own:Mine"
-    )
+    of = {"quantity": "precision", "criterion": "relation", "slice": "own:Mine"}
+    return figure_of(evaluate(row.track), row, **of)
 
 
 def mean(world: World, weight: dict[int, float]) -> float:
@@ -128,9 +128,9 @@ def test_a_system_that_is_sure_of_nothing_has_no_such_slice(world: World) -> Non
     row = world.system("unsure", lambda one: True, confidence=lambda one: 0.0)
     world.answer(world.sample(row))
     Slice.objects.create(track=world.track, name="Mine", rule={"weight": "confidence"})
-    evaluate(world.track)
-    assert not Estimate.objects.filter(slice="own:Mine").exists()
-    assert Estimate.objects.filter(slice="").exists()
+    evaluation = evaluate(world.track)
+    assert not figures_of(evaluation, slice="own:Mine")
+    assert figures_of(evaluation, slice="")
 
 
 @pytest.mark.statistical

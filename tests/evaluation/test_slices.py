@@ -16,7 +16,7 @@ from scipy import sparse
 from kbpo.evaluation.data import read as read_data
 from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.leaderboard import board
-from kbpo.evaluation.models import Estimate, Slice
+from kbpo.evaluation.models import Slice
 from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.slices.estimate import cuts, slice_scores, would_do
 from kbpo.evaluation.slices.rule import BadRule, Rule, read
@@ -24,8 +24,10 @@ from kbpo.instances.models import Instance
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.submissions.models import Submission
 from scoring.data import Data
+from scoring.report import Figure
 from scoring.slices import SliceScore, restricted
 from tests.evaluation.world import BASED, LIVES, WORKS, World, half_asked
+from tests.reports import figure_of, figures_of
 
 pytestmark = pytest.mark.django_db
 KNOWN: dict[str, Any] = {
@@ -58,11 +60,10 @@ def whole(world: World) -> Submission:
     return row
 
 
-def scores(row: Submission) -> dict[str, Estimate]:
-    evaluate(row.track)
-    guaranteed = Estimate.objects.filter(submission=row, criterion=row.track.criterion)
-    rows = guaranteed.filter(quantity="precision").exclude(slice="")
-    return {one.slice: one for one in rows}
+def scores(row: Submission) -> dict[str, Figure]:
+    of = {"criterion": row.track.criterion, "quantity": "precision"}
+    found = figures_of(evaluate(row.track), submission=row.pk, **of)
+    return {key.slice: one for key, one in found.items() if key.slice}
 
 
 def test_where_all_is_judged_a_slice_is_the_share_of_it_that_is_true(
@@ -117,8 +118,8 @@ def test_slices_are_weighed_as_the_guaranteed_number_is_and_told_by_criterion(
         (inside + 1) / (inside + 1).sum(),
     )
     scores(whole)
-    told = Estimate.objects.filter(submission=whole, slice=f"relation:{WORKS}")
-    assert set(told.values_list("criterion", flat=True)) == {"relation", "linking", "correct"}
+    told = figures_of(evaluate(whole.track), submission=whole.pk, slice=f"relation:{WORKS}")
+    assert {key.criterion for key in told} == {"relation", "linking", "correct"}
 
 
 @pytest.mark.parametrize(
@@ -161,7 +162,7 @@ def test_boards_and_figures_know_nothing_of_slices(world: World, whole: Submissi
     [row] = board(world.track, distribution="instance", criterion="relation", sort="precision").rows
     assert row.figures["precision"].value == pytest.approx(world.share_true(world.instances))
     assert (
-        Latest.of(whole).figures()["precision", "relation", "instance", "centred"].value
+        Latest.of(whole).figures["precision", "relation", "instance", "centred"].value
         == row.figures["precision"].value
     )
 
@@ -190,16 +191,15 @@ def test_recall_of_a_predicate_counts_what_nobody_found(world: World) -> None:
         ("Sure", {"predicate": [WORKS], "confidence": [0.5, 1.0]}),
     ):
         Slice.objects.create(track=world.track, name=name, rule=rule)
-    evaluate(world.track)
+    evaluation = evaluate(world.track)
     true = [one for one in world.instances if one.predicate.name == WORKS and world.truth[one.pk]]
-    found = Estimate.objects.get(submission=row, quantity="recall", slice=f"relation:{WORKS}")
+    found = figure_of(evaluation, row, quantity="recall", slice=f"relation:{WORKS}")
     assert found.value == pytest.approx((len(true) - 1) / len(true))
-    assert not Estimate.objects.filter(quantity="recall", slice__startswith="type:").exists()
-    own = Estimate.objects.filter(submission=row, quantity="recall", slice__startswith="own:")
-    assert set(own.values_list("slice", flat=True)) == {"own:Works", "own:Twice"}, (
-        "one predicate and nothing else"
-    )
-    for one in own:
+    recalls = figures_of(evaluation, submission=row.pk, quantity="recall")
+    assert not any(key.slice.startswith("type:") for key in recalls)
+    own = {key.slice: one for key, one in recalls.items() if key.slice.startswith("own:")}
+    assert set(own) == {"own:Works", "own:Twice"}, "one predicate and nothing else"
+    for one in own.values():
         assert (one.value, one.low80, one.high80) == (found.value, found.low80, found.high80)
 
 

@@ -40,8 +40,8 @@ def test_boards_tell_nothing_of_withdrawn_and_waiting_runs(toy: Toy, address: st
     for status, row in rows.items():
         Submission.objects.filter(pk=row.pk).update(status=status, counts={"relations": 7})
     evaluation = evaluate(world.track)
-    totals = evaluation.settings["totals"]["relation|instance"]
-    assert set(totals) == {str(row.pk) for row in rows.values()}
+    totals = evaluation.report.totals["relation", "instance"]
+    assert set(totals) == {row.pk for row in rows.values()}
     told = Client().get(address, {"distribution": "instance"}).json()
     assert [one["name"] for one in told["systems"]] == ["scored"]
     assert set(told["evaluation"]) <= {
@@ -62,12 +62,9 @@ def test_boards_tell_nothing_of_withdrawn_and_waiting_runs(toy: Toy, address: st
     }
     said = numbers(told)
     for status in ("withdrawn", "judging"):
-        assert str(totals[str(rows[status].pk)]) not in said
-    assert str(totals[str(rows["scored"].pk)]) not in said
-    assert (
-        told["evaluation"]["targets"]
-        and told["evaluation"]["model"] == evaluation.settings["model"]
-    )
+        assert str(totals[rows[status].pk]) not in said
+    assert str(totals[rows["scored"].pk]) not in said
+    assert told["evaluation"]["targets"] and told["evaluation"]["model"] == evaluation.report.model
     assert "withdrawn" not in json.dumps(told)
 
 
@@ -97,6 +94,6 @@ def test_an_evaluation_keeps_which_share_of_its_names_a_system_claims_as_their_o
     row.predictions.filter(pk=second).update(subject_canonical_end=900)
     row.predictions.filter(pk=third).update(object_type="DATE", **elsewhere)
     n = 2 * row.predictions.count() - 1
-    told = evaluate(world.track).settings["self_claims"]
-    assert told[str(row.pk)] == pytest.approx((n - 3) / n)
+    told = evaluate(world.track).report.counted["self_claims"]
+    assert told[row.pk] == pytest.approx((n - 3) / n)
     assert sorted(told.values())[1:] == [1.0]

@@ -11,8 +11,8 @@ import pytest
 
 from kbpo.corpus.fetch import fetch
 from kbpo.evaluation.data import read
-from kbpo.evaluation.models import Estimate
-from kbpo.evaluation.run import evaluate, finished
+from kbpo.evaluation.due import finished
+from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
 from kbpo.sampling import draw, left_open
 from kbpo.sampling.confirm import confirm
@@ -21,6 +21,7 @@ from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import withdraw
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
+from tests.reports import figures_of
 
 pytestmark = pytest.mark.django_db
 NUMBERS = ("value", "variance", "low80", "high80", "low95", "high95", "n_labels", "n_missing")
@@ -39,15 +40,8 @@ def judged(toy: Toy, design: str = "poisson") -> tuple[Replay, list[Submission]]
 
 def told(row: Submission) -> dict[tuple[str, ...], list[Any]]:
     """Everything that the latest evaluation says of a run."""
-    rows = Estimate.objects.filter(
-        evaluation=row.track.evaluations.latest("number"), submission=row
-    )
-    return {
-        (one.quantity, one.criterion, one.distribution, one.method, one.slice): [
-            getattr(one, n) for n in NUMBERS
-        ]
-        for one in rows
-    }
+    found = figures_of(row.track.evaluations.latest("number"), submission=row.pk)
+    return {key[1:]: [getattr(one, n) for n in NUMBERS] for key, one in found.items()}
 
 
 def as_published(told: dict[tuple[str, ...], list[Any]]) -> dict[tuple[str, ...], list[Any]]:

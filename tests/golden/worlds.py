@@ -12,6 +12,7 @@ import numpy as np
 
 from kbpo.instances.models import Target
 from kbpo.submissions.models import Submission
+from scoring.report import Comparison, as_dict
 from tests.golden.fixed_world import FixedWorld, Relation, chance, model
 
 Lines = Iterator[tuple[str, dict[str, Any]]]
@@ -96,26 +97,16 @@ def _names() -> dict[int, str]:
 
 
 def _estimates(world: FixedWorld) -> Lines:
-    """Every estimate of the last evaluation, and those of ends of stages but for slices."""
+    """Every figure of the last evaluation, and those of ends of stages but for slices."""
     names, last = _names(), world.track.evaluations.order_by("number").last()
     for stage, evaluation in enumerate(world.track.evaluations.whole().order_by("number"), start=1):
         title = "last" if evaluation == last else f"stage end {stage}"
-        rows = (
-            evaluation.estimates.all()
-            if evaluation == last
-            else evaluation.estimates.filter(slice="")
-        )
-        for row in rows:
-            key = [
-                title,
-                names[row.submission_id],
-                row.quantity,
-                row.criterion,
-                row.distribution,
-                row.method,
-                row.slice,
-            ]
-            yield "estimate | " + " | ".join(key), _columns(row)
+        figures = dict(evaluation.report.figures)
+        if evaluation == last:
+            figures |= evaluation.details.figures
+        for key, figure in figures.items():
+            name = " | ".join([title, names[key.submission], *key[1:]])
+            yield "estimate | " + name, as_dict(figure)
 
 
 def _looks(world: FixedWorld) -> Lines:
@@ -127,9 +118,51 @@ def _looks(world: FixedWorld) -> Lines:
 def _evaluations(world: FixedWorld) -> Lines:
     """What the last evaluation rests on, and the comparisons of systems with one another."""
     last = world.track.evaluations.order_by("number").last()
-    settings = {name: value for name, value in last.settings.items() if name != "version"}
-    for name, value in _flat(settings | {"comparisons": last.comparisons}):
+    report, details = last.report, last.details
+    told = as_dict(report)
+    kept = (
+        *("scope", "draws", "targets", "released", "model", "correlation", "totals", "documents"),
+        *("of_documents", "misses", "labels", "saved", "by_each", "unjudged", "strengths"),
+        *("not_corrected", "last_label", *report.counted),
+    )
+    settings = {name: (told | told["counted"])[name] for name in kept}
+    settings["standing"] = last.standing
+    settings["late_scorers"] = told["late_scorers"]
+    judges = {**report.judges, "all": report.board_judges}
+    settings["agreement"] = {
+        str(name): {"answers": one.answers, "agree": one.agree}
+        for name, one in judges.items()
+        if one.answers
+    }
+    settings["expert"] = {
+        criterion: {name: value for name, value in one.items() if value is not None}
+        for criterion, one in told["expert"].items()
+    }
+    settings["bootstrap"] = told["bootstrap"]
+    relations, criterion = as_dict(details.relations), details.overlap_criterion
+    settings["comparisons"] = {
+        "|".join(key): _compared(comparison) for key, comparison in report.comparisons.items()
+    } | {
+        "parts": {
+            "criterion": criterion,
+            "pairs": {
+                "|".join(map(str, pair)): [list(as_dict(part).values()) for part in parts]
+                for pair, parts in details.overlap.items()
+            },
+        },
+        "relations": relations,
+    }
+    for name, value in _flat(settings):
         yield f"evaluation | {name}", {"is": value}
+
+
+def _compared(comparison: Comparison) -> dict[str, Any]:
+    """A comparison; `df` is null where it is infinite, what is not told is not there."""
+    told = as_dict(comparison) | {"covariance": comparison.covariance}
+    df = told.pop("df")
+    if comparison.best is None:
+        del told["groups"]
+    return {name: value for name, value in told.items() if value is not None} | {"df": df}
 
 
 def _batches(world: FixedWorld) -> Lines:

@@ -16,7 +16,8 @@ from annotation.questions import ask
 from estimators.model import expected_error
 from estimators.poisson import planned_variance, water_fill
 from kbpo.evaluation.data import read
-from kbpo.evaluation.run import evaluate, finished
+from kbpo.evaluation.due import finished
+from kbpo.evaluation.run import evaluate
 from kbpo.pool.pool import read_pool
 from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm
@@ -224,6 +225,8 @@ def test_judging_ends_at_once_where_no_stage_could_ask_anything(
     monkeypatch.setattr(poisson, "to_be_paid", lambda *_: set())
     monkeypatch.setattr(poisson, "STAGES", 99)
     assert design.enough(row, short) == "exhausted", "a stage added nothing: the next would neither"
+    monkeypatch.setattr(poisson, "_not_drawn", lambda _: set())
+    assert design.enough(row, short) == "all", "nothing is left that money could ask about"
 
 
 def _confirmed(world: Replay, *runs: tuple[str, range]) -> list[Submission]:

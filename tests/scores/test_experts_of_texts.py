@@ -16,9 +16,8 @@ from annotation.quality.reliability import NOT_KEPT
 from kbpo.evaluation.correction.checkable import frame_of
 from kbpo.evaluation.correction.read import checks_of
 from kbpo.evaluation.data import read
-from kbpo.evaluation.judges import Judges, judges_of
+from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.leaderboard import board
-from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.run import evaluate
 from kbpo.experts.draw import CannotDraw, draw_round
 from kbpo.experts.queue import Outcome, take
@@ -33,6 +32,8 @@ from kbpo.submissions.models import Submission
 from kbpo.web.desk.quality.experts import matrices
 from kbpo.web.public.judges import as_json, of_board
 from kbpo.web.research.judged import NOT_DISPUTED
+from scoring.report import Figure, Judges
+from tests.reports import figures_of
 
 TOO_KIND = 0.1
 """By so much people rate each output above what the expert says"""
@@ -64,12 +65,11 @@ def check(world: World, flagged: int = 0) -> int:
     return n
 
 
-def estimates(world: World, method: str, criterion: str = "overall") -> dict[str, Estimate]:
+def estimates(world: World, method: str, criterion: str = "overall") -> dict[str, Figure]:
     latest = world.track.evaluations.order_by("-number").first()
-    found = Estimate.objects.filter(
-        evaluation=latest, quantity="mean", method=method, criterion=criterion, slice=""
-    )
-    return {one.submission.name: one for one in found.select_related("submission")}
+    names = dict(Submission.objects.values_list("pk", "name"))
+    of = {"quantity": "mean", "method": method, "criterion": criterion, "slice": ""}
+    return {names[key.submission]: one for key, one in figures_of(latest, **of).items()}
 
 
 @pytest.fixture
@@ -94,10 +94,10 @@ def test_a_mean_is_corrected_by_what_the_expert_says_and_no_label_moves(judged: 
             error = one.value - (after[name].value - TOO_KIND)
             assert abs(error) < 4 * one.variance**0.5 < 0.2
             assert one.low95 < one.low80 < one.value < one.high80 < one.high95
-    told = judged.track.evaluations.latest("number").settings["expert"]["overall"]
-    assert told["checked"] == n and "counts" not in told
-    assert told["above"]["low80"] <= told["above"]["value"] <= told["above"]["high80"] < 0
-    assert told["agree"]["value"] < 0.2, "the expert hardly ever says just the same"
+    told = judged.track.evaluations.latest("number").report.expert["overall"]
+    assert told.checked == n and told.counts is None
+    assert told.above.low80 <= told.above.value <= told.above.high80 < 0
+    assert told.agree.value < 0.2, "the expert hardly ever says just the same"
 
 
 @pytest.mark.soak
@@ -123,11 +123,11 @@ def test_a_flag_is_missing_and_few_checks_say_why_nothing_is_corrected(judged: W
     n = check(judged, flagged=2)
     evaluate(judged.track)
     checked = {name: one.n_checked for name, one in estimates(judged, "expert").items()}
-    settings = judged.track.evaluations.latest("number").settings
-    assert settings["expert"]["overall"]["checked"] == n - 2
+    report = judged.track.evaluations.latest("number").report
+    assert report.expert["overall"].checked == n - 2
     for name, row in judged.runs.items():
         if name not in checked:
-            [why] = settings["not_corrected"][str(row.pk)]
+            [why] = report.not_corrected[row.pk]
             assert "scores are corrected from 10 checks on" in why
 
 
@@ -169,7 +169,7 @@ def test_what_is_imported_after_a_round_is_corrected_when_the_next_could_draw_it
     evaluate(judged.track)
     assert set(estimates(judged, "expert")) == {"B"}
     latest = judged.track.evaluations.latest("number")
-    [why] = latest.settings["not_corrected"][str(judged.runs["A"].pk)]
+    [why] = latest.report.not_corrected[judged.runs["A"].pk]
     assert "rated elsewhere" in why
     draw(judged, 60)
     assert chances.exists()
@@ -216,7 +216,7 @@ def test_what_stands_on_the_board_says_what_experts_said(judged: World) -> None:
     )
     known = judges_of(judged.track.evaluations.latest("number"))
     assert (known.twice, known.differ) == (len(apart), pytest.approx(np.mean(apart)))
-    once = Judges(0, None, True, 0, None)
+    once = Judges(in_interval=True)
     assert as_json(once, NOT_KEPT)["difference"] is None
     draw(judged, 60)
     n = check(judged)

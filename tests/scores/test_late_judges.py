@@ -16,9 +16,9 @@ from django.test import Client
 from scores.conftest import World
 
 from kbpo.accounts.models import Audit
-from kbpo.evaluation.leaderboard import board
-from kbpo.evaluation.run import evaluate, signs_of
-from kbpo.evaluation.saved import saved_on
+from kbpo.evaluation.due import signs_of
+from kbpo.evaluation.leaderboard import board, saved_on
+from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.models import Threshold
@@ -139,9 +139,9 @@ def test_a_late_judge_alone_has_a_report_card_and_narrows_nothing(studied: World
     Submission.objects.update(status="scored")
     Scorer.objects.update(came_late=True)
     evaluation = evaluate(studied.track)
-    assert evaluation.settings["scorers"] == {} and evaluation.settings["late_scorers"] == []
-    [card] = evaluation.settings["worth"]["overall"]["scorers"]
-    assert card["worth"] > 1.5 and card["needs_statement"]
+    assert evaluation.report.used_scorers == () and evaluation.report.late_scorers == ()
+    [card] = evaluation.report.worth["overall"].scorers
+    assert card.worth and card.worth > 1.5 and card.needs_statement
     assert "came after the judgments" in page(PAGE) and "narrows no score" in page(BOARD)
 
 
@@ -175,5 +175,5 @@ def test_no_more_is_saved_than_is_not_judged_and_both_pages_print_it(studied: Wo
     file = Client().get(f"{PAGE}worth.csv").content.decode()
     rows = {row["metric"]: row for row in csv.DictReader(io.StringIO(file))}
     assert float(rows["All together"]["saves"]) == pytest.approx(saved.share)
-    one = saved_on(shown, str(Scorer.objects.get().pk))
+    one = saved_on(shown, Scorer.objects.get().pk)
     assert (one is None) == (rows["judge"]["saves"] == "")

@@ -42,7 +42,7 @@ def world(toy: Toy) -> World:
 
 def saved_by(evaluation: Evaluation) -> list[float]:
     """The share of judgments that is saved, of each system."""
-    told = evaluation.settings["saved"].get("relation|instance", {})
+    told = evaluation.report.saved.get(("relation", "instance"), {})
     return [float(share) for share in told.values()]
 
 
@@ -55,8 +55,8 @@ def test_a_judge_saves_judgments_of_relations_and_says_so(world: World, toy: Toy
     truth = np.array([float(world.truth[pk]) for pk in data.pool.instance.tolist()])
     error, alone = (((one.g["relation"] - truth) ** 2).mean() for one in (data, bare))
     assert error < 0.7 * alone, "cross-fitted: no label predicts itself"
-    told = evaluation.settings["worth"]["relation"]["scorers"][0]
-    assert told["worth"] > 1.5 and told["rho"] is None, "a majority is taken for true"
+    told = evaluation.report.worth["relation"].scorers[0]
+    assert told.worth and told.worth > 1.5 and told.rho is None, "a majority is taken for true"
     Submission.objects.update(status="scored")
     page = Client().get("/tracks/world/").content.decode()
     assert "saved" in page and "cannot tilt a score" in page

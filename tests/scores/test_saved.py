@@ -20,10 +20,9 @@ from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.evaluation import worth
 from kbpo.evaluation.data import read
-from kbpo.evaluation.leaderboard import board
-from kbpo.evaluation.models import Estimate
-from kbpo.evaluation.run import evaluate, signs_of
-from kbpo.evaluation.saved import saved_on
+from kbpo.evaluation.due import signs_of
+from kbpo.evaluation.leaderboard import board, saved_on
+from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.worth import _between, _correlation, _ranks
 from kbpo.instances.models import Instance, Label
 from kbpo.instances.record import NewLabel, record
@@ -40,27 +39,24 @@ from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import set_role
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.registry import kind_of
-from kbpo.web.public.board import _saved_text
+from kbpo.web.public.board_rows import saved_text
 from kbpo.web.public.judges import of_board
 from kbpo.web.public.metric_tables import widths_of
 from kbpo.web.public.points import points_of
 from kbpo.web.research.quote import quotes
 from kbpo.web.research.submissions import ENDED
 from scoring.default import Centred
+from scoring.report import Components, Figure, Worth
+from scoring.report import Scorer as MetricScorer
 from scoring.score import default_estimates
+from tests.reports import figure_of
 
 
-def mean_of(world: World, method: str, name: str) -> Estimate:
+def mean_of(world: World, method: str, name: str) -> Figure:
     """The overall score of a run in the latest evaluation."""
     latest = world.track.evaluations.order_by("-number").first()
-    return Estimate.objects.get(
-        evaluation=latest,
-        submission=world.runs[name],
-        criterion="overall",
-        method=method,
-        quantity="mean",
-        slice="",
-    )
+    of = {"criterion": "overall", "method": method, "quantity": "mean"}
+    return figure_of(latest, world.runs[name], **of)
 
 
 def test_a_judge_narrows_what_people_say_and_its_own_bias_reaches_no_score(studied: World) -> None:
@@ -99,17 +95,17 @@ def test_what_people_differ_by_counts_once_in_the_variance_and_once_in_its_floor
 def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studied: World) -> None:
     evaluate(studied.track)
     Submission.objects.update(status="scored")
-    told = studied.track.evaluations.latest("number").settings["worth"]["overall"]
-    [judge] = told["scorers"]
-    assert judge["worth"] > 1.5 and judge["worth_80"][0] < judge["worth"] < judge["worth_80"][1]
-    bias = {int(number): value for number, value in judge["bias"].items()}
+    told = studied.track.evaluations.latest("number").report.worth["overall"]
+    [judge] = told.scorers
+    assert judge.worth > 1.5 and judge.worth_80[0] < judge.worth < judge.worth_80[1]
+    bias = judge.bias
     a, b = (studied.runs[name].pk for name in "AB")
     assert bias[b] - bias[a] > 0.1, "it likes B better than people do"
-    assert sum(judge["quadrants"]) == pytest.approx(1)
-    few = f"PRMSE needs 100 second opinions drawn at random; there are {judge['n_multiple']}."
-    assert judge["prmse"] is None and few in judge["prmse_warnings"]
-    assert [len(one) for one in judge["examples"]] == [
-        min(20, round(share * judge["n"])) for share in judge["quadrants"]
+    assert sum(judge.quadrants) == pytest.approx(1)
+    few = f"PRMSE needs 100 second opinions drawn at random; there are {judge.n_multiple}."
+    assert judge.prmse is None and few in judge.prmse_warnings
+    assert [len(one) for one in judge.examples] == [
+        min(20, round(share * judge.n)) for share in judge.quadrants
     ]
     study = study_of(kind_of(studied.track), "overall", told)
     assert study is not None and not study.is_prior
@@ -122,7 +118,7 @@ def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studi
     assert "<tbody data-rows>" in page and "js/rows.js" in page
     assert 'data-key="c" data-key-verb="next criterion">Fluency</a>' in page
     assert 'aria-label="Worth ' in page and 'aria-label="γ ' in page, "drawn with intervals"
-    assert "system by system" in page and all(r > 0.5 for r in judge["within"].values())
+    assert "system by system" in page and all(r > 0.5 for r in judge.within.values())
     points = "/tracks/answers/metrics/points.csv"
     assert "one by one" not in page and Client().get(points).content.count(b"\n") == 1, (
         "a team knows which point is its own"
@@ -131,8 +127,8 @@ def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studi
     Label.objects.update(public_at=clock.now())
     shown = Client().get("/tracks/answers/metrics/").content.decode()
     assert "judge and people, one by one" in shown
-    assert Client().get(points).content.count(b"\n") == 1 + told["rated"]
-    assert shown.count("<blockquote>") == sum(share > 0 for share in judge["quadrants"])
+    assert Client().get(points).content.count(b"\n") == 1 + told.rated
+    assert shown.count("<blockquote>") == sum(share > 0 for share in judge.quadrants)
     Submission.objects.update(is_private=True)
     assert "<blockquote>" not in Client().get("/tracks/answers/metrics/").content.decode()
     Submission.objects.update(is_private=False)
@@ -148,18 +144,18 @@ def test_of_edits_the_best_texts_are_those_that_need_few(studied: World) -> None
     evaluate(studied.track)
     Submission.objects.update(status="scored")
     Label.objects.update(public_at=clock.now())
-    told = studied.track.evaluations.latest("number").settings["worth"]["edit"]
-    [judge] = told["scorers"]
-    assert judge["pearson"] < 0, "it likes what people mend little"
+    told = studied.track.evaluations.latest("number").report.worth["edit"]
+    [judge] = told.scorers
+    assert judge.pearson < 0, "it likes what people mend little"
     edits = {
         one.pk: float(np.mean(one.target.labels.get().value["ratings"]["edit"]))
         for one in Instance.objects.filter(target__labels__isnull=False)
     }
-    both, alone, people, neither = ([edits[pk] for pk in some] for some in judge["examples"])
+    both, alone, people, neither = ([edits[pk] for pk in some] for some in judge.examples)
     assert both and max(both) < 0.3 <= min(neither), "the quadrants of the source, cut at 0.3"
     assert all(one >= 0.3 for one in alone) and all(one < 0.3 for one in people)
     share = sum(one < 0.3 for one in edits.values()) / len(edits)
-    assert judge["quadrants"][0] + judge["quadrants"][2] == pytest.approx(share)
+    assert judge.quadrants[0] + judge.quadrants[2] == pytest.approx(share)
     page = Client().get("/tracks/answers/metrics/?criterion=edit").content.decode()
     assert "People: below 30 %." in page and "so that + underrates it" in page
     other = Client().get("/tracks/answers/metrics/?criterion=overall").content.decode()
@@ -174,11 +170,11 @@ def test_every_figure_of_a_metric_has_its_interval_and_what_must_be_known_of_it(
 ) -> None:
     monkeypatch.setattr(worth, "PAIRS", 10)
     evaluate(studied.track)
-    told = studied.track.evaluations.latest("number").settings["worth"]["overall"]
-    [judge] = told["scorers"]
+    told = studied.track.evaluations.latest("number").report.worth["overall"]
+    [judge] = told.scorers
     for name in ("pearson", "spearman", "prmse"):
-        low, high = judge[f"{name}_80"]
-        assert low < judge[name] < high, name
+        low, high = getattr(judge, f"{name}_80")
+        assert low < getattr(judge, name) < high, name
     means = Estimated(
         np.array([0.2, 0.4, 0.5, 0.9]), np.full(4, 0.02**2), np.full(4, 50), np.zeros((4, 4))
     )
@@ -188,9 +184,9 @@ def test_every_figure_of_a_metric_has_its_interval_and_what_must_be_known_of_it(
     wider = _between(replace(means, variance=np.full(4, 0.2**2)), range(4), alone)
     assert wider["between_80"][0] < between["between_80"][0]
     two = _between(means, range(2), alone[:2])
-    assert two == {"between": None, "between_80": [None, None]}
-    few = f"Only {judge['n_multiple']} responses have two ratings"
-    assert few in judge["prmse_warnings"][0]
+    assert two == {"between": None, "between_80": (None, None)}
+    few = f"Only {judge.n_multiple} responses have two ratings"
+    assert few in judge.prmse_warnings[0]
     page = Client().get("/tracks/answers/metrics/").content.decode()
     assert page.count(few) == 1, "said once, beneath the table"
     [row] = [
@@ -201,7 +197,7 @@ def test_every_figure_of_a_metric_has_its_interval_and_what_must_be_known_of_it(
         if one["metric"] == "judge"
     ]
     assert float(row["pearson_low80"]) < float(row["pearson"]) < float(row["pearson_high80"])
-    assert row["rated_twice"] == str(judge["n_multiple"]) and row["prmse_low80"]
+    assert row["rated_twice"] == str(judge.n_multiple) and row["prmse_low80"]
 
 
 def test_correlations_of_resamples_are_those_of_the_things_taken() -> None:
@@ -222,10 +218,10 @@ def test_a_metric_without_a_score_for_some_outputs_says_what_it_can(studied: Wor
     Score.objects.filter(scorer=judge, instance__in=[*a[:5], *b[:7]]).update(value=None)
     evaluate(studied.track)
     Submission.objects.update(status="scored")
-    [told] = studied.track.evaluations.latest("number").settings["worth"]["overall"]["scorers"]
-    number = {name: str(row.pk) for name, row in studied.runs.items()}
-    assert list(told["alone"]) == [number["A"]], "5 of 120 are few"
-    assert told["left_out"] == [number["B"]], "7 are more than one in twenty"
+    [told] = studied.track.evaluations.latest("number").report.worth["overall"].scorers
+    number = {name: row.pk for name, row in studied.runs.items()}
+    assert list(told.alone) == [number["A"]], "5 of 120 are few"
+    assert told.left_out == (number["B"],), "7 are more than one in twenty"
     page = Client().get("/tracks/answers/metrics/").content.decode()
     assert f"judge of {studied.runs['B'].full_name}." in page
     Score.objects.filter(scorer=judge, instance__in=a[:7]).update(value=None)
@@ -237,8 +233,8 @@ def test_a_metric_without_a_score_for_some_outputs_says_what_it_can(studied: Wor
 @pytest.mark.soak
 def test_what_is_no_correlation_is_not_printed_as_one(studied: World) -> None:
     evaluate(studied.track)
-    [judge] = studied.track.evaluations.latest("number").settings["worth"]["overall"]["scorers"]
-    assert 0 < judge["rho_80"][0] < judge["rho"] < judge["rho_80"][1] <= 1
+    [judge] = studied.track.evaluations.latest("number").report.worth["overall"].scorers
+    assert 0 < judge.rho_80[0] < judge.rho < judge.rho_80[1] <= 1
     labels = list(Label.objects.filter(value__ratings__overall__1__isnull=False))
     apart = 0.165
     for label in labels:  # the few who were asked twice now differ by as much as the outputs do
@@ -246,8 +242,8 @@ def test_what_is_no_correlation_is_not_printed_as_one(studied: World) -> None:
         label.value["ratings"]["overall"] = [middle - apart, middle + apart]
     Label.objects.bulk_update(labels, ["value"])
     evaluate(studied.track)
-    [judge] = studied.track.evaluations.latest("number").settings["worth"]["overall"]["scorers"]
-    assert judge["rho"] is None and judge["worth"] > 1
+    [judge] = studied.track.evaluations.latest("number").report.worth["overall"].scorers
+    assert judge.rho is None and judge.worth > 1
     page = Client().get("/tracks/answers/metrics/").content.decode()
     assert f"too few are rated by two people ({len(labels)} so far)" in page
     file = Client().get("/tracks/answers/metrics/worth.csv").content.decode()
@@ -260,13 +256,13 @@ def test_what_is_no_correlation_is_not_printed_as_one(studied: World) -> None:
 def test_before_anybody_rated_plans_rest_on_other_studies(world: World) -> None:
     page = Client().get("/tracks/answers/metrics/").content.decode()
     assert "Needs 50 rated outputs; 0 so far" in page
-    study = study_of(kind_of(world.track), "fluency", {})
+    study = study_of(kind_of(world.track), "fluency", Worth())
     assert study is not None and study.is_prior
     assert study.components.sigma_a2 == pytest.approx(0.323 / 4)
     assert asked(study, 0.05) == 70, "96 with annotator noise in both components"
     [width] = [row for row in widths_of(kind_of(world.track), study) if row["half_width"] == 0.05]
     assert width["alone"] is None, "so few inputs do not tell it, however many people judge them"
-    assert study_of(kind_of(world.track), "unknown", {}) is None
+    assert study_of(kind_of(world.track), "unknown", Worth()) is None
 
 
 def test_a_board_of_texts_says_for_which_inputs_its_intervals_hold(studied: World) -> None:
@@ -311,7 +307,7 @@ def test_the_plan_of_a_run_and_the_table_of_metrics_say_the_same(world: World) -
     Input.objects.bulk_create(more)
     run = world.add("C", [f"text {at}" for at in range(200)])
     options = design_of(world.track).draft(run, ["0.050", "0.020"])
-    study = study_of(kind_of(world.track), world.track.criterion, {})
+    study = study_of(kind_of(world.track), world.track.criterion, Worth())
     table = {row["half_width"]: row["alone"] for row in widths_of(kind_of(world.track), study)}
     assert options["0.050"]["new"] == table[0.05] < 200 and "all_judged" not in options["0.050"]
     assert options["0.020"]["new"] == 200 and table[0.02] is None
@@ -324,18 +320,13 @@ def test_the_plan_of_a_run_and_the_table_of_metrics_say_the_same(world: World) -
 def test_what_was_measured_here_is_planned_from_alone_once_enough_were_asked_twice(
     world: World,
 ) -> None:
-    components = {"sigma_f2": 0.025, "sigma_a2": 0.0125, "gamma": 0.5, "repeated": 40}
-    told = {
-        "components": components | {"warnings": []},
-        "rated": 180,
-        "judgments": 220,
-        "together": {"r": 0.7},
-    }
+    components = Components(sigma_f2=0.025, sigma_a2=0.0125, gamma=0.5, repeated=40)
+    told = Worth(180, 220, components, together=MetricScorer("all", "all", r=0.7))
     study = study_of(kind_of(world.track), "overall", told)
     assert study is not None and asked(study, 0.05, aided=False) == 25
     assert study.rho == pytest.approx(0.7 * 1.5**0.5) and asked(study, 0.05) == 13
-    told["components"] = components | {"repeated": 5, "warnings": ["Only 5 outputs …"]}
-    rough = study_of(kind_of(world.track), "overall", told)
+    few = replace(components, repeated=5, warnings=("Only 5 outputs …",))
+    rough = study_of(kind_of(world.track), "overall", replace(told, components=few))
     assert rough is not None and rough.leans and not study.leans
     assert 0.0125 < rough.components.sigma_a2 < 0.07
     taken = rough.rho**2 * rough.components.sigma_f2
@@ -443,9 +434,9 @@ def test_what_each_metric_saves_by_itself_is_told_of_those_that_go_with_people(
     evaluate(studied.track)
     Submission.objects.update(status="scored")
     shown = board(studied.track, distribution="instance", criterion="overall")
-    numbers = [str(Scorer.objects.get(name=name).pk) for name in ("judge", "worse", "worst")]
+    numbers = [Scorer.objects.get(name=name).pk for name in ("judge", "worse", "worst")]
     assert shown.evaluation is not None
-    told = dict(shown.evaluation.settings["by_each"]["overall|instance"])
+    told = shown.evaluation.report.by_each["overall", "instance"]
     assert list(told) == numbers, "those that go best with people first"
     saves = [saved_on(shown, number) for number in numbers]
     judgments = [one.judgments for one in saves if one is not None]
@@ -456,7 +447,7 @@ def test_what_each_metric_saves_by_itself_is_told_of_those_that_go_with_people(
     best, mean = (mean_of(studied, method, "B") for method in ("algorithm_1", "unaided"))
     assert best.variance is not None and mean.variance is not None
     expected = min(1 - best.variance / mean.variance, missing / MANY)
-    assert told[numbers[0]][str(studied.runs["B"].pk)] == pytest.approx(expected)
+    assert told[numbers[0]][studied.runs["B"].pk] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -464,7 +455,7 @@ def test_what_each_metric_saves_by_itself_is_told_of_those_that_go_with_people(
     [(None, ""), (-0.068, "none saved"), (0.0004, "none saved"), (0.25, "25.0\u00a0% saved")],
 )
 def test_what_saves_next_to_nothing_saves_none(share: float | None, text: str) -> None:
-    assert _saved_text(share) == text
+    assert saved_text(share) == text
 
 
 def test_a_judge_beside_ratings_that_are_all_alike_does_not_say_that_all_is_judged(
@@ -557,11 +548,11 @@ def test_a_run_is_scored_by_prompt_and_split_where_inputs_have_few_of_them(studi
     ]
     Input.objects.bulk_create(inputs)
     Submission.objects.update(status="scored")
-    evaluate(studied.track)
-    sliced = studied.track.evaluations.latest("number").estimates.exclude(slice="")
-    of_a = sliced.get(submission=studied.runs["A"], slice="prompt:Be brief.", criterion="overall")
+    evaluation = evaluate(studied.track)
+    of = {"slice": "prompt:Be brief.", "criterion": "overall"}
+    of_a = figure_of(evaluation, studied.runs["A"], **of)
     assert of_a.n_predictions == MANY * 2 // 3 and 0.4 < of_a.value < 0.8
-    assert set(sliced.values_list("slice", flat=True)) == {"prompt:Be brief."}, (
+    assert {key.slice for key in evaluation.details.figures} == {"prompt:Be brief."}, (
         "a split of its own for each input cuts nothing, and no prompt is no slice"
     )
     client = Client()
@@ -631,13 +622,13 @@ def test_where_references_are_held_against_themselves_no_metric_tells_of_them(
     )
     assert set(values.values_list("value", flat=True)) == {1.0}, "each against itself"
     evaluate(studied.track)
-    told = studied.track.evaluations.latest("number").settings["worth"]["any_correct"]
-    by_name = {one["name"]: one for one in told["scorers"]}
-    a, b = (str(studied.runs[name].pk) for name in "AB")
-    assert set(by_name["judge"]["bias"]) == {a, b}, "a judge is none of ours"
-    assert set(by_name["length"]["bias"]) == {a, b}, "it needs no reference"
-    assert set(by_name["rouge_1_f"]["bias"]) == {b} and a not in by_name["rouge_1_f"]["within"]
-    assert by_name["rouge_1_f"]["n"] < by_name["length"]["n"]
+    told = studied.track.evaluations.latest("number").report.worth["any_correct"]
+    by_name = {one.name: one for one in told.scorers}
+    a, b = (studied.runs[name].pk for name in "AB")
+    assert set(by_name["judge"].bias) == {a, b}, "a judge is none of ours"
+    assert set(by_name["length"].bias) == {a, b}, "it needs no reference"
+    assert set(by_name["rouge_1_f"].bias) == {b} and a not in by_name["rouge_1_f"].within
+    assert by_name["rouge_1_f"].n < by_name["length"].n
     kind = kind_of(studied.track)
     systems = {
         name: {one.system for one in points_of(kind, "any_correct", by_name[name])}

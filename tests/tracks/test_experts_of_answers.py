@@ -21,7 +21,7 @@ from django.core.management import call_command
 from annotation.models import Question, Response
 from kbpo.accounts.models import Audit, Delivery, Token, User, Webhook
 from kbpo.corpus.models import Corpus
-from kbpo.evaluation.models import Estimate, Inquiry
+from kbpo.evaluation.models import Inquiry
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck, ExpertRound
@@ -31,6 +31,8 @@ from kbpo.tracks.generation.load import load_inputs
 from kbpo.tracks.models import Track
 from rehearsal.browser import Browser, Page
 from rehearsal.opinions import Shown, checking
+from scoring.report import Figure
+from tests.reports import figure_of, figures_of
 from tests.tracks.test_generation import Reader, rate
 from tests.tracks.test_toy_kind import PASSWORD, call, researcher, upload
 
@@ -89,11 +91,10 @@ class Played:
     def row(self) -> Submission:
         return Submission.objects.get(pk=self.run)
 
-    def mean(self, method: str, criterion: str = "any_correct") -> Estimate:
+    def mean(self, method: str, criterion: str = "any_correct") -> Figure:
         latest = self.track.evaluations.latest("number")
-        return latest.estimates.get(
-            submission=self.run, quantity="mean", method=method, criterion=criterion, slice=""
-        )
+        of = {"quantity": "mean", "method": method, "criterion": criterion}
+        return figure_of(latest, self.row(), **of)
 
 
 @pytest.fixture
@@ -244,7 +245,7 @@ def test_a_dispute_is_answered_blind_told_to_its_team_and_moves_no_score(played:
     evaluate(played.track)
     assert (Label.objects.count(), Response.objects.count()) == (labels, ratings)
     assert played.mean("centred").value == before.value
-    assert "expert" not in {one.method for one in Estimate.objects.all()}
+    assert not figures_of(played.track.evaluations.latest("number"), method="expert")
 
 
 @pytest.mark.soak

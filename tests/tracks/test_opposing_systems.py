@@ -80,8 +80,8 @@ def test_systems_that_one_opinion_a_pair_hardly_parts_are_not_told_apart(tmp_pat
     close_track(track)
     track.refresh_from_db()
     evaluate(track)
-    comparison = Evaluation.objects.latest("number").comparisons["mean|preferred|instance"]
-    covariance = np.array(comparison["covariance"])
+    report = Evaluation.objects.latest("number").report
+    covariance = np.array(report.comparisons["mean", "preferred", "instance"].covariance)
     np.testing.assert_allclose(covariance, covariance[0, 0] * np.array([[1, -1], [-1, 1]]))
     assert covariance[0, 0] > 0
     write_release(track, tmp_path / "release")

@@ -16,7 +16,7 @@ from annotation.models import Question, Response
 from annotation.questions import ask
 from formats.schema import load_schema, shipped_schema
 from kbpo.corpus.models import Document, Mention
-from kbpo.evaluation.run import finished, open_targets
+from kbpo.evaluation.due import finished, open_targets
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
@@ -436,7 +436,6 @@ def test_a_run_that_refers_a_mention_elsewhere_finishes_without_another_question
             stage=1,
             seed=0,
             size=1,
-            settings={},
         )
         Sample.objects.create(
             batch=batch, target_id=target, multiplicity=1, probability=1.0, pays=True

@@ -1,16 +1,18 @@
-"""A board with systems on it, made of rows: estimates that somebody wrote down, labels that people
+"""A board with systems on it, made of a report that somebody wrote down, and of labels that people
 gave.
 """
 
 from __future__ import annotations
 
 from kbpo.accounts.models import Team
-from kbpo.evaluation.models import Estimate, Evaluation
+from kbpo.evaluation.models import Evaluation
 from kbpo.instances.models import Instance
 from kbpo.instances.record import NewLabel, record
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from scoring.report import Figure, Key
 from tests.conftest import Toy
+from tests.reports import figures_of, keep
 
 
 def make_study(track: Track, team: Team) -> None:
@@ -21,9 +23,8 @@ def make_study(track: Track, team: Team) -> None:
 
 def make_board(toy: Toy, n: int) -> Evaluation:
     """An evaluation with n scored systems of n teams, the later the better."""
-    evaluation = Evaluation.objects.create(
-        track=toy.track, number=1, settings={"documents": 2, "of_documents": 4}
-    )
+    evaluation = Evaluation.objects.create(track=toy.track, number=1)
+    keep(evaluation, documents=2, of_documents=4)
     for at in range(n):
         team = Team.objects.create(name=f"Team {at}", slug=f"team-{at}")
         row = Submission.objects.create(
@@ -37,22 +38,18 @@ def make_board(toy: Toy, n: int) -> Evaluation:
             file_digest=str(at),
         )
         score(evaluation, row, 0.2 + 0.5 * at / n)
-        evaluation.settings.setdefault("standing", []).append(row.pk)
+        evaluation.standing.append(row.pk)
     evaluation.save()
     return evaluation
 
 
 def score(evaluation: Evaluation, row: Submission, value: float) -> None:
-    """Estimates of precision, recall and F1, all of one value."""
+    """Figures of precision, recall and F1, all of one value."""
+    figures = figures_of(evaluation)
     centred = [(quantity, "centred") for quantity in ("f1", "precision", "recall")]
     for quantity, method in (*centred, ("precision", "joint"), ("precision", "simple")):
-        Estimate.objects.create(
-            evaluation=evaluation,
-            submission=row,
-            quantity=quantity,
-            method=method,
-            criterion="correct",
-            distribution="instance" if quantity == "recall" else row.track.distribution,
+        distribution = "instance" if quantity == "recall" else row.track.distribution
+        figures[Key(row.pk, quantity, "correct", distribution, method)] = Figure(
             value=value,
             low80=value - 0.02,
             high80=value + 0.02,
@@ -61,6 +58,7 @@ def score(evaluation: Evaluation, row: Submission, value: float) -> None:
             n_labels=80,
             n_documents=2,
         )
+    keep(evaluation, figures)
 
 
 def judge_all(row: Submission) -> int:

@@ -9,9 +9,13 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from kbpo.evaluation.models import Estimate, Evaluation
+from kbpo.evaluation.models import Evaluation
+from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+from scoring.report import Figure
 from tests.conftest import Toy
+from tests.reports import drop, figures_of, keep, put
 from tests.web.scored import make_board
 
 pytestmark = pytest.mark.django_db
@@ -29,8 +33,8 @@ VALUES = {
 def published(toy: Toy) -> Evaluation:
     """Two systems; what the published estimators say of the first."""
     evaluation = make_board(toy, 2)
-    row = evaluation.estimates.order_by("pk")[0].submission
-    Estimate.objects.filter(submission=row, method__in=("simple", "joint")).delete()
+    row = Submission.objects.order_by("pk")[0]
+    drop(evaluation, submission=row.pk, method=("simple", "joint"))
     for (quantity, method), value in VALUES.items():
         for kind, more in (
             ("instance", 0.0 if quantity == "recall" else 0.1),
@@ -39,20 +43,14 @@ def published(toy: Toy) -> Evaluation:
             if quantity == "recall" and kind != "instance":
                 continue
             at = value + more
-            Estimate.objects.create(
-                evaluation=evaluation,
-                submission=row,
-                quantity=quantity,
-                method=method,
-                criterion="correct",
-                distribution=kind,
-                value=at,
-                low80=at - 0.01,
-                high80=at + 0.01,
-                low95=at - 0.02,
-                high95=at + 0.02,
-                n_labels=80,
-            )
+            ends = {
+                "low80": at - 0.01,
+                "high80": at + 0.01,
+                "low95": at - 0.02,
+                "high95": at + 0.02,
+            }
+            figure = Figure(value=at, n_labels=80, **ends)
+            put(evaluation, row, figure, quantity, "correct", kind, method)
     return evaluation
 
 
@@ -71,10 +69,9 @@ def test_the_page_folds_away_all_six(toy: Toy, published: Evaluation) -> None:
 
 
 def test_files_and_the_api_tell_them_too(toy: Toy, published: Evaluation) -> None:
-    first = published.estimates.order_by("pk")[0].submission_id
-    ends = {"simple": {str(first): [0.61, 0.68]}, "joint": {str(first): [0.72, 0.78]}}
-    key = f"{toy.track.criterion}|{toy.track.distribution}"
-    Evaluation.objects.update(settings=published.settings | {"bootstrap": {key: ends}})
+    first = Submission.objects.order_by("pk")[0].pk
+    ends = {"simple": {first: (0.61, 0.68)}, "joint": {first: (0.72, 0.78)}}
+    keep(published, bootstrap={(toy.track.criterion, toy.track.distribution): ends})
     rows = list(
         csv.DictReader(
             io.StringIO(Client().get(reverse("board-csv", args=["toy"])).content.decode())
@@ -88,7 +85,7 @@ def test_files_and_the_api_tell_them_too(toy: Toy, published: Evaluation) -> Non
     found = next(one for one in told if one["name"] == "run 0")
     assert {name: found[name]["value"] for name in names} == names
     for name, by_system in ends.items():
-        low, high = by_system[str(first)]
+        low, high = by_system[first]
         assert found[name]["bootstrap"] == [low, high]
         told_ends = [row[f"{name}_bootstrap_{end}"] for end in ("low80", "high80")]
         assert told_ends == [str(low), str(high)]
@@ -97,16 +94,17 @@ def test_files_and_the_api_tell_them_too(toy: Toy, published: Evaluation) -> Non
 
 
 def test_linking_has_no_f1_and_no_recall_to_publish(toy: Toy, published: Evaluation) -> None:
-    Estimate.objects.filter(quantity="precision").update(criterion="linking")
+    figures = figures_of(published, quantity="precision").items()
+    keep(published, {key._replace(criterion="linking"): figure for key, figure in figures})
     page = Client().get(reverse("board", args=["toy"]), {"criterion": "linking"}).content.decode()
     assert "P, joint" in page and "R, joint" not in page and "F1, joint" not in page
 
 
 def test_without_an_estimate_the_columns_say_so(toy: Toy) -> None:
-    make_board(toy, 1)
-    Estimate.objects.filter(method__in=("simple", "joint")).delete()
+    evaluation, first = make_board(toy, 2), Submission.objects.order_by("pk")[0]
+    drop(evaluation, submission=first.pk, method=("simple", "joint"))
     page = Client().get(reverse("board", args=["toy"])).content.decode()
-    assert "no estimate yet" in page and "P, joint" not in page
+    assert page.count("no estimate yet") == 1 and page.count("P, joint") == 1
 
 
 @pytest.mark.parametrize(("design", "has_note"), [("poisson", False), ("iid", True)])
@@ -116,3 +114,21 @@ def test_only_draws_with_replacement_are_described_as_published(
     Track.objects.update(design=design)
     page = Client().get(reverse("board", args=["toy"])).content.decode()
     assert ('class="published-note"' in page) == has_note
+
+
+def test_a_board_offers_only_what_there_are_figures_for(toy: Toy) -> None:
+    """Of an open shared track switches, and “As published”, opened onto nothing."""
+    evaluation, kind = make_board(toy, 2), kind_of(toy.track)
+    other = next(name for name in toy.track.distributions if name != toy.track.distribution)
+
+    def page() -> str:
+        return Client().get(reverse("board", args=["toy"])).content.decode()
+
+    drop(evaluation, method=("simple", "joint"))
+    assert "What counts the same" not in page() and "What is judged" not in page()
+    assert kind.words.published_long not in page()
+    row = Submission.objects.order_by("pk")[0]
+    put(evaluation, row, Figure(value=0.4), "precision", "correct", other, "centred")
+    assert kind.distributions[other].label in page() and "What is judged" not in page()
+    put(evaluation, row, Figure(value=0.4), "precision", "linking", other, "centred")
+    assert kind.criterion_label("linking") in page()

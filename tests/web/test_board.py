@@ -15,20 +15,21 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 from django.db import connection
-from django.db.models import F
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
 from kbpo.accounts.models import Team
-from kbpo.evaluation.leaderboard import TOO_FEW_YET, board, sorts
-from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
+from kbpo.evaluation.leaderboard import board, sorts
+from kbpo.evaluation.models import Evaluation, Rescoring
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from scoring.report import TOO_FEW_YET, Figure
 from tests.conftest import Toy
+from tests.reports import drop, figures_of, keep, make_exact, put, rank, update
 from tests.web.scored import judge_all, make_board, score
 
 As = Callable[[str], Client]
@@ -89,16 +90,16 @@ def test_beside_a_grey_bar_stands_what_grey_means_and_beside_no_other(
     page: str, toy: Toy, as_user: As
 ) -> None:
     evaluation = make_board(toy, 2)
-    key = Submission.objects.get(name="run 1").pk if page == "submission" else "toy"
+    run = Submission.objects.get(name="run 1").pk
+    key = run if page == "submission" else "toy"
     for n, legends in ((50, 0), (49, 1)):
-        Estimate.objects.filter(submission__name="run 1").update(n_labels=n)
+        update(evaluation, {"submission": run}, n_labels=n)
         shown = as_user("").get(reverse(page, args=[key])).content.decode()
         assert shown.count("fewer than 50 judgments stand behind it</span>") == legends, n
-    exact = dict.fromkeys(("low80", "high80", "low95", "high95"), F("value"))
-    evaluation.estimates.filter(submission__name="run 1", quantity="precision").update(**exact)
+    make_exact(evaluation, submission=run, quantity="precision")
     shown = as_user("").get(reverse(page, args=[key])).content.decode()
     assert "stand behind it</span>" in shown, "all is judged, but its recall rests on few documents"
-    evaluation.estimates.filter(submission__name="run 1").update(value=None)
+    update(evaluation, {"submission": run}, value=None)
     assert "stand behind it" not in as_user("").get(reverse(page, args=[key])).content.decode()
 
 
@@ -155,16 +156,14 @@ def csv_of(answer: Any) -> list[dict[str, str]]:
 def test_the_files_have_what_the_page_shows(query: str, toy: Toy, as_user: As) -> None:
     evaluation, anybody = make_board(toy, 3), as_user("")
     systems = list(Submission.objects.order_by("pk").values_list("pk", flat=True))
-    ranking = {
+    ranking: dict[str, Any] = {
         "systems": systems,
         "best": [3, 1, 1],
         "worst": [3, 2, 2],
         "groups": [systems[1:]],
         "level": 0.8,
     }
-    Evaluation.objects.filter(pk=evaluation.pk).update(
-        comparisons={f"f1|correct|{toy.track.distribution}": ranking}
-    )
+    rank(evaluation, "f1", "correct", **ranking)
     page = anybody.get(reverse("board", args=["toy"]) + query)
     table = csv_of(anybody.get(reverse("board-csv", args=["toy"]) + query))
     told = anybody.get(reverse("board-json", args=["toy"]) + query).json()
@@ -239,17 +238,16 @@ def test_without_f1_ties_are_told_in_the_order_of_precision(
     F1.
     """
     evaluation = make_board(toy, 3)
-    evaluation.estimates.filter(quantity__in=["f1", "recall"]).delete()
+    drop(evaluation, quantity=["f1", "recall"])
     first, second, third = Submission.objects.order_by("-pk").values_list("pk", flat=True)
-    told = {
+    told: dict[str, Any] = {
         "systems": [third, second, first],
         "best": [3, 1, 1],
         "worst": [3, 2, 2],
         "groups": [[first, second]],
         "level": 0.95,
     }
-    evaluation.comparisons = {f"precision|correct|{toy.track.distribution}": told}
-    evaluation.save()
+    rank(evaluation, "precision", "correct", **told)
     shown = board(toy.track, distribution=toy.track.distribution, criterion="correct", sort=sort)
     assert shown.groups == ([[0, 1]] if joined else [])
     assert {row.submission.pk: row.rank for row in shown.rows} == {
@@ -269,8 +267,7 @@ def test_with_f1_ties_are_those_of_f1(toy: Toy) -> None:
         "groups": [[first, second]],
         "level": 0.95,
     }
-    evaluation.comparisons = {f"f1|correct|{toy.track.distribution}": told}
-    evaluation.save()
+    rank(evaluation, "f1", "correct", **told)
     groups = [
         board(toy.track, distribution=toy.track.distribution, criterion="correct", sort=one).groups
         for one in sorts(toy.track)
@@ -302,9 +299,9 @@ def test_beside_linking_stands_how_much_a_system_claims_as_its_own_names(
     assert shares == {row.pk: pytest.approx(own / all_ends)} and 0 < own < all_ends
     evaluation = make_board(toy, 1)
     best = Submission.objects.get(name="run 0")
-    evaluation.settings |= {"self_claims": {str(best.pk): 0.625}}
-    evaluation.save()
-    evaluation.estimates.update(criterion="linking")
+    figures = figures_of(evaluation).items()
+    linking = {key._replace(criterion="linking"): figure for key, figure in figures}
+    keep(evaluation, linking, counted={"self_claims": {best.pk: 0.625}})
     address = reverse("board", args=["toy"])
     assert "own names 62.5" in as_user("").get(f"{address}?criterion=linking").content.decode()
     told = as_user("").get(reverse("board-json", args=["toy"]) + "?criterion=linking").json()
@@ -322,20 +319,9 @@ def test_what_experts_corrected_stands_beside_what_the_crowd_said(toy: Toy, as_u
     assert "corrected" not in before.lower(), "a track without expert checks says nothing of them"
     best = Submission.objects.order_by("-pk").first()
     assert best is not None
-    Estimate.objects.create(
-        evaluation=evaluation,
-        submission=best,
-        quantity="precision",
-        method="expert",
-        criterion="correct",
-        distribution=toy.track.distribution,
-        value=0.337,
-        low80=0.30,
-        high80=0.37,
-        low95=0.28,
-        high95=0.39,
-        n_labels=80,
-    )
+    ends = {"low80": 0.30, "high80": 0.37, "low95": 0.28, "high95": 0.39}
+    of = ("precision", "correct", toy.track.distribution, "expert")
+    put(evaluation, best, Figure(value=0.337, n_labels=80, **ends), *of)
     page = as_user("").get(address)
     text = page.content.decode()
     assert text.count('class="corrected"') == 1 and "33.7" in text
@@ -360,7 +346,8 @@ def test_readers_who_are_nobody_in_particular_share_a_page(
     first = Client().get(address, headers=packs)
     with CaptureQueriesContext(connection) as asked, monkeypatch.context() as patch:
         patch.setattr(gzip, "compress", None)  # what is shared was compressed once
-        patch.setattr("kbpo.web.public.board.cache", None)  # Redis is asked once, for all of it
+        # Redis is asked once, for all of it
+        patch.setattr("kbpo.web.public.board_kept.cache", None)
         second = Client().get(address, {"made": "up"}, headers=packs)
         again = Client().get(address, headers=packs | {"If-None-Match": second["ETag"]})
         empty = Client(headers={"Cookie": "sessionid="}).get(address, headers=packs)
@@ -386,8 +373,7 @@ def test_a_page_for_somebody_is_nobody_elses(toy: Toy, as_user: As) -> None:
 
 
 def _publish(toy: Toy) -> None:
-    counts = {"documents": 2, "of_documents": 4}
-    evaluation = Evaluation.objects.create(track=toy.track, number=2, settings=counts)
+    evaluation = Evaluation.objects.create(track=toy.track, number=2)
     score(evaluation, Submission.objects.get(name="run 1"), 0.123)
 
 
@@ -430,10 +416,11 @@ def test_what_could_still_be_anything_is_told_in_words_wherever_it_stands(
     toy: Toy, as_user: As
 ) -> None:
     """While the first questions in order were open, 0–100 stood beside an estimate."""
-    make_board(toy, 2)
+    evaluation = make_board(toy, 2)
     row = Submission.objects.get(name="run 1")
-    estimates = Estimate.objects.filter(submission=row, quantity="precision", method="centred")
-    estimates.update(low80=0.0, high80=1.0, low95=0.0, high95=1.0, kind="provisional")
+    of = {"submission": row.pk, "quantity": "precision", "method": "centred"}
+    ends = {"low80": 0.0, "high80": 1.0, "low95": 0.0, "high95": 1.0}
+    update(evaluation, of, kind="provisional", **ends)
     address = reverse("board", args=["toy"])
     client = as_user("Admin")
     [line] = [
@@ -449,5 +436,5 @@ def test_what_could_still_be_anything_is_told_in_words_wherever_it_stands(
     assert (line["precision_value"], line["precision_low80"]) == ("", "")
     assert line["note"] == system["precision"]["note"] == TOO_FEW_YET
     assert (system["precision"]["value"], system["precision"]["high95"]) == (None, None)
-    estimates.update(low80=0.006, high80=0.99)
+    update(evaluation, of, low80=0.006, high80=0.99)
     assert "too few yet" not in client.get(address).content.decode()

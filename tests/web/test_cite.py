@@ -18,16 +18,18 @@ from django.urls import reverse
 from kbpo import clock
 from kbpo.accounts.models import Token
 from kbpo.evaluation.models import Evaluation
-from kbpo.evaluation.printed import replace_since
 from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.store import reduce_since
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.web.components.drawing import Interval
 from kbpo.web.components.plots import draw_history
 from kbpo.web.public.cite import bibtex
+from scoring.report import Details
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 from tests.evaluation.test_withdrawn import RUNS
+from tests.reports import again, figures_of, keep, update
 from tests.web.scored import make_board, score
 
 As = Callable[[str], Client]
@@ -41,17 +43,11 @@ def past(toy: Toy) -> list[Submission]:
     first = make_board(toy, 3)
     rows = list(Submission.objects.order_by("pk"))
     Submission.objects.update(scored_at=FIRST)
-    settings = first.settings
-    Evaluation.objects.filter(pk=first.pk).update(
-        made_at=FIRST, stage_end=True, settings=settings | {"standing": [row.pk for row in rows]}
-    )
+    Evaluation.objects.filter(pk=first.pk).update(made_at=FIRST, stage_end=True)
     rows[2].move("withdrawn", withdrawn_at=FIRST + timedelta(days=9))
-    second = Evaluation.objects.create(
-        track=toy.track,
-        number=3,
-        made_at=SECOND,
-        settings=settings | {"standing": [row.pk for row in rows[:2]]},
-    )
+    standing = [row.pk for row in rows[:2]]
+    second = again(first, number=3, made_at=SECOND, standing=standing)
+    keep(second, {})
     score(second, rows[0], 0.71)
     score(second, rows[1], 0.36)
     return rows
@@ -104,7 +100,7 @@ def test_the_newest_evaluation_stays_as_it_was_printed_too(
     past[1].move("withdrawn", withdrawn_at=SECOND + timedelta(days=1))
     assert told() == [["run 0", "run 1"]] * 2
     assert names(somebody, board) == ["run 0"]
-    newest.settings["standing"] = [past[1].pk]
+    newest.standing = [past[1].pk]
     newest.save()
     assert told() == [["run 1"]] * 2, "run 0 was private when it was printed"
     past[1].is_anonymous = True
@@ -160,13 +156,9 @@ def test_no_evaluation_is_listed_because_a_private_run_was_scored(
 ) -> None:
     last = toy.track.evaluations.get(number=3)
     for number in (4, 5, 6):  # the same day: one that a private run's judging ended, two of others
-        Evaluation.objects.create(
-            track=toy.track,
-            number=number,
-            made_at=SECOND + timedelta(hours=number),
-            stage_end=number == 4,
-            settings=last.settings | ({"standing": [past[0].pk]} if number > 4 else {}),
-        )
+        made_at = SECOND + timedelta(hours=number)
+        standing = [past[0].pk] if number > 4 else last.standing
+        again(last, number=number, made_at=made_at, stage_end=number == 4, standing=standing)
     score(Evaluation.objects.get(number=4), past[0], 0.72)
     score(Evaluation.objects.get(number=6), past[0], 0.73)
     page = as_user("").get(reverse("evaluations", args=["toy"])).content.decode()
@@ -189,15 +181,9 @@ def test_a_number_that_is_tried_does_not_tell_that_a_stage_ended(
     """
     last, rows = toy.track.evaluations.get(number=3), past[:2]
     for number in (4, 5, 6):
-        replace_since(toy.track, SECOND + timedelta(hours=4))
-        one = Evaluation.objects.create(
-            track=toy.track,
-            number=number,
-            made_at=SECOND + timedelta(hours=number),
-            stage_end=number == 4,
-            settings=last.settings,
-            comparisons=last.comparisons,
-        )
+        reduce_since(toy.track, SECOND + timedelta(hours=4))
+        made_at = SECOND + timedelta(hours=number)
+        one = again(last, number=number, made_at=made_at, stage_end=number == 4)
         for row, value in zip(rows, (0.71, 0.3), strict=True):
             score(one, row, value)
     told = []
@@ -210,14 +196,12 @@ def test_a_number_that_is_tried_does_not_tell_that_a_stage_ended(
         del board["evaluation"]
         told.append((api.json()["detail"].replace(str(number), "N"), board))
     assert told[0] == told[1] and "Compare at evaluation 6" in told[0][0]
-    assert toy.track.evaluations.get(number=4).estimates.exists()
+    assert figures_of(toy.track.evaluations.get(number=4))
 
 
 def test_an_evaluation_before_the_first_run_is_no_other_board(toy: Toy, as_user: As) -> None:
     for number in (1, 2):
-        Evaluation.objects.create(
-            track=toy.track, number=number, made_at=SECOND, settings={"standing": []}
-        )
+        Evaluation.objects.create(track=toy.track, number=number, made_at=SECOND)
     page = as_user("").get(reverse("evaluations", args=["toy"])).content.decode()
     assert "Evaluation 2<" in page and "Evaluation 1<" not in page
     assert "runs came to the board" not in page and "the last of its day" in page
@@ -250,7 +234,7 @@ def test_every_evaluation_of_a_day_keeps_its_address_and_what_it_printed(toy: To
     rows = [world.judge(world.upload(team, some)) for team, some in RUNS]
     Submission.objects.update(status="scored", scored_at=clock.now())
     first = evaluate(toy.track)
-    assert first.settings["standing"] == [row.pk for row in rows]
+    assert first.standing == [row.pk for row in rows]
     somebody, permalink = Client(), reverse("evaluation", args=["toy", first.number])
     json = reverse("board-json", args=["toy"]) + f"?evaluation={first.number}&criterion=relation"
     page, printed = somebody.get(permalink), somebody.get(json).json()
@@ -260,9 +244,10 @@ def test_every_evaluation_of_a_day_keeps_its_address_and_what_it_printed(toy: To
     then = somebody.get(permalink)
     assert _cells(then) == told != _cells(somebody.get(reverse("board", args=["toy"])))
     assert somebody.get(json).json() == printed
-    first.refresh_from_db()
-    assert not first.estimates.exists() and second.estimates.exists()
-    assert not any("covariance" in one for one in first.comparisons.values())
+    first = Evaluation.objects.get(pk=first.pk)
+    assert first.is_reduced and not second.is_reduced
+    assert first.details == Details() and not first.headlines.exists()
+    assert all(one.covariance is None for one in first.report.comparisons.values())
     listed = somebody.get(reverse("evaluations", args=["toy"])).content.decode()
     assert permalink not in listed and reverse("evaluation", args=["toy", second.number]) in listed
     rows[0].is_private = True
@@ -291,7 +276,7 @@ def test_a_runs_history_is_drawn_with_the_numbers_behind_it(
     numbers = somebody.get(reverse("submission-history", args=[row.pk])).content.decode()
     assert [line["value"] for line in csv.DictReader(io.StringIO(numbers))] == ["0.2", "0.71"]
     assert "@misc{toy-" in page and "evaluations/3/" in page
-    row.estimates.exclude(evaluation__number=3).delete()
+    row.headlines.exclude(evaluation__number=3).delete()
     page = somebody.get(reverse("submission", args=[row.pk])).content.decode()
     assert "F1 is 71.0 (69.0–73.0) in evaluation 3." in page, "one number was not another before"
     row.is_private = True
@@ -342,14 +327,10 @@ def test_a_run_cites_the_evaluation_whose_figures_stand_on_its_page(
     final = as_user("").get(address).content.decode()
     assert "toy-" in final and "-3,\n" in final
     assert "note         = {Evaluation 3 of 2026-05-01: F1 71.0 (69.0–73.0)}" in final
-    newest = Evaluation.objects.create(
-        track=toy.track,
-        number=4,
-        made_at=SECOND + timedelta(hours=1),
-        settings=Evaluation.objects.get(number=3).settings,
-    )
+    last = Evaluation.objects.get(number=3)
+    newest = again(last, number=4, made_at=SECOND + timedelta(hours=1))
     score(newest, past[0], 0.68)
-    newest.estimates.update(kind="provisional")
+    update(newest, {}, kind="provisional")
     past[0].move("judging", orders=1)
     page = as_user("").get(address).content.decode()
     assert "note         = {Evaluation 4 of 2026-05-01: F1 68.0 (66.0–70.0), provisional}" in page

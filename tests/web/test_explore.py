@@ -7,6 +7,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -43,6 +44,7 @@ from kbpo.web.research.explorer import (
 from kbpo.web.research.missed import NOT_READ_YET
 from tests.conftest import Toy
 from tests.evaluation.world import LIVES, WORKS, World
+from tests.reports import figure_of, figures_of, keep, update
 from tests.web.scored import make_study
 
 pytestmark = pytest.mark.django_db
@@ -446,8 +448,7 @@ def test_the_api_tells_all_scores_by_slice_to_the_runs_own_team(row: Submission,
     address = reverse("api-slices", args=[row.pk])
     evaluate(row.track)
     rows = Client().get(address, headers=header_of(toy, "Rosa")).json()["slices"]
-    stored = Latest.of(row).estimates
-    assert len(rows) == sum(bool(one.slice) for one in stored) > 3
+    assert len(rows) == len(Latest.of(row).slices) > 3
     [told] = [
         one
         for one in rows
@@ -472,17 +473,15 @@ def test_no_more_judgments_are_offered_of_a_slice_than_it_has_left(
     row: Submission, toy: Toy
 ) -> None:
     """Of a few claims, nearly all judged, what would do is more than there are."""
-    evaluate(row.track)
-    stored = row.estimates.get(
-        quantity="precision", criterion=row.track.criterion, slice=f"relation:{LIVES}"
-    )
-    thin = 10
+    evaluation, thin = evaluate(row.track), 10
+    of = {"quantity": "precision", "criterion": row.track.criterion, "slice": f"relation:{LIVES}"}
+    stored = figure_of(evaluation, row, **of)
     assert would_do(stored.value, stored.variance, thin) > 3
     address = reverse("submission-explore", args=[row.pk])
     rosa, exact = client_of(toy, "Rosa"), {"low95": stored.value, "high95": stored.value}
     for claims, all_told, offered in ((13, {}, 3), (10, {}, 0), (9, {}, 0), (13, exact, 0)):
         told = {"n_labels": thin, "n_predictions": claims} | all_told
-        row.estimates.filter(pk=stored.pk).update(**told)
+        update(evaluation, {"submission": row.pk} | of, **told)
         slices = rosa.get(address, {"by": "relation"}).context["slices"]["rows"]
         [shown] = [one for one in slices if one["n"] == claims]
         assert shown["would_do"] == offered, (claims, all_told)
@@ -493,12 +492,11 @@ def test_the_page_of_slices_says_what_the_api_says(
     recall: float, row: Submission, toy: Toy
 ) -> None:
     """A recall of 0, and whatever rests on few judgments, stood as “–” on the page alone."""
-    evaluate(row.track)
-    whole = row.estimates.get(
-        quantity="precision", criterion=row.track.criterion, slice=f"relation:{LIVES}"
-    )
-    whole.pk, whole.quantity, whole.value = None, "recall", recall
-    whole.save()
+    evaluation = evaluate(row.track)
+    of = {"quantity": "precision", "criterion": row.track.criterion, "slice": f"relation:{LIVES}"}
+    [(key, whole)] = figures_of(evaluation, submission=row.pk, **of).items()
+    figures = figures_of(evaluation)
+    keep(evaluation, figures | {key._replace(quantity="recall"): replace(whole, value=recall)})
     cut = f"{reverse('submission-explore', args=[row.pk])}?by=relation"
     slices = client_of(toy, "Rosa").get(cut).context["slices"]
     [shown] = [one for one in slices["rows"] if one["recall"]]

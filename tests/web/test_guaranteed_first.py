@@ -9,9 +9,11 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo.accounts.models import Token
-from kbpo.evaluation.models import Estimate, Evaluation
+from kbpo.evaluation.models import Evaluation
 from kbpo.submissions.models import Submission
+from scoring.report import Figure, Key
 from tests.conftest import Toy
+from tests.reports import again, keep, rank
 
 pytestmark = pytest.mark.django_db
 VALUES = {"instance": 0.31, "relation": 0.41, "entity": 0.51, "entity_relation": 0.61}
@@ -31,9 +33,9 @@ def run(toy: Toy) -> Submission:
         file_digest="x",
         counts={"relations": 9},
     )
-    evaluation = Evaluation.objects.create(
-        track=toy.track, number=1, settings={"documents": 2, "of_documents": 4}
-    )
+    evaluation = Evaluation.objects.create(track=toy.track, number=1)
+    keep(evaluation, documents=2, of_documents=4)
+    figures = {}
     for criterion, more in (("relation", 0.02), ("correct", 0.0), ("linking", 0.04)):
         for kind, value in VALUES.items():
             for quantity in ("precision", "f1", "recall"):
@@ -46,13 +48,7 @@ def run(toy: Toy) -> Submission:
                 if criterion == "linking" and quantity != "precision":
                     continue
                 at = value + more
-                Estimate.objects.create(
-                    evaluation=evaluation,
-                    submission=row,
-                    quantity=quantity,
-                    method="centred",
-                    criterion=criterion,
-                    distribution=kind,
+                figures[Key(row.pk, quantity, criterion, kind, "centred")] = Figure(
                     value=at,
                     low80=at - 0.02,
                     high80=at + 0.02,
@@ -60,6 +56,7 @@ def run(toy: Toy) -> Submission:
                     high95=at + 0.03,
                     n_labels=80,
                 )
+    keep(evaluation, figures)
     return row
 
 
@@ -168,13 +165,9 @@ def test_where_a_run_stands_is_said_beside_its_score(run: Submission, toy: Toy) 
     page = reverse("submission", args=[run.pk])
     assert "Rank " not in Client().get(page).content.decode(), "none is stored"
     track, evaluation = run.track, Evaluation.objects.get()
-    ranked = {"systems": [run.pk, run.pk + 1, run.pk + 2], "groups": [], "level": 0.8}
-    ranked |= {"best": [1, 1, 3], "worst": [2, 2, 3]}
-    evaluation.comparisons = {f"f1|{track.criterion}|{track.distribution}": ranked}
-    evaluation.number = 2  # a later one: what an earlier one said is kept
-    evaluation.pk = None
-    evaluation.save()
-    Estimate.objects.update(evaluation=evaluation)
+    later = again(evaluation, number=2)  # what an earlier one said is kept
+    ends = {"best": [1, 1, 3], "worst": [2, 2, 3], "level": 0.8}
+    rank(later, "f1", track.criterion, systems=[run.pk, run.pk + 1, run.pk + 2], **ends)
     assert "Rank 1–2 of 3</a>" in Client().get(page).content.decode()
     Submission.objects.filter(pk=run.pk).update(is_private=True, name="other")
     own = Client()

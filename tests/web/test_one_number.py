@@ -23,17 +23,16 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
+from annotation.desk.experts import store
 from annotation.models import HIT, Assignment, Comparison, Gold, Question, Response, Worker
 from annotation.quality.reliability import NOT_KEPT
 from kbpo import clock
 from kbpo.accounts.models import MEMBER_OF, Delivery, Token
 from kbpo.evaluation.correction.checkable import frame_of
 from kbpo.evaluation.data import read
-from kbpo.evaluation.judges import Judges
-from kbpo.evaluation.leaderboard import Figure
-from kbpo.evaluation.run import evaluate, finished
-from kbpo.evaluation.words import ALL_JUDGED, interval_text, no_width_text, number_text
-from kbpo.experts.draw import answer, draw_round
+from kbpo.evaluation.due import finished
+from kbpo.evaluation.run import evaluate
+from kbpo.experts.draw import draw_round
 from kbpo.experts.queue import take
 from kbpo.instances.models import Target
 from kbpo.instances.record import NewLabel, record
@@ -50,6 +49,8 @@ from kbpo.tracks.kbp.words import WORDS
 from kbpo.tracks.models import Track
 from kbpo.web.components.figures import money_text
 from kbpo.web.public.judges import CORRECTED, of_submission
+from scoring.report import Figure, Judges
+from scoring.words import ALL_JUDGED, interval_text, no_width_text, number_text
 from tests.client.conftest import main as command_line
 from tests.conftest import Toy
 from tests.evaluation.replay import PART, Replay
@@ -134,7 +135,7 @@ class Town:
         admin, track = self.toy.users["Admin"], self.toy.track
         draw_round(track, frame_of(track, read(track)), budget, admin)
         number = 0
-        while (check := take(track, admin, "check")) is not None:
+        while (check := take(track, admin)) is not None:
             number += 1
             pair = Target.objects.get(pk=check.target_id)
             true = self.world.true[self.world.target.index(pair.pk)] ^ (number % 5 == 0)
@@ -143,7 +144,7 @@ class Town:
             for begin, end in ((pair.a_begin, pair.a_end), (pair.b_begin, pair.b_end)):
                 one = mentions.get(a_begin=begin, a_end=end)
                 said[one.pk] = {"canonical": [begin, end]}
-            answer(check, admin, {}, said)
+            store(check, admin, {}, said)
         evaluate(track)
 
 
@@ -570,8 +571,9 @@ def test_a_run_s_page_reads_what_the_latest_evaluation_says_once(
         with django_assert_max_num_queries(most) as asked:
             assert reader.get(address).status_code == 200
         texts = [one["sql"] for one in asked.captured_queries]
-        for table in ('SELECT "evaluation_evaluation"', MEMBER_OF.name):
-            assert len([text for text in texts if table in text]) == 1, table
+        # The evaluation with its report, then its details, for slices.
+        for table, n in (('SELECT "evaluation_evaluation"', 2), (MEMBER_OF.name, 1)):
+            assert len([text for text in texts if table in text]) == n, table
 
 
 def test_where_all_is_judged_nothing_is_sold_and_the_judges_error_is_named(toy: Toy) -> None:
@@ -652,14 +654,12 @@ def test_a_board_tells_what_was_judged_for_other_tracks_of_its_texts(toy: Toy) -
 
 
 def test_where_experts_checked_all_that_is_judged_nothing_of_the_crowd_is_said_to_remain() -> None:
-    crowd = Figure(0.4, 0.4, 0.4, 0.4, 0.4, 24, 0, 0, 0, "final", no_width_text())
-    experts = replace(crowd, n_checked=24, note=no_width_text(24))
-    told = of_submission(
-        Judges(0, None, False), NOT_KEPT, crowd, corrected=experts, checked=True, words=WORDS
+    crowd = Figure(
+        value=0.4, low80=0.4, high80=0.4, low95=0.4, high95=0.4, n_labels=24, note=no_width_text()
     )
+    experts = replace(crowd, n_checked=24, note=no_width_text(24))
+    told = of_submission(Judges(), NOT_KEPT, crowd, corrected=experts, checked=True, words=WORDS)
     assert told[:2] == [no_width_text(), no_width_text(24)]
     some = replace(experts, low80=0.3, low95=0.2, n_checked=9)
-    told = of_submission(
-        Judges(0, None, False), NOT_KEPT, crowd, corrected=some, checked=True, words=WORDS
-    )
+    told = of_submission(Judges(), NOT_KEPT, crowd, corrected=some, checked=True, words=WORDS)
     assert told[:2] == [no_width_text(), CORRECTED]

@@ -12,10 +12,12 @@ from django.urls import reverse
 from kbpo.accounts.models import Team
 from kbpo.corpus.models import Corpus
 from kbpo.evaluation.leaderboard import headlines
-from kbpo.evaluation.models import Estimate, Evaluation
+from kbpo.evaluation.models import Evaluation
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import class_of
+from scoring.report import Figure
+from tests.reports import put
 
 SHOWS = "Some passage shows it"
 
@@ -38,23 +40,11 @@ def scored(db: Any) -> Submission:
     row = Submission.objects.create(
         track=track, team=team, name="run 1", status="scored", file="x", file_name="x", file_size=1
     )
-    settings = {"standing": [row.pk]}
-    evaluation = Evaluation.objects.create(track=track, number=1, settings=settings)
+    evaluation = Evaluation.objects.create(track=track, number=1, standing=[row.pk])
     for criterion in ("any_correct", "avg_correct"):
-        Estimate.objects.create(
-            evaluation=evaluation,
-            submission=row,
-            quantity="mean",
-            method="centred",
-            criterion=criterion,
-            distribution="instance",
-            value=0.4,
-            low80=0.38,
-            high80=0.42,
-            low95=0.37,
-            high95=0.43,
-            n_labels=80,
-        )
+        ends = {"low80": 0.38, "high80": 0.42, "low95": 0.37, "high95": 0.43}
+        figure = Figure(value=0.4, n_labels=80, **ends)
+        put(evaluation, row, figure, "mean", criterion, "instance", "centred")
     return row
 
 

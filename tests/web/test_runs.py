@@ -48,7 +48,7 @@ def page_of(client: Client, **said: str) -> str:
 def scored(toy: Toy, row: Submission, value: float, number: int = 1) -> Evaluation:
     """The run stands on the board with this score."""
     row.move("scored", confirmed_at=clock.now(), sampled_at=clock.now(), scored_at=clock.now())
-    evaluation = Evaluation.objects.create(track=toy.track, number=number, settings={})
+    evaluation = Evaluation.objects.create(track=toy.track, number=number)
     score(evaluation, row, value)
     return evaluation
 
@@ -75,7 +75,7 @@ def test_news_tell_before_and_now_until_they_are_read(toy: Toy, as_user: As, dra
     mine = Membership.objects.get(user=toy.users["Rosa"])
     mine.news_read_at = earlier + timedelta(hours=1)
     mine.save()
-    score(Evaluation.objects.create(track=toy.track, number=2, settings={}), row, 0.4)
+    score(Evaluation.objects.create(track=toy.track, number=2), row, 0.4)
     turned = row.predictions.first()
     assert turned is not None
     Flip.objects.create(

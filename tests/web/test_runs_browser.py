@@ -51,9 +51,7 @@ def season(toy: Toy, draft: Draft) -> Submission:
         row.move("scored", confirmed_at=now, sampled_at=now, scored_at=now - timedelta(days=3))
         row.save()
         score(first, row, 0.31)
-    latest = Evaluation.objects.create(
-        track=toy.track, number=2, settings={"documents": 2, "of_documents": 4}
-    )
+    latest = Evaluation.objects.create(track=toy.track, number=2)
     for row in Submission.objects.filter(status="scored"):
         score(latest, row, 0.25 + row.pk % 7 / 20)
     reserve(toy.track, team, judging.purpose, Decimal("24.00"), key="r")

@@ -76,9 +76,9 @@ def test_what_the_model_alone_would_print_is_kept_with_the_evaluation(toy: Toy) 
     told = sampled(Latest.of(row))
     assert told and told["model"]
     assert 0.1 < told["model"]["alone"] < 0.5
-    kept = toy.track.evaluations.order_by("-number").first().settings
-    assert kept["totals"]["relation|instance"] == {str(row.pk): told["model"]["alone"]}
-    assert kept["correlation"]["relation"] == pytest.approx(1.0)
+    kept = toy.track.evaluations.order_by("-number").first().report
+    assert kept.totals["relation", "instance"] == {row.pk: told["model"]["alone"]}
+    assert kept.correlation["relation"] == pytest.approx(1.0)
 
 
 @pytest.mark.soak

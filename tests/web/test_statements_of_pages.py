@@ -18,9 +18,10 @@ from django.urls import reverse
 from undone import undone
 
 from kbpo.accounts.models import Token
-from kbpo.evaluation.models import Estimate, Evaluation
+from kbpo.evaluation.models import Evaluation, Headline
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
+from tests.reports import figures_of, keep
 from tests.web.test_desk_pages import judged
 from tests.web.test_every_page import Page, world
 
@@ -134,12 +135,20 @@ def grow(base: Rows, mark: int) -> None:
     copy(base, 10 * mark + 2, (*PLACES, Evaluation._meta.label))
     copy(base, 10 * mark + 3)
     keys = {row["id"] for row in base[Evaluation]}
-    estimates = [row for row in rows()[Estimate] if row["evaluation_id"] in keys]
+    headlines = [row for row in rows()[Headline] if row["evaluation_id"] in keys]
     others = {model._meta.label for model in ours()} - {
         Evaluation._meta.label,
-        Estimate._meta.label,
+        Headline._meta.label,
     }
-    copy(base | {Estimate: estimates}, 10 * mark + 4, others)
+    copy(base | {Headline: headlines}, 10 * mark + 4, others)
+    for evaluation in Evaluation.objects.all():  # a report names submissions, and is not copied
+        figures = figures_of(evaluation)
+        one = next(iter(figures)).submission if figures else 0
+        runs = Submission.objects.filter(track=evaluation.track).with_score()
+        for pk in runs.values_list("pk", flat=True):
+            own = figures_of(evaluation, submission=one).items()
+            figures |= {key._replace(submission=pk): figure for key, figure in own}
+        keep(evaluation, figures)
 
 
 def further(row: Submission) -> dict[str, list[tuple[str, str]]]:

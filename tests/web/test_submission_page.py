@@ -44,7 +44,7 @@ def judging(row: Submission) -> Submission:
 
 def scored(toy: Toy, row: Submission) -> Submission:
     row.move("scored")
-    score(Evaluation.objects.create(track=toy.track, number=1, settings={}), row, 0.5)
+    score(Evaluation.objects.create(track=toy.track, number=1), row, 0.5)
     return row
 
 

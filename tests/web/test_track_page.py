@@ -20,7 +20,6 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 from django.db import connection
-from django.db.models import F
 from django.template.defaultfilters import filesizeformat
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -37,7 +36,6 @@ from kbpo.accounts.models import Audit
 from kbpo.corpus import export
 from kbpo.corpus.export import about_bytes, corpus_lines
 from kbpo.corpus.models import Corpus, Document, Mention
-from kbpo.evaluation.models import Estimate, Evaluation
 from kbpo.money.models import Price
 from kbpo.money.spend import balance
 from kbpo.releases.models import Release
@@ -58,6 +56,7 @@ from kbpo.web.public.guidelines import as_file
 from kbpo.web.public.track import OUTPUTS
 from tests.conftest import Toy
 from tests.formats.test_formats_forms import GOOD
+from tests.reports import make_exact, rank
 from tests.web.scored import make_board
 
 pytestmark = pytest.mark.django_db
@@ -143,9 +142,9 @@ def test_the_best_systems_stand_as_on_the_board(client: Client, toy: Toy) -> Non
 def test_of_a_best_system_of_which_all_is_judged_no_interval_is_shown(
     client: Client, toy: Toy
 ) -> None:
-    make_board(toy, 1)
+    evaluation = make_board(toy, 1)
     assert "all judged" not in page(client)
-    Estimate.objects.update(**{end: F("value") for end in ("low80", "high80", "low95", "high95")})
+    make_exact(evaluation)
     assert "<b>20.0</b>" in page(client) and "all judged" in page(client)
 
 
@@ -155,16 +154,14 @@ def test_the_best_that_people_cannot_tell_apart_are_said_to_be(
 ) -> None:
     evaluation = make_board(toy, 4)
     systems = list(Submission.objects.order_by("-pk").values_list("pk", flat=True))
-    ranking = {
+    ranking: dict[str, Any] = {
         "systems": systems,
         "best": [1] * joined + [*range(joined + 1, 5)],
         "worst": [joined] * joined + [*range(joined + 1, 5)],
         "groups": [systems[:joined]],
         "level": 0.8,
     }
-    Evaluation.objects.filter(pk=evaluation.pk).update(
-        comparisons={f"f1|correct|{toy.track.distribution}": ranking}
-    )
+    rank(evaluation, "f1", "correct", **ranking)
     assert ("People cannot tell these 3 apart yet" in page(client)) == (joined == 3)
 
 

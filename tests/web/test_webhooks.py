@@ -35,12 +35,12 @@ from kbpo.accounts.models import EVENTS, Delivery, Token, User, Webhook
 from kbpo.accounts.preferences import MOST, choose, ways_of
 from kbpo.evaluation.leaderboard import headlines
 from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.words import figure_text
 from kbpo.sampling.confirm import confirm
 from kbpo.submissions.models import Submission
 from kbpo.web.public import people
 from kbpo.web.research.judged import dispute
 from kbpo.web.research.news import news_of
+from scoring.words import figure_text
 from tests.conftest import Toy
 from tests.web.scored import make_study
 from tests.web.test_desk_pages import judged

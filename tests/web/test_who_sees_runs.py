@@ -14,8 +14,9 @@ from django.urls import get_resolver, reverse
 
 from kbpo import clock
 from kbpo.accounts.models import Audit, Delivery, Token, Webhook
+from kbpo.evaluation.due import state_of
 from kbpo.evaluation.models import Evaluation
-from kbpo.evaluation.run import evaluate, state_of
+from kbpo.evaluation.run import evaluate
 from kbpo.sampling.open_track import close_track, freeze_track
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import CannotChange, describe
@@ -128,7 +129,7 @@ def test_a_private_run_takes_part_in_the_estimates_but_not_in_ranks(toy: Toy) ->
     evaluation = evaluate(toy.track)
     for row in rows:
         assert before[row.pk] and same(before[row.pk], told(row))
-    ranked = [stored["systems"] for stored in evaluation.comparisons.values() if "best" in stored]
+    ranked = [stored.systems for stored in evaluation.report.comparisons.values() if stored.best]
     assert ranked and all(hidden.pk not in systems for systems in ranked)
     public = {row.pk for row in rows} - {hidden.pk}
     assert all(set(systems) <= public for systems in ranked)

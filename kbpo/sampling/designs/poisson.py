@@ -144,10 +144,12 @@ class Poisson(Design):
         if last.settings.get("why") == "budget":
             # Answers may have cost less than was set aside for them: what is left asks on.
             goes_on = last.size and _questions_paid_for(submission) and done < STAGES
-            return "" if goes_on else "budget"
+            return "" if goes_on else "budget" if left else "all"
         if done >= STAGES:
             return "stages"
-        return "" if last.samples.exists() or last.thresholds.exists() else "exhausted"
+        if last.samples.exists() or last.thresholds.exists():
+            return ""
+        return "exhausted" if left else "all"
 
 
 def _goal(submission: Submission, state: State) -> float:

@@ -15,15 +15,15 @@ from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kbpo.evaluation.compare.difference import Difference, differences
+from kbpo.evaluation.compare import Difference, differences
 from kbpo.evaluation.leaderboard import NoBoard, compared_at
 from kbpo.evaluation.models import Evaluation
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.answers import whole
-from kbpo.web.api.parameters import BIGGEST, POPULATION, one_of, population_of, whole_number
-from kbpo.web.api.tracks import public_track
+from kbpo.web.api.parameters import BIGGEST, POPULATION, whole_number
+from kbpo.web.api.tracks import public_track, view_for
 from kbpo.web.api.view import APIView
 from kbpo.web.expensive import expensive
 from kbpo.web.public.by_relation import by_relation
@@ -60,13 +60,10 @@ class Comparison(APIView):
         first, second = (_system(request, track, name) for name in ("a", "b"))
         if first == second:
             raise ValidationError({"b": ["These are one and the same system."]})
-        distribution = one_of(request, "distribution", track.distributions, track.distribution)
-        criterion = one_of(request, "criterion", kind_of(track).criterion_names(), track.criterion)
-        population = population_of(request, track)
-        number = whole_number(request, "evaluation", 0, least=1) or None
-        day = request.query_params.get("on", "")
+        view = view_for(request, track)
+        asked = {name: getattr(view, name) for name in ("distribution", "criterion", "population")}
         try:
-            evaluation = compared_at(track, number=number, day=day)
+            evaluation = compared_at(track, number=view.number, day=view.on)
         except NoBoard as problem:
             raise Http404(str(problem)) from problem
         if evaluation is None:
@@ -75,30 +72,14 @@ class Comparison(APIView):
             {
                 "a": _named(first),
                 "b": _named(second),
-                "distribution": distribution,
-                "criterion": criterion,
-                "population": population,
+                **asked,
                 "evaluation": evaluation.number,
-                "page": permalink(
-                    evaluation,
-                    first.pk,
-                    second.pk,
-                    distribution=distribution,
-                    criterion=criterion,
-                    population=population,
-                ),
+                "page": permalink(evaluation, first.pk, second.pk, **asked),
                 "differences": [
                     _difference_as_json(
-                        difference, kind_of(track).printed(difference.quantity, criterion).label
+                        one, kind_of(track).printed(one.quantity, view.criterion).label
                     )
-                    for difference in differences(
-                        evaluation,
-                        first.pk,
-                        second.pk,
-                        distribution=distribution,
-                        criterion=criterion,
-                        population=population,
-                    )
+                    for one in differences(evaluation, first.pk, second.pk, **asked)
                 ],
                 "by_relation": _by_relation(evaluation, first, second),
                 "why": WHY_HIDDEN if track.hides_test else "",
@@ -167,8 +148,8 @@ def _difference_as_json(difference: Difference, label: str) -> dict[str, Any]:
     return {
         "quantity": difference.quantity,
         "label": label,
-        "a": vars(difference.first),
-        "b": vars(difference.second),
+        "a": difference.first.as_json(),
+        "b": difference.second.as_json(),
         "difference": difference.value,
         "error": difference.error,
         "low80": difference.low80,

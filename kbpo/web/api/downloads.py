@@ -20,9 +20,10 @@ from kbpo.corpus.models import Corpus
 from kbpo.releases.models import Release
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.api.tracks import as_track, public_track
+from kbpo.web.api.tracks import public_track
 from kbpo.web.api.view import APIView
 from kbpo.web.expensive import export
+from kbpo.web.public.board_files import as_track
 from kbpo.web.table import begun
 
 MENTIONS = "mentions.jsonl.gz"

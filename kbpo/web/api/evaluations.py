@@ -22,6 +22,7 @@ from kbpo.web.public.board import withdrawn_from
 from kbpo.web.research.history import history_of, interim_of
 from kbpo.web.research.sampled import sampled
 from kbpo.web.research.submissions import find
+from scoring.report import HEADLINE
 
 
 class Evaluations(APIView):
@@ -71,7 +72,8 @@ class History(APIView):
         if history is None:
             raise Http404("This run has no score yet.")
         scores: list[dict[str, Any]] = [
-            {"evaluation": evaluation.number, "made_at": evaluation.made_at} | vars(figure)
+            {"evaluation": evaluation.number, "made_at": evaluation.made_at}
+            | figure.as_json(HEADLINE)
             for evaluation, figure in history.figures
         ]
         return Response({"quantity": history.quantity.name, "scores": scores})
@@ -105,5 +107,5 @@ class SampleDetail(APIView):
             return Response({"design": submission.track.design, "stages": [], "model": None})
         model = sample["model"]
         return Response(
-            sample | {"model": model and model | {"printed": vars(model["printed"])}},
+            sample | {"model": model and model | {"printed": model["printed"].as_json()}},
         )

@@ -58,8 +58,8 @@ class Metrics(APIView):
             "figure": figure,
             "criterion": criterion,
             "evaluation": evaluation.number if evaluation else None,
-            "rated": stored.get("rated", 0),
-            "judgments": stored.get("judgments", 0),
+            "rated": stored.rated,
+            "judgments": stored.judgments,
             "page": reverse("metrics", args=[slug]),
         }
         return answer

@@ -26,7 +26,7 @@ from kbpo.evaluation.extent import extent_of
 from kbpo.evaluation.flips import turned
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.latest import Latest
-from kbpo.evaluation.leaderboard import Figure, newest_headlines
+from kbpo.evaluation.leaderboard import newest_headlines
 from kbpo.money.spend import OverBudget, balance
 from kbpo.sampling.confirm import CannotConfirm, confirm, why_not
 from kbpo.sampling.development import MOST
@@ -49,6 +49,7 @@ from kbpo.web.research.slices import told
 from kbpo.web.research.submissions import NONE, is_own, put_back
 from kbpo.web.research.submissions import find as find_shown
 from kbpo.web.research.upload import receive_run
+from scoring.report import HEADLINE
 from scoring.score import DEFAULT
 
 MOST_AT_ONCE = 1000
@@ -240,10 +241,10 @@ def _public(submission: Submission, latest: Latest) -> dict[str, Any]:
                 "criterion": key[1],
                 "distribution": key[2],
                 "method": key[3],
-                **vars(figure),
+                **figure.as_json(),
             }
             for key, figure in sorted(
-                latest.figures().items(), key=lambda pair: _place(submission, pair[0])
+                latest.figures.items(), key=lambda pair: _place(submission, pair[0])
             )
         ],
     }
@@ -255,7 +256,7 @@ def _scores(rows: Iterable[Submission]) -> dict[int, dict[str, Any]]:
     """
     headlines = newest_headlines(row for row in rows if row.has_score)
     return {
-        pk: {"quantity": quantity.name, "label": quantity.label, **vars(figure)}
+        pk: {"quantity": quantity.name, "label": quantity.label, **figure.as_json(HEADLINE)}
         for pk, (quantity, figure) in headlines.items()
     }
 
@@ -626,13 +627,16 @@ class Slices(APIView):
     def get(self, request: Request, pk: int) -> Response:
         submission = find_shown(request, pk)
         scores = told(Latest.of(submission), own=is_own(request, submission))
-        scores.sort(key=lambda row: (row.slice, row.quantity, row.criterion))
-        names = ("slice", "quantity", "criterion", "distribution", "method", "n_predictions")
+        names = ("slice", "quantity", "criterion", "distribution", "method")
         return Response(
             {
                 "slices": [
-                    {name: getattr(row, name) for name in names} | vars(Figure.of(row))
-                    for row in scores
+                    {name: getattr(key, name) for name in names}
+                    | {"n_predictions": figure.n_predictions}
+                    | figure.printed.as_json()
+                    for key, figure in sorted(
+                        scores.items(), key=lambda row: (row[0].slice, *row[0][1:3])
+                    )
                 ]
             }
         )

@@ -10,10 +10,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Literal
+from typing import Any, Literal, Self
 
-from kbpo.evaluation.words import FEW
 from kbpo.web.components.figures import coefficient_text, count_text, interval_text, number_text
+from scoring.report import ENDS, FEW
 
 Kind = Literal["final", "live", "moment", "published", "few"]
 Tone = Literal["a", "b", "quiet"]
@@ -56,6 +56,13 @@ class Interval:
     high80: float | None = None
     low95: float | None = None
     high95: float | None = None
+
+    @classmethod
+    def of(cls, figure: Any) -> Self:
+        """What has a value with some of its ends (a figure, a difference, a share) as it is drawn;
+        None: nothing is known.
+        """
+        return cls(*(getattr(figure, name, None) for name in ENDS))
 
     @property
     def known(self) -> list[float]:

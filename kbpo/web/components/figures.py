@@ -4,10 +4,10 @@ import math
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
-from kbpo.evaluation.words import DASH as DASH
-from kbpo.evaluation.words import MINUS
-from kbpo.evaluation.words import interval_text as interval_text
-from kbpo.evaluation.words import number_text as number_text
+from scoring.words import DASH as DASH
+from scoring.words import MINUS
+from scoring.words import interval_text as interval_text
+from scoring.words import number_text as number_text
 
 NBSP = "\u00a0"
 

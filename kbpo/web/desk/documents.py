@@ -86,7 +86,7 @@ def _context(track: Track, request: HttpRequest, refusal: str) -> dict[str, Any]
         "two_stages": in_two_stages(track),
         "second": DocumentBatch.objects.filter(track=track, stage=2).first(),
         "left": track.corpus.n_test - document_samples.count(),
-        "misses": (latest.settings.get("misses") if latest else None),
+        "misses": latest.report.misses if latest else None,
     }
 
 

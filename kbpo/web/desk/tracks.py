@@ -347,7 +347,7 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
         "read_in_full": (
             DocumentSample.objects.filter(track=track, settled_at__isnull=False).count()
         ),
-        "misses": latest.settings.get("misses") if latest else None,
+        "misses": latest.report.misses if latest else None,
         "distributions": [kind.distributions[name].label for name in track.distributions],
         "guaranteed": [
             kind.distributions[track.distribution].label,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from kbpo.evaluation.compare.by_relation import KEY, differences_by_relation
+from kbpo.evaluation.compare import differences_by_relation
 from kbpo.evaluation.models import Evaluation
-from kbpo.evaluation.words import FEW
 from kbpo.submissions.models import Submission
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import number_text
+from scoring.report import FEW
 
 
 def by_relation(evaluation: Evaluation, a: Submission, b: Submission) -> dict[str, Any] | None:
@@ -19,8 +19,8 @@ def by_relation(evaluation: Evaluation, a: Submission, b: Submission) -> dict[st
     Relations of few judgments are left out: they would tell what those were, and intervals would
     promise too much.
     """
-    stored = evaluation.comparisons.get(KEY)
-    if not stored or not {a.pk, b.pk} <= set(stored["systems"]):
+    stored = evaluation.details.relations
+    if not {a.pk, b.pk} <= set(stored.systems):
         return None
     differences = differences_by_relation(evaluation, a.pk, b.pk, least=FEW)
     labels = a.track.corpus.relation_names()
@@ -29,13 +29,7 @@ def by_relation(evaluation: Evaluation, a: Submission, b: Submission) -> dict[st
             "name": labels.get(difference.quantity, difference.quantity),
             "first": difference.first,
             "second": difference.second,
-            "difference": drawing.Interval(
-                difference.value,
-                difference.low80,
-                difference.high80,
-                difference.low95,
-                difference.high95,
-            ),
+            "difference": drawing.Interval.of(difference),
             "value": number_text(difference.value, signed=True),
             "written": (
                 f"{number_text(difference.low80, signed=True)} to"
@@ -48,7 +42,7 @@ def by_relation(evaluation: Evaluation, a: Submission, b: Submission) -> dict[st
         "rows": rows,
         "differences": differences,
         "axis": drawing.axis_over([row["difference"] for row in rows], bounds=(-1, 1), zero=True),
-        "left_out": len(stored["errors"]) - len(rows),
+        "left_out": len(stored.errors) - len(rows),
         "least": FEW,
         "told_apart": sum(bool(difference.told_apart) for difference in differences),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,25 +16,24 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 
 from kbpo.accounts.models import User
-from kbpo.evaluation.compare.difference import Difference, closest, differences
-from kbpo.evaluation.compare.overlap import KEY, Part, part_of
-from kbpo.evaluation.leaderboard import NoBoard, compared_at
+from kbpo.evaluation.compare import Difference, closest, differences
+from kbpo.evaluation.leaderboard import NoBoard, compared_at, ranking
 from kbpo.evaluation.models import Evaluation
-from kbpo.evaluation.words import FEW
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Quantity
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
+from kbpo.web.components.drawing import Interval
 from kbpo.web.components.figures import count_text, number_text
 from kbpo.web.expensive import expensive
 from kbpo.web.http import at_one_moment
-from kbpo.web.public.board import View, interval, read
+from kbpo.web.public.board_view import View, read, switches
 from kbpo.web.public.by_relation import by_relation
 from kbpo.web.public.compare_texts import side_by_side
 from kbpo.web.public.documents import Asking
 from kbpo.web.research.judged import describe, may_see, only_public, verdicts
-from scoring.data import THESE
+from scoring.report import FEW, Part, Report
 
 EXAMPLES = 3
 WHY_NOT = {
@@ -91,7 +91,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "words": kind_of(track).words,
         "mean": kind_of(track).printed(kind_of(track).mean, track.criterion).label,
         "weighted": kind_of(track).distribution_label(view.distribution).lower(),
-        "switches": _switches(track, view, chosen),
+        "switches": _switches(track, view, evaluation, chosen),
         "past": view.on or view.number is not None,
     }
     if chosen[0] and chosen[1] and evaluation:
@@ -128,7 +128,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
-def address(track: Track, view: View, first: int, second: int, **changes: str) -> str:
+def address(track: Track, view: View, first: int | str, second: int | str, **changes: str) -> str:
     """The address of a comparison."""
     query = {
         "a": str(first),
@@ -201,40 +201,13 @@ def _marked(
     return [system or spare.pop(0) for system in chosen if system or spare]
 
 
-def _switches(track: Track, view: View, chosen: list[Submission | None]) -> list[dict[str, Any]]:
-    first, second = (str(system.pk) if system else "" for system in chosen)
-    kind = kind_of(track)
-    groups = (
-        (
-            "What counts the same",
-            "distribution",
-            {
-                name: distribution.label
-                for name, distribution in kind.distributions.items()
-                if name in track.distributions
-            },
-        ),
-        (
-            "What is judged",
-            "criterion",
-            {criterion.name: criterion.label for criterion in kind.criteria},
-        ),
-        *([("Intervals hold for", "population", kind.populations())] if kind.population else []),
-    )
-    return [
-        {
-            "name": name,
-            "options": [
-                {
-                    "url": address(track, view, first, second, **{key: value}),  # type: ignore[arg-type]
-                    "text": text,
-                    "current": getattr(view, key) == value,
-                }
-                for value, text in options.items()
-            ],
-        }
-        for name, key, options in groups
-    ]
+def _switches(
+    track: Track, view: View, evaluation: Evaluation | None, chosen: list[Submission | None]
+) -> list[dict[str, Any]]:
+    first, second = (system.pk if system else "" for system in chosen)
+    report = evaluation.report if evaluation is not None else Report()
+    url = partial(address, track, view, first, second)
+    return [one for one in switches(view, track, report, url) if one["of"] != "level"]
 
 
 def compared(
@@ -259,17 +232,12 @@ def compared(
         _row(called[difference.quantity], difference, a, b, up=better[difference.quantity])
         for difference in measured
     ]
-    about = f"|{THESE}" if view.population == THESE else ""
-    stored = next(
-        (
-            v
-            for k, v in evaluation.comparisons.items()
-            if k.removesuffix(about).endswith(f"{view.criterion}|{view.distribution}")
-            and k.endswith(about)
-            and "level" in v
-        ),
-        None,
-    )
+    ranked = ranking(
+        evaluation,
+        distribution=view.distribution,
+        criterion=view.criterion,
+        population=view.population,
+    )[1]
     return {
         "evaluation": evaluation,
         "rows": rows,
@@ -277,8 +245,8 @@ def compared(
         "sides_by_relation": _sides(a, b, up=kind.higher_is_better(kind.mean, a.track.criterion)),
         "axis": drawing.axis_over([row["difference"] for row in rows], bounds=(-1, 1), zero=True),
         "sentence": sentence(called, measured, better, a.full_name, b.full_name),
-        "level": f"{stored['level']:.0%}".replace("%", " %") if stored else "",
-        "n_systems": len(stored["systems"]) if stored else 0,
+        "level": f"{ranked.level:.0%}".replace("%", " %") if ranked.level else "",
+        "n_systems": len(ranked.systems),
         "apart": next(
             (
                 (called[difference.quantity].in_text, difference.told_apart)
@@ -341,10 +309,7 @@ def _is_sure(difference: Difference) -> bool:
 def _row(
     quantity: Quantity, difference: Difference, a: Submission, b: Submission, *, up: bool
 ) -> dict[str, Any]:
-    both = [interval(difference.first), interval(difference.second)]
-    bar = drawing.Interval(
-        difference.value, difference.low80, difference.high80, difference.low95, difference.high95
-    )
+    both = [Interval.of(difference.first), Interval.of(difference.second)]
     if not difference.shown:
         words, ahead, tone = "No difference shown", "", ""
     else:
@@ -358,7 +323,7 @@ def _row(
         "kinds": ["final" if system.status == "scored" else "moment" for system in (a, b)],
         "n": [difference.first.n_labels, difference.second.n_labels],
         "axis": drawing.axis_over(both),
-        "difference": bar,
+        "difference": Interval.of(difference),
         "value": number_text(difference.value, signed=True),
         "written": (
             f"{number_text(difference.low80, signed=True)} to"
@@ -376,13 +341,13 @@ def overlap(
     """What both predict and what one predicts alone; shares only as far as they do not tell single
     judgments.
     """
-    parts = part_of(evaluation.comparisons, a.pk, b.pk)
+    parts = evaluation.details.parts(a.pk, b.pk)
     if not parts:
         return []
     both, first, second = parts
     everything = isinstance(request.user, User) and request.user.is_staff
     everything |= a.track.status == "closed"
-    criterion = evaluation.comparisons[KEY]["criterion"]
+    criterion = evaluation.details.overlap_criterion
     words = {"criterion": kind_of(a.track).criterion_label(criterion).lower()}
     return [
         {"key": key, "tone": tone, "name": name} | words | _share_of_part(part, everything)
@@ -404,7 +369,7 @@ def _share_of_part(part: Part, everything: bool) -> dict[str, Any]:
     elif part.n_labels < FEW and not everything:
         why = f"too few judgments to say ({count_text(part.n_labels)})"
     else:
-        share = drawing.Interval(part.value, part.low80, part.high80)
+        share = Interval.of(part)
         return {"n": part.n, "share": share, "judged": part.n_labels}
     return {"n": part.n, "share": None, "why": why}
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -16,6 +15,7 @@ from kbpo.evaluation.leaderboard import Board, Row
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing, plots
 from kbpo.web.components.figures import count_text, number_text
+from scoring.report import Scorer, Worth
 
 FEWEST = 2
 """Systems of which an order tells something"""
@@ -42,9 +42,8 @@ def judge_only_scores(shown: Board) -> Alone | None:
     """The metric or judge that is worth most, by itself; None where none has scored enough systems
     whole.
     """
-    settings = shown.evaluation.settings if shown.evaluation is not None else {}
-    worth = settings.get("worth", {}).get(shown.criterion, {})
-    scorers = sorted(worth.get("scorers", ()), key=lambda scorer: -(scorer.get("worth") or 0.0))
+    worth = shown.report.worth.get(shown.criterion, Worth())
+    scorers = sorted(worth.scorers, key=lambda scorer: -(scorer.worth or 0.0))
     for scorer in scorers:
         rows = [row for row in shown.rows if _is_drawn(row, scorer)]
         if len(rows) >= FEWEST:
@@ -52,29 +51,24 @@ def judge_only_scores(shown: Board) -> Alone | None:
     return None
 
 
-def _is_drawn(row: Row, scorer: dict[str, Any]) -> bool:
-    figure = row.figure(row.mean)
-    return (
-        str(row.submission.pk) in scorer.get("alone", {})
-        and figure is not None
-        and figure.value is not None
-    )
+def _is_drawn(row: Row, scorer: Scorer) -> bool:
+    return row.submission.pk in scorer.alone and row.value(row.mean) is not None
 
 
-def _drawn(shown: Board, scorer: dict[str, Any], rows: Sequence[Row]) -> Alone:
+def _drawn(shown: Board, scorer: Scorer, rows: Sequence[Row]) -> Alone:
     kind = kind_of(shown.track)
     sign = 1.0 if kind.higher_is_better(kind.mean, shown.criterion) else -1.0
-    alone = {row.submission.pk: scorer["alone"][str(row.submission.pk)] for row in rows}
+    alone = {row.submission.pk: scorer.alone[row.submission.pk] for row in rows}
     by_metric = sorted(rows, key=lambda row: -sign * alone[row.submission.pk])
     by_people = sorted(rows, key=lambda row: -sign * _value(row))
     called = kind.printed(kind.mean, shown.criterion).in_text
-    finding = _finding(scorer["label"], called, by_people, by_metric)
+    finding = _finding(scorer.label, called, by_people, by_metric)
     address = reverse("metrics-csv", args=[shown.track.slug, "bias"])
     return Alone(
-        scorer["label"],
-        scorer.get("between"),
+        scorer.label,
+        scorer.between,
         sign < 0,
-        _scatter(scorer["label"], rows, alone, kind.criterion_label(shown.criterion)),
+        _scatter(scorer.label, rows, alone, kind.criterion_label(shown.criterion)),
         mark_safe(
             plots.draw_orders(
                 [r.submission.full_name for r in by_people],
@@ -83,8 +77,8 @@ def _drawn(shown: Board, scorer: dict[str, Any], rows: Sequence[Row]) -> Alone:
             )
         ),
         finding,
-        scorer.get("came_late", False),
-        scorer.get("statement", ""),
+        scorer.came_late,
+        scorer.statement,
         f"{address}?{urlencode({'criterion': shown.criterion})}",
     )
 
@@ -145,5 +139,4 @@ def _finding(label: str, by: str, by_people: Sequence[Row], by_metric: Sequence[
 
 
 def _value(row: Row) -> float:
-    figure = row.figure(row.mean)
-    return figure.value if figure is not None and figure.value is not None else 0.0
+    return row.value(row.mean) or 0.0

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from annotation.quality.reliability import NOT_KEPT, Reliability, reliability
-from kbpo.evaluation.judges import MOST_OF_ONE, Judges, judges_of
-from kbpo.evaluation.leaderboard import Board, Figure
-from kbpo.evaluation.words import ALL_JUDGED, MEANS, no_width_text
+from kbpo.evaluation.judges import MOST_OF_ONE, judges_of
+from kbpo.evaluation.leaderboard import Board
 from kbpo.tracks.base import Words
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.figures import count_text, interval_text, number_text, percent_text
 from scoring.rated import FEWEST_JUDGES
+from scoring.report import Figure, Judges
+from scoring.words import ALL_JUDGED, MEANS, no_width_text
 
 SAMPLING_ONLY = "The intervals cover sampling only: the judges’ error is not in them."
 CORRECTED = (
@@ -66,23 +67,21 @@ def people_of(shown: Board) -> Reliability:
 
 def _checks(shown: Board) -> str:
     """What experts said of a track's judgments; empty if they checked none."""
-    settings = shown.evaluation.settings if shown.evaluation is not None else {}
-    checks: dict[str, Any] = settings.get("expert", {}).get(shown.criterion, {})
-    agree, above = checks.get("agree", {}), checks.get("above")
-    if not checks.get("checked") or agree.get("value") is None:
+    checks = shown.report.expert.get(shown.criterion)
+    if checks is None or not checks.checked or checks.agree.value is None:
         return ""
+    checked, agree, above = count_text(checks.checked), checks.agree, checks.above
+    share, ends = percent_text(agree.value), interval_text(agree.low80, agree.high80)
     if above is None:
         return (
-            f"Experts checked {count_text(checks['checked'])} judgments, drawn at random, and agree"
-            f" with {percent_text(agree['value'])} of all (80 % interval"
-            f" {interval_text(agree['low80'], agree['high80'])})."
+            f"Experts checked {checked} judgments, drawn at random, and agree with {share} of all"
+            f" (80 % interval {ends})."
         )
     return (
-        f"Experts checked {count_text(checks['checked'])} judgments, drawn at random. Of"
-        f" {percent_text(agree['value'])} of all (80 % interval"
-        f" {interval_text(agree['low80'], agree['high80'])}) they would say just what people said;"
-        f" on average theirs lie {number_text(above['value'], signed=True)} points of 100 away"
-        f" ({interval_text(above['low80'], above['high80'])})."
+        f"Experts checked {checked} judgments, drawn at random. Of {share} of all (80 % interval"
+        f" {ends}) they would say just what people said; on average theirs lie"
+        f" {number_text(above.value, signed=True)} points of 100 away"
+        f" ({interval_text(above.low80, above.high80)})."
     )
 
 

@@ -5,12 +5,11 @@ draws from here, and its CSV files and the API are these.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from kbpo.evaluation.leaderboard import board
+from kbpo.evaluation.leaderboard import Saved, board, saved_on
 from kbpo.evaluation.models import Evaluation
-from kbpo.evaluation.saved import saved_on
 from kbpo.sampling.designs.base import half_width_of, variance_at
 from kbpo.sampling.designs.draft import Draft
 from kbpo.sampling.study import CURVE, WIDTHS, Study, study_of
@@ -19,6 +18,7 @@ from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.web.components.drawing import Interval
 from kbpo.web.public.points import points_of
+from scoring.report import Scorer, Worth
 
 Rows = tuple[list[str], Sequence[Sequence[Any]]]
 """The head of a table, and its rows"""
@@ -29,62 +29,57 @@ def tabulate(kind: Kind, evaluation: Evaluation | None, criterion: str, figure: 
     return FIGURES[figure](kind, evaluation, criterion, worth_under(evaluation, criterion))
 
 
-def worth_under(evaluation: Evaluation | None, criterion: str) -> dict[str, Any]:
-    """What an evaluation stored of the worth of metrics under a criterion."""
-    if evaluation is None:
-        return {}
-    stored: dict[str, Any] = evaluation.settings.get("worth", {}).get(criterion, {})
-    return stored
+def worth_under(evaluation: Evaluation | None, criterion: str) -> Worth:
+    """What an evaluation says of the worth of metrics under a criterion."""
+    return evaluation.report.worth.get(criterion, Worth()) if evaluation is not None else Worth()
 
 
-def scorers_of(stored: dict[str, Any]) -> list[dict[str, Any]]:
+def scorers_of(stored: Worth) -> list[Scorer]:
     """The metrics and judges, all together first, then by their worth; those of which too little is
     known last.
     """
-    scorers = (
-        [stored["together"] | {"label": stored["together"]["name"]}] if "together" in stored else []
-    )
-    scorers += sorted(stored.get("scorers", ()), key=lambda scorer: -(scorer.get("worth") or 0.0))
-    return [_drawn(row) for row in scorers]
+    scorers = [stored.together] if stored.together is not None else []
+    return scorers + sorted(stored.scorers, key=lambda scorer: -(scorer.worth or 0.0))
 
 
-def _drawn(row: dict[str, Any]) -> dict[str, Any]:
-    """A metric or judge with its worth as an interval, in colour where a gain is shown."""
-    interval = Interval(row.get("worth"), *_ends_of_worth(row))
-    tone = "a" if (interval.low80 or 0.0) > 1 else "quiet"
-    return row | {"interval": interval, "tone": tone}
+@dataclass(frozen=True)
+class Card:
+    """A metric or judge with its worth as an interval, and what it saves on the board."""
+
+    scorer: Scorer
+    saves: Saved | None
+
+    @property
+    def interval(self) -> Interval:
+        return Interval(self.scorer.worth, *self.scorer.worth_80, *self.scorer.worth_95)
+
+    @property
+    def tone(self) -> str:
+        """In colour where a gain is shown."""
+        return "a" if (self.interval.low80 or 0.0) > 1 else "quiet"
 
 
-def _ends_of_worth(row: dict[str, Any]) -> list[float | None]:
-    """The ends of what a metric or judge is worth: at 80 %, then at 95 %."""
-    unknown = (None, None)
-    return [*row.get("worth_80", unknown), *row.get("worth_95", unknown)]
-
-
-def with_savings(
-    track: Track, evaluation: Evaluation | None, criterion: str
-) -> list[dict[str, Any]]:
-    """The same, each with what it saves on the track's board, where that is told."""
-    scorers = scorers_of(worth_under(evaluation, criterion))
+def cards_of(track: Track, evaluation: Evaluation | None, criterion: str) -> list[Card]:
+    """The metrics and judges, each with what it saves on the track's board where that is told."""
     shown = board(track, distribution=track.distribution, criterion=criterion)
-    return [row | {"saves": saved_on(shown, str(row.get("id", "")))} for row in scorers]
+    scorers = scorers_of(worth_under(evaluation, criterion))
+    return [Card(scorer, saved_on(shown, scorer.id)) for scorer in scorers]
 
 
-def names_of(evaluation: Evaluation | None) -> dict[str, str]:
+def names_of(evaluation: Evaluation | None) -> dict[int, str]:
     """The systems on the board: number -> name."""
     if evaluation is None:
         return {}
     submissions = (
         Submission.objects.filter(track=evaluation.track_id).on_board().select_related("team")
     )
-    return {str(row.pk): row.full_name for row in submissions.order_by("pk")}
+    return {row.pk: row.full_name for row in submissions.order_by("pk")}
 
 
-def single_of(stored: dict[str, Any]) -> dict[str, Any] | None:
+def single_of(stored: Worth) -> Scorer | None:
     """The metric or judge that is worth most by itself."""
-    return next(
-        (scorer for scorer in scorers_of(stored)[1:] if scorer.get("worth") is not None), None
-    )
+    known = [scorer for scorer in stored.scorers if scorer.worth is not None]
+    return max(known, key=lambda scorer: scorer.worth or 0.0, default=None)
 
 
 def curve_rows(kind: Kind, study: Study | None) -> list[list[float]]:
@@ -133,7 +128,7 @@ def widths_of(kind: Kind, study: Study | None) -> list[dict[str, Any]]:
     return rows
 
 
-def _worth_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
+def _worth_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Worth) -> Rows:
     numbers = ("n", "pearson", "spearman", "rho", "r", "between", "prmse", "worth")
     with_ends = ("rho", "pearson", "spearman", "between", "prmse")
     header = ["metric", "version", "prompt", *numbers]
@@ -142,58 +137,59 @@ def _worth_file(kind: Kind, evaluation: Evaluation | None, criterion: str, store
         header += [f"{name}_low80", f"{name}_high80"]
     header += ["rated_twice", "source", "used"]
     rows = []
-    for scorer in with_savings(kind.track, evaluation, criterion):
-        row = [scorer["name"], scorer.get("version", ""), scorer.get("prompt", "")]
-        row += [scorer.get(name) for name in numbers]
-        row += [*_ends_of_worth(scorer), scorer["saves"].share if scorer["saves"] else None]
+    for card in cards_of(kind.track, evaluation, criterion):
+        scorer = card.scorer
+        row: list[Any] = [scorer.name, scorer.version, scorer.prompt]
+        row += [getattr(scorer, name) for name in numbers]
+        row += [*scorer.worth_80, *scorer.worth_95, card.saves.share if card.saves else None]
         for name in with_ends:
-            row += scorer.get(f"{name}_80", (None, None))
-        row += [scorer.get("n_multiple"), scorer.get("source", ""), scorer.get("used")]
+            row += getattr(scorer, f"{name}_80")
+        row += [scorer.n_multiple, scorer.source, scorer.used]
         rows.append(row)
     return header, rows
 
 
 def _by_system(
-    evaluation: Evaluation | None, stored: dict[str, Any], what: str
-) -> Iterator[tuple[dict[str, Any], str, str, Any]]:
+    evaluation: Evaluation | None, stored: Worth, what: str
+) -> Iterator[tuple[Scorer, int, str, float]]:
     """Yields what is stored by system of each metric or judge, of systems on the board: the metric,
     the number and name of the system, and what is stored.
     """
     names = names_of(evaluation)
     for scorer in scorers_of(stored):
-        for number, value in scorer.get(what, {}).items():
+        for number, value in getattr(scorer, what).items():
             if number in names:
                 yield scorer, number, names[number], value
 
 
-def _bias_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
+def _bias_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Worth) -> Rows:
     rows = []
     for scorer, number, system, bias in _by_system(evaluation, stored, "bias"):
-        alone = scorer["alone"][number]
-        rows.append([scorer["name"], system, alone, alone - bias, bias])
+        alone = scorer.alone[number]
+        rows.append([scorer.name, system, alone, alone - bias, bias])
     return ["metric", "system", "alone", "people", "bias"], rows
 
 
-def _systems_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
+def _systems_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Worth) -> Rows:
     rows = []
     for scorer, _, system, pearson in _by_system(evaluation, stored, "within"):
-        rows.append([scorer["name"], system, pearson])
+        rows.append([scorer.name, system, pearson])
     return ["metric", "system", "pearson"], rows
 
 
-def _points_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
+def _points_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Worth) -> Rows:
     single = single_of(stored)
     points = points_of(kind, criterion, single)
-    rows = [[single["name"], point.system, point.score, point.people] for point in points if single]
+    rows = [[single.name, point.system, point.score, point.people] for point in points if single]
     return ["metric", "system", "score", "people"], rows
 
 
-def _width_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
+def _width_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Worth) -> Rows:
     header = ["judgments", "people_alone", "with_metrics", "noiseless_people", "perfect_metric"]
     return header, curve_rows(kind, study_of(kind, criterion, stored))
 
 
-def _prompt_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
+def _prompt_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Worth) -> Rows:
     names = ("sigma_f2", "sigma_a2", "gamma")
     header = ["criterion"]
     for name in names:
@@ -201,25 +197,29 @@ def _prompt_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stor
     header.append("most_a_metric_can_be_worth")
     rows = []
     for prompt in kind.criteria:
-        components = worth_under(evaluation, prompt.name).get("components")
-        if not components:
+        components = worth_under(evaluation, prompt.name).components
+        if components is None:
             continue
         row = [prompt.name]
         for name in names:
-            row += [components[name], *components[f"{name}_80"]]
-        rows.append([*row, components["most"]])
+            row += [getattr(components, name), *getattr(components, f"{name}_80")]
+        rows.append([*row, components.most])
     return header, rows
 
 
-def _quadrant_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
+def _quadrant_file(
+    kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Worth
+) -> Rows:
     rows = []
     for scorer in scorers_of(stored):
-        if scorer.get("quadrants"):
-            rows.append([scorer["name"], *scorer["quadrants"]])
+        if scorer.quadrants:
+            rows.append([scorer.name, *scorer.quadrants])
     return ["metric", "both_like", "metric_alone", "people_alone", "neither"], rows
 
 
-def _judgments_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
+def _judgments_file(
+    kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Worth
+) -> Rows:
     header = ["half_width", "people_alone", "with_metrics", "two_people"]
     keys = ("half_width", "alone", "aided", "two_people")
     rows = widths_of(kind, study_of(kind, criterion, stored))

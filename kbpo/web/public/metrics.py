@@ -15,7 +15,6 @@ from django.urls import path, reverse
 from django.utils.safestring import SafeString, mark_safe
 
 from kbpo.evaluation.models import Evaluation
-from kbpo.evaluation.saved import late_scorers
 from kbpo.evaluation.worth import FEWEST
 from kbpo.sampling.study import Study, study_of
 from kbpo.submissions.models import Prediction, Submission
@@ -30,17 +29,18 @@ from kbpo.web.components.figures import coefficient_text, count_text, number_tex
 from kbpo.web.expensive import expensive
 from kbpo.web.public.metric_tables import (
     FIGURES,
+    cards_of,
     curve_rows,
     names_of,
     scorers_of,
     single_of,
     tabulate,
     widths_of,
-    with_savings,
     worth_under,
 )
 from kbpo.web.public.points import draw_points, points_of
 from kbpo.web.table import csv_response
+from scoring.report import Worth
 
 WORTHS = (1.05, 1.1, 1.2, 1.5, 2.0, 3.0)
 """Contours of equal worth"""
@@ -61,7 +61,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     track, kind, criterion, evaluation = _asked(request, slug)
     stored = worth_under(evaluation, criterion)
     study = study_of(kind, criterion, stored)
-    names, scorers = names_of(evaluation), with_savings(track, evaluation, criterion)
+    names, cards = names_of(evaluation), cards_of(track, evaluation, criterion)
     single, label = single_of(stored), kind.criterion_label(criterion)
     prompts = _prompts(kind, evaluation)
     context: dict[str, Any] = {
@@ -71,19 +71,18 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "evaluation": evaluation,
         "criterion": label,
         "criteria": _criteria(track, kind, criterion),
-        "told": stored,
+        "told": evaluation.report.worth.get(criterion) if evaluation else None,
         "fewest": FEWEST,
-        "scorers": scorers,
-        "beyond": any(row.get("worth") is not None and row["rho"] is None for row in scorers),
-        "axis": _axis(1.0, [row["interval"] for row in scorers]),
-        "savings": [row for row in scorers[:2] if row["saves"] is not None],
-        "late": late_scorers(evaluation),
+        "scorers": cards,
+        "beyond": any(card.scorer.worth is not None and card.scorer.rho is None for card in cards),
+        "axis": _axis(1.0, [card.interval for card in cards]),
+        "savings": [card for card in cards[:2] if card.saves is not None],
+        "late": evaluation.report.late_scorers if evaluation else (),
         "prompts": prompts,
         "untold": [
             other.label
             for other in kind.criteria
-            if (parts := worth_under(evaluation, other.name).get("components"))
-            and parts["gamma"] is None
+            if (parts := worth_under(evaluation, other.name).components) and parts.gamma is None
         ],
         "prompt_axis": _axis(0.0, [prompt["gamma"] for prompt in prompts]),
         "contours": _contours(kind, evaluation, criterion),
@@ -93,7 +92,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "lower_is_better": not kind.criterion(criterion).higher_is_better,
         "prmse_warnings": _prmse_warnings(stored),
         "within": _within(stored, names),
-        "points": draw_points(points_of(kind, criterion, single), single["label"], label)
+        "points": draw_points(points_of(kind, criterion, single), single.label, label)
         if single
         else "",
         "single": single,
@@ -141,55 +140,53 @@ def _prompts(kind: Kind, evaluation: Evaluation | None) -> list[dict[str, Any]]:
     """What each question is worth: how much people differ, against how much things do."""
     prompts = []
     for criterion in kind.criteria:
-        components = worth_under(evaluation, criterion.name).get("components")
-        if components and components["gamma"] is not None:
-            gamma = Interval(components["gamma"], *components["gamma_80"])
-            prompts.append({**components, "label": criterion.label, "gamma": gamma})
+        parts = worth_under(evaluation, criterion.name).components
+        if parts is not None and parts.gamma is not None:
+            gamma = Interval(parts.gamma, *parts.gamma_80)
+            prompts.append({"most": parts.most, "label": criterion.label, "gamma": gamma})
     return sorted(prompts, key=lambda prompt: prompt["gamma"].estimate)
 
 
-def _bias(stored: dict[str, Any], names: dict[str, str]) -> list[dict[str, Any]]:
+def _bias(stored: Worth, names: dict[int, str]) -> list[dict[str, Any]]:
     """By how much each metric alone over- or underrates each system on the board."""
     return [
         {
-            "label": scorer["label"],
-            "bias": [_shade(name, scorer["bias"].get(number)) for number, name in names.items()],
+            "label": scorer.label,
+            "bias": [_shade(name, scorer.bias.get(number)) for number, name in names.items()],
         }
         for scorer in scorers_of(stored)
-        if scorer.get("bias")
+        if scorer.bias
     ]
 
 
-def _left_out(stored: dict[str, Any], names: dict[str, str]) -> list[str]:
+def _left_out(stored: Worth, names: dict[int, str]) -> list[str]:
     """Of which systems which metrics say nothing, in words."""
     phrases = []
     for scorer in scorers_of(stored):
-        systems = [names[number] for number in scorer.get("left_out", ()) if number in names]
+        systems = [names[number] for number in scorer.left_out if number in names]
         if systems:
-            phrases.append(f"{scorer['label']} of {', '.join(systems)}")
+            phrases.append(f"{scorer.label} of {', '.join(systems)}")
     return phrases
 
 
-def _prmse_warnings(stored: dict[str, Any]) -> list[str]:
+def _prmse_warnings(stored: Worth) -> list[str]:
     """What must be known of the column PRMSE, each sentence once."""
     scorers = scorers_of(stored)
-    return list(
-        dict.fromkeys(warning for row in scorers for warning in row.get("prmse_warnings", ()))
-    )
+    return list(dict.fromkeys(warning for row in scorers for warning in row.prmse_warnings))
 
 
-def _within(stored: dict[str, Any], names: dict[str, str]) -> list[dict[str, Any]]:
+def _within(stored: Worth, names: dict[int, str]) -> list[dict[str, Any]]:
     """How each metric goes with people among the outputs of each system on the board."""
     return [
         {
-            "label": scorer["label"],
+            "label": scorer.label,
             "r": [
-                _shade(name, scorer["within"].get(number), HALF, WELL)
+                _shade(name, scorer.within.get(number), HALF, WELL)
                 for number, name in names.items()
             ],
         }
         for scorer in scorers_of(stored)
-        if scorer.get("within")
+        if scorer.within
     ]
 
 
@@ -202,20 +199,18 @@ def _shade(
     return {"name": name, "value": value, "shade": shade}
 
 
-def _quadrants(kind: Kind, criterion: Criterion, stored: dict[str, Any]) -> dict[str, Any] | None:
+def _quadrants(kind: Kind, criterion: Criterion, stored: Worth) -> dict[str, Any] | None:
     """Where the best single metric and people part, with a text of each kind that everybody may
     see.
     """
-    single = [scorer for scorer in scorers_of(stored)[1:] if scorer.get("quadrants")]
+    single = [scorer for scorer in scorers_of(stored) if scorer.quadrants and scorer.id is not None]
     if not single:
         return None
     words = ("Both like it", "The metric alone", "People alone", "Neither")
-    examples = [
-        _example(kind, instances) for instances in single[0].get("examples", [[]] * len(words))
-    ]
-    shares = zip(words, single[0]["quadrants"], examples, strict=True)
+    examples = [_example(kind, instances) for instances in single[0].examples]
+    shares = zip(words, single[0].quadrants, examples, strict=True)
     return {
-        "label": single[0]["label"],
+        "label": single[0].label,
         "shares": list(shares),
         "any": any(examples),
         "liked": _liked(criterion),
@@ -285,7 +280,10 @@ def _contours(kind: Kind, evaluation: Evaluation | None, criterion: str) -> Safe
     the track in grey, each with its name.
     """
     told = {name: worth_under(evaluation, name) for name in kind.criterion_names()}
-    gammas = {name: stored.get("components", {}).get("gamma") for name, stored in told.items()}
+    gammas = {
+        name: stored.components.gamma if stored.components else None
+        for name, stored in told.items()
+    }
     if gammas[criterion] is None:
         return ""
     known = {name: gamma for name, gamma in gammas.items() if gamma is not None}
@@ -320,11 +318,11 @@ def _contour(worth: float, widest: float) -> plots.Curve:
     return plots.Curve(f"{worth:g} ×", points, "equal", is_short=True)
 
 
-def _dots(stored: dict[str, Any], gamma: float, other: str = "") -> list[plots.Dot]:
+def _dots(stored: Worth, gamma: float, other: str = "") -> list[plots.Dot]:
     """The metrics and judges under one question, from the highest down: the first three named; of
     another question all in grey, the highest with the question's name.
     """
-    known = [(one["label"], abs(one["rho"])) for one in scorers_of(stored) if one.get("rho")]
+    known = [(one.label, abs(one.rho)) for one in scorers_of(stored) if one.rho]
     named = {label for label, _ in known[:3]}
     known.sort(key=lambda pair: -pair[1])
     if not other:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from django.core.cache import cache
@@ -21,6 +20,7 @@ from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.content.ratings import rated, targets_of
 from kbpo.web.components import drawing, plots
 from kbpo.web.public.judge_only import against_people
+from scoring.report import Scorer as Scored
 
 MOST = 500
 """Points that are drawn"""
@@ -38,17 +38,17 @@ class Point:
     people: float
 
 
-def points_of(kind: Kind, criterion: str, scorer: dict[str, Any] | None) -> list[Point]:
+def points_of(kind: Kind, criterion: str, scorer: Scored | None) -> list[Point]:
     """The rated outputs of systems on the board, as far as their judgments are public; as they were
     a minute ago at most.
     """
-    if not kind.rates or kind.opposes or scorer is None:
+    if not kind.rates or kind.opposes or scorer is None or scorer.id is None:
         return []
     public = Label.objects.filter(target__corpus=kind.track.corpus_id, public_at__lte=clock.now())
     if not public.exists():
         return []
-    key = f"points.{kind.track.pk}.{criterion}.{scorer['id']}"
-    read = partial(_points, kind, criterion, scorer["id"])
+    key = f"points.{kind.track.pk}.{criterion}.{scorer.id}"
+    read = partial(_points, kind, criterion, scorer.id)
     points: list[Point] = cache.get_or_set(key, read, KEPT_SECONDS) or []
     return points
 

@@ -31,7 +31,7 @@ from kbpo.web.components import drawing
 from kbpo.web.components.figures import DASH
 from kbpo.web.expensive import export
 from kbpo.web.http import address_of, at_one_moment
-from kbpo.web.public.board import interval, kind_of_bars, rank_text
+from kbpo.web.public.board_rows import kind_of_bars, rank_text
 from kbpo.web.public.client import install_command
 from kbpo.web.public.documents import may_read
 from kbpo.web.table import begun
@@ -76,7 +76,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     if baseline is not None:
         for file in downloads:
             if file["name"] == "Its output":
-                file["score"] = interval(baseline.figure(column))
+                file["score"] = drawing.Interval.of(baseline.figure(column))
     context: dict[str, Any] = {
         "track": track,
         "corpus": track.corpus,
@@ -125,7 +125,7 @@ def _standing(row: Row, column: str, place: int | str) -> dict[str, Any]:
         "role": row.submission.role,
         "description": row.submission.public_description,
         "url": reverse("submission", args=[row.submission.pk]),
-        "figure": interval(figure),
+        "figure": drawing.Interval.of(figure),
         "kind": kind_of_bars(row, past=False, figure=figure),
         "judged": row.n_labels,
     }

@@ -10,17 +10,17 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from kbpo.evaluation.latest import PRINTED, Latest
-from kbpo.evaluation.leaderboard import Figure, headlines
-from kbpo.evaluation.models import Estimate, Evaluation, InterimInterval
-from kbpo.evaluation.words import figure_text
+from kbpo.evaluation.leaderboard import headlines
+from kbpo.evaluation.models import Evaluation, Headline, InterimInterval
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Quantity
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.drawing import Interval
 from kbpo.web.public import cite
+from scoring.report import ENDS, Figure
+from scoring.words import figure_text
 
 INTERIM = ("made_at", "n")
-SHARES = ("value", "low80", "high80", "low95", "high95")
 MOST = 200
 """Evaluations on the plot: the latest"""
 
@@ -38,7 +38,7 @@ class History:
     def moments(self) -> list[tuple[Any, Interval]]:
         """As the plot takes it."""
         return [
-            (evaluation.made_at, _interval(figure)) for evaluation, figure in self.figures[-MOST:]
+            (evaluation.made_at, Interval.of(figure)) for evaluation, figure in self.figures[-MOST:]
         ]
 
     @property
@@ -53,16 +53,12 @@ class History:
         )
 
 
-def _interval(figure: Figure) -> Interval:
-    return Interval(figure.value, figure.low80, figure.high80, figure.low95, figure.high95)
-
-
 def interim_of(submission: Submission) -> Iterator[dict[str, Any]]:
     """Yield the intervals that were safe to watch while a run was judged, as fine as they are
     printed: beyond that they would tell what was judged for others.
     """
     for row in InterimInterval.objects.filter(submission=submission).telling().order_by("n"):
-        shares = {name: round(getattr(row, name), PRINTED) for name in SHARES}
+        shares = {name: round(getattr(row, name), PRINTED) for name in ENDS}
         yield {name: getattr(row, name) for name in INTERIM} | shares
 
 
@@ -76,24 +72,13 @@ def history_of(latest: Latest) -> History | None:
     quantity = (
         headline[0] if headline else kind.printed(kind.headline(track.criterion), track.criterion)
     )
-    estimates = Estimate.objects.filter(
-        submission=submission,
-        slice="",
-        quantity=quantity.name,
-        criterion=track.criterion,
-        method=kind.column_of(quantity.name).method,
-        kind="final",
-        value__isnull=False,
-    )
+    rows = Headline.objects.filter(submission=submission, quantity=quantity.name, kind="final")
     if submission.is_on_board:
-        estimates = estimates.filter(evaluation__in=track.evaluations.listed().values("pk"))
-    if quantity.weighed:
-        estimates = estimates.filter(distribution=track.distribution)
-    ordered = estimates.select_related("evaluation").order_by("evaluation__number")
-    by_evaluation = [(row.evaluation, Figure.of(row)) for row in ordered]
-    figures = [
-        (evaluation, figure) for evaluation, figure in by_evaluation if figure.value is not None
-    ]
+        rows = rows.filter(evaluation__in=track.evaluations.listed().values("pk"))
+    rows = rows.select_related("evaluation").defer(
+        "evaluation__packed", "evaluation__packed_details"
+    )
+    figures = [(row.evaluation, row.figure) for row in rows.order_by("evaluation__number")]
     return History(quantity, figures, headline[1] if headline else None) if figures else None
 
 

@@ -15,12 +15,12 @@ from kbpo.accounts.models import Audit, Membership, Team, User
 from kbpo.evaluation.extent import extent_of
 from kbpo.evaluation.leaderboard import headlines, ranks
 from kbpo.evaluation.models import Evaluation, Flip
-from kbpo.evaluation.words import figure_text
 from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.figures import count_text
+from scoring.words import figure_text
 
 AT_FIRST = timedelta(days=14)
 """How far back it is told to somebody who has never said that he had read it; to nobody before
@@ -103,7 +103,7 @@ def _scores(evaluation: Evaluation | None) -> dict[int, str]:
     """submission -> its headline in words."""
     if evaluation is None:
         return {}
-    predicted = evaluation.estimates.values_list("submission", flat=True).distinct()
+    predicted = evaluation.headlines.values_list("submission", flat=True)
     return {
         pk: f"{quantity.label} {figure_text(figure)}"
         for pk, (quantity, figure) in headlines(evaluation, predicted).items()

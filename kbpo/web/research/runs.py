@@ -250,9 +250,7 @@ def _score(
     """
     if row.has_score and headline is not None:
         quantity, figure = headline
-        drawn = drawing.Interval(
-            figure.value, figure.low80, figure.high80, figure.low95, figure.high95
-        )
+        drawn = drawing.Interval.of(figure)
         kind: drawing.Kind = "moment" if row.status in UNDER_WAY else "final"
         return drawn, quantity.label, figure.n_labels, "few" if figure.few else kind
     if row.status in UNDER_WAY and shown is not None:
@@ -260,8 +258,7 @@ def _score(
         label = (
             f"{kind_of_track.printed(kind_of_track.mean, row.track.criterion).label}, provisional"
         )
-        drawn = drawing.Interval(shown.value, shown.low80, shown.high80, shown.low95, shown.high95)
-        return drawn, label, shown.n, "live"
+        return drawing.Interval.of(shown), label, shown.n, "live"
     return NOTHING, "", 0, "final"
 
 

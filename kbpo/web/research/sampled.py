@@ -61,21 +61,17 @@ def _model(latest: Latest) -> dict[str, Any] | None:
     """Return what the model alone would print for the guaranteed number, beside what is printed;
     None before that is final.
     """
-    submission, settings = latest.submission, latest.settings
+    submission, report = latest.submission, latest.report
     if submission.status != "scored":
         return None
     track = submission.track
-    alone = (
-        settings.get("totals", {})
-        .get(f"{track.criterion}|{track.distribution}", {})
-        .get(str(submission.pk))
-    )
+    alone = report.totals.get((track.criterion, track.distribution), {}).get(submission.pk)
     printed = latest.guaranteed()
     if alone is None or printed is None or printed.value is None:
         return None
     return {
         "alone": alone,
         "printed": printed,
-        "version": settings.get("model"),
-        "labels": settings.get("labels", 0),
+        "version": report.model,
+        "labels": report.labels,
     }

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from kbpo.evaluation.latest import Latest
-from kbpo.evaluation.leaderboard import Figure
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import DEFAULT
@@ -16,7 +15,7 @@ from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import count_text, percent_text
-from kbpo.web.public.board import interval
+from scoring.report import Figure
 from scoring.score import Key
 
 SCOPES = {
@@ -31,7 +30,7 @@ def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]
     """Scores by criterion: the guaranteed pair first, each with its rows and one axis. `looked` is
     what may be watched of the submission while it is judged.
     """
-    submission, figures = latest.submission, latest.figures()
+    submission, figures = latest.submission, latest.figures
     kind = kind_of(submission.track)
     looked = looked if submission.status != "scored" else None
     criteria = {criterion for _, criterion, _, _ in figures}
@@ -79,7 +78,7 @@ def _rows(
         row = {
             "name": label,
             "figure": figure,
-            "interval": interval(figure),
+            "interval": drawing.Interval.of(figure),
             "safe": False,
             "guaranteed": guaranteed,
             "kind": _kind(submission, figure),
@@ -114,7 +113,7 @@ def _counted(latest: Latest, criterion: str) -> list[str]:
     if kind.population:
         sentences.append(f"The intervals hold for {kind.populations()[kind.population]}.")
     for count in kind.counted:
-        share = latest.settings.get(count.name, {}).get(str(latest.submission.pk))
+        share = latest.report.counted.get(count.name, {}).get(latest.submission.pk)
         if share is not None and count.criterion == criterion:
             sentences.append(count.sentence.format(share=percent_text(share)))
     return sentences
@@ -207,7 +206,7 @@ def _corrected(
         {
             "name": f"{label}, corrected",
             "figure": figure,
-            "interval": interval(figure),
+            "interval": drawing.Interval.of(figure),
             "safe": False,
             "kind": kind,
         }
@@ -218,7 +217,7 @@ def not_corrected(latest: Latest) -> list[str]:
     """Return why numbers of a submission are not corrected by expert checks, as sentences; none
     without any checks.
     """
-    return list(latest.settings.get("not_corrected", {}).get(str(latest.submission.pk), []))
+    return list(latest.report.not_corrected.get(latest.submission.pk, ()))
 
 
 def checked(latest: Latest) -> dict[str, Any] | None:

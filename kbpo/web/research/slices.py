@@ -9,49 +9,46 @@ from django.urls import reverse
 
 from kbpo.evaluation import latest
 from kbpo.evaluation.latest import Latest
-from kbpo.evaluation.leaderboard import Figure
-from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.slices.estimate import would_do
-from kbpo.evaluation.words import FEW
 from kbpo.sampling.order import may_order
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.components.plots import Moment
-from kbpo.web.public.board import interval
+from scoring.report import FEW, Figure, Key
 from scoring.slices import OWN
 
 DEFINED = "Defined here"
 """What the page calls the group of slices that admins defined"""
 
 
-def told(latest: Latest, *, own: bool) -> list[Estimate]:
+def told(latest: Latest, *, own: bool) -> dict[Key, Figure]:
     """Return the scores by slice that somebody may read, on a page or over the API: all to its own
     team and admins, what the page shows to others.
 
     These see no thin slices while the track is open: one of few judgments would tell what they
     were.
     """
-    estimates = [row for row in latest.estimates if row.slice]
+    found = latest.slices
     if own:
-        return estimates
+        return found
     track = latest.submission.track
     mean = kind_of(track).mean
     guaranteed = {
-        row.slice: row
-        for row in estimates
-        if (row.quantity, row.criterion) == (mean, track.criterion)
+        key.slice: figure
+        for key, figure in found.items()
+        if (key.quantity, key.criterion) == (mean, track.criterion)
     }
     least = 0 if track.status == "closed" else FEW
-    shown = []
-    for row in estimates:
-        whole = guaranteed.get(row.slice)
-        if whole is None or whole.n_labels < least or row.quantity not in (mean, "recall"):
+    shown = {}
+    for key, figure in found.items():
+        whole = guaranteed.get(key.slice)
+        if whole is None or whole.n_labels < least or key.quantity not in (mean, "recall"):
             continue
-        decides = row if row.quantity == mean else whole
-        if row is whole or not Figure.of(decides).few:
-            shown.append(row)
+        decides = figure if key.quantity == mean else whole
+        if figure is whole or not decides.printed.few:
+            shown[key] = figure
     return shown
 
 
@@ -97,18 +94,17 @@ def by_slice(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[st
     }
 
 
-def _scores_of(latest: Latest, *, own: bool) -> dict[str, dict[str, Estimate]]:
+def _scores_of(latest: Latest, *, own: bool) -> dict[str, dict[str, Figure]]:
     """Slice -> its scores: recall and the mean by their quantity, the mean under another criterion
     than the track's by this.
     """
     track = latest.submission.track
     mean = kind_of(track).mean
-    scores_of: dict[str, dict[str, Estimate]] = {}
-    for estimate in told(latest, own=own):
-        name = estimate.quantity
-        if name == mean and estimate.criterion != track.criterion:
-            name = estimate.criterion
-        scores_of.setdefault(estimate.slice, {})[name] = estimate
+    scores_of: dict[str, dict[str, Figure]] = {}
+    for key, figure in told(latest, own=own).items():
+        is_beside = key.quantity == mean and key.criterion != track.criterion
+        name = key.criterion if is_beside else key.quantity
+        scores_of.setdefault(key.slice, {})[name] = figure
     return scores_of
 
 
@@ -120,29 +116,29 @@ def _group_of(key: str) -> str:
 def _row(
     kind: Kind,
     key: str,
-    scores: dict[str, Estimate],
+    scores: dict[str, Figure],
     submission: Submission,
     labels: dict[str, str],
     beside: list[str],
 ) -> dict[str, Any]:
     stored = scores[kind.mean]
-    figure, (group, _, name) = Figure.of(stored), key.partition(":")
+    figure, (group, _, name) = stored.printed, key.partition(":")
     words = kind.groups[group].words if group in kind.groups else {}
     would = _more_of(figure, stored) if figure.few else 0
     recall = scores.get("recall")
     by_criterion = [
-        Figure.of(scores[criterion]) if criterion in scores else None for criterion in beside
+        scores[criterion].printed if criterion in scores else None for criterion in beside
     ]
     return {
         "name": words.get(name) or labels.get(name, name),
         "n": stored.n_predictions or 0,
         "figure": figure,
         "criteria": by_criterion,
-        "interval": interval(figure),
+        "interval": drawing.Interval.of(figure),
         "kind": "few" if figure.few else "final" if submission.status == "scored" else "moment",
         "would_do": would,
         "price": would * _each(submission),
-        "recall": Figure.of(recall) if recall and recall.value is not None else None,
+        "recall": recall.printed if recall and recall.value is not None else None,
     }
 
 
@@ -152,7 +148,7 @@ def _each(submission: Submission) -> Decimal:
     return Decimal(plan.get("options", {}).get(plan.get("chosen"), {}).get("each", "0"))
 
 
-def _more_of(figure: Figure, stored: Estimate) -> int:
+def _more_of(figure: Figure, stored: Figure) -> int:
     """Return how many judgments more would do: never more than are left."""
     left = max(0, (stored.n_predictions or 0) - figure.n_labels)
     return min(left, would_do(figure.value, stored.variance, figure.n_labels))
@@ -180,5 +176,5 @@ def watched(submission: Submission) -> dict[str, Any] | None:
             f"After {now.n:,} judgments {quantity.in_text} is between {now.low80:.1%} and"
             f" {now.high80:.1%}."
         ),
-        "interval": drawing.Interval(now.value, now.low80, now.high80, now.low95, now.high95),
+        "interval": drawing.Interval.of(now),
     }

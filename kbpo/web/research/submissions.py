@@ -40,7 +40,6 @@ from kbpo.evaluation.flips import flips_of
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.leaderboard import ranks
-from kbpo.evaluation.words import no_width_text
 from kbpo.money.models import Ledger
 from kbpo.money.spend import (
     ZERO,
@@ -72,6 +71,7 @@ from kbpo.web.research.score_tables import checked, not_corrected, tables
 from kbpo.web.research.slices import by_slice, watched
 from kbpo.web.table import csv_stream
 from scoring.slices import OWN
+from scoring.words import no_width_text
 
 ENDED = {
     "target": (

@@ -15,7 +15,6 @@ from django.utils.safestring import SafeString, mark_safe
 from annotation.platforms.mturk import account
 from annotation.workers.intake import takes_volunteers
 from annotation.workers.models import Intake
-from kbpo.evaluation import words as words_of_scores
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Pages, Words
 from kbpo.tracks.models import Track
@@ -24,6 +23,7 @@ from kbpo.web.components import drawing, figures, phrases, plots, viewer
 from kbpo.web.components.drawing import Axis, Interval, Kind, Tone
 from kbpo.web.components.plots import Moment, Point
 from kbpo.web.components.viewer import Span
+from scoring.words import ALL_JUDGED
 
 register = template.Library()
 
@@ -206,7 +206,7 @@ def interval_figures(interval: Interval, n: int | None = None, level: int = 80) 
     """
     estimate, written = drawing.figures_of(interval, n=n, level=int(level))
     if interval.low95 is not None and interval.low95 == interval.high95:
-        written = words_of_scores.ALL_JUDGED
+        written = ALL_JUDGED
     return {"estimate": estimate, "written": written}
 
 
@@ -219,7 +219,7 @@ def interval_text(low: float | None, high: float | None, n: int | None = None) -
 @register.simple_tag
 def all_judged() -> str:
     """Return what stands in the place of an interval of no width."""
-    return words_of_scores.ALL_JUDGED
+    return ALL_JUDGED
 
 
 # Frame

@@ -21,7 +21,6 @@ from annotation.quality.describe import title_of
 from kbpo.accounts.models import User
 from kbpo.evaluation.correction.checkable import frame_of
 from kbpo.evaluation.data import read
-from kbpo.evaluation.leaderboard import Figure
 from kbpo.evaluation.models import Evaluation, Inquiry
 from kbpo.experts.draw import MOST, CannotDraw, draw_round, end_round, open_round
 from kbpo.experts.queue import askable
@@ -32,11 +31,11 @@ from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.http import admin_of, check_may_act, for_admins, why_of
-from kbpo.web.public.board import interval
 from kbpo.web.research import judged
 from kbpo.web.research.submissions import find, is_own
 from scoring.corrected import METHOD
 from scoring.double_sampling import LEAST
+from scoring.report import Figure
 
 WHAT = "checks"
 USUAL = 40
@@ -215,33 +214,33 @@ def matrices(evaluation: Evaluation | None) -> list[dict[str, Any]]:
     """Return the crowd against experts, a table for each criterion; of single ratings, which are
     neither right nor wrong, how often they say the same and how far they lie apart.
     """
-    stored = evaluation.settings.get("expert", {}) if evaluation else {}
+    stored = evaluation.report.expert if evaluation else {}
     return [
         {
             "criterion": criterion,
             "name": kind_of(evaluation.track).criterion_label(criterion) if evaluation else "",
-            "checked": table["checked"],
+            "checked": table.checked,
             "rows": [
-                {"says": says, "right": counts[0], "wrong": counts[1], "share": _share(table[key])}
-                for says, counts, key in zip(
+                {
+                    "says": says,
+                    "right": counts[0],
+                    "wrong": counts[1],
+                    "share": drawing.Interval.of(share),
+                }
+                for says, counts, share in zip(
                     ("right", "wrong"),
-                    table["counts"],
-                    ("right_of_right", "wrong_of_wrong"),
-                    strict=True,
+                    table.counts or (),
+                    (table.right_of_right, table.wrong_of_wrong),
+                    strict=table.counts is not None,
                 )
-            ]
-            if "counts" in table
-            else [],
-            "agree": _share(table["agree"]),
-            "above": _share(table["above"]) if "above" in table else None,
+                if share is not None
+            ],
+            "agree": drawing.Interval.of(table.agree),
+            "above": drawing.Interval.of(table.above) if table.above is not None else None,
         }
         for criterion, table in stored.items()
-        if table["checked"]
+        if table.checked
     ]
-
-
-def _share(share: dict[str, float | None]) -> drawing.Interval:
-    return drawing.Interval(share["value"], share["low80"], share["high80"])
 
 
 def scores(track: Track, evaluation: Evaluation | None) -> dict[str, Any]:
@@ -250,27 +249,22 @@ def scores(track: Track, evaluation: Evaluation | None) -> dict[str, Any]:
     """
     if evaluation is None:
         return {"rows": [], "axis": None}
-    stored = evaluation.estimates.filter(
-        quantity=kind_of(track).mean,
-        criterion=track.criterion,
-        distribution=track.distribution,
-        slice="",
-        method__in=["centred", METHOD],
-    )
-    by_system: dict[int, dict[str, Any]] = {}
-    for estimate in stored:
-        by_system.setdefault(estimate.submission_id, {})[estimate.method] = estimate
+    guaranteed = (kind_of(track).mean, track.criterion, track.distribution)
+    by_system: dict[int, dict[str, Figure]] = {}
+    for key, figure in evaluation.report.figures.items():
+        if key[1:4] == guaranteed and key.method in ("centred", METHOD):
+            by_system.setdefault(key.submission, {})[key.method] = figure.printed
     systems = Submission.objects.select_related("team").in_bulk(by_system)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "submission": systems[pk],
-            "crowd": interval(Figure.of(by_method["centred"])),
-            "expert": interval(Figure.of(by_method[METHOD])),
+            "crowd": drawing.Interval.of(by_method["centred"]),
+            "expert": drawing.Interval.of(by_method[METHOD]),
             "n": by_method[METHOD].n_labels,
             "checked": by_method[METHOD].n_checked,
         }
         for pk, by_method in by_system.items()
-        if METHOD in by_method and "centred" in by_method
+        if pk in systems and METHOD in by_method and "centred" in by_method
     ]
     rows.sort(key=lambda row: -(row["expert"].estimate or 0.0))
     axis = drawing.axis_over([row[which] for row in rows for which in ("crowd", "expert")])

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from kbpo.evaluation.leaderboard import Figure
+from scoring.report import FEW, Figure
 
 MINUS = "−"
 DASH = "–"
-FEW = 50
-"""Below this number of judgments an interval is drawn grey, and figures have no decimals."""
 
 HALVES_UP = 1e-7
 """Added to per cents before they are rounded: one number prints alike, whichever sum it is of"""

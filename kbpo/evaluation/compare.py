@@ -1,0 +1,278 @@
+"""Reads how two systems of a board differ: the difference of what is printed, with its interval
+from both samples; relation by relation; and what it takes to tell two apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import combinations, pairwise
+
+from django.db.models import Max
+from scipy.special import ndtri, stdtrit
+
+from kbpo.evaluation.leaderboard import Board, Row, ranking
+from kbpo.evaluation.models import Evaluation
+from kbpo.money.models import Price
+from kbpo.sampling.models import SamplingDistribution
+from kbpo.submissions.models import Submission
+from kbpo.tracks.base import Track as Kind
+from kbpo.tracks.registry import class_of, kind_of
+from scoring.data import ABOUT_THESE, THESE
+from scoring.report import Comparison, Figure, Key, Named, Report
+from scoring.score import DEFAULT
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One number of two systems, and the first minus the second."""
+
+    quantity: str
+    first: Figure
+    second: Figure
+    value: float
+    error: float
+    """Standard error"""
+    low80: float
+    high80: float
+    low95: float
+    high95: float
+    told_apart: bool | None
+    """Whether the two differ among all pairs of the board at once; None where that was not asked"""
+
+    @classmethod
+    def of(
+        cls, quantity: str, first: Figure, second: Figure, error: float, z80: float, z95: float
+    ) -> Difference:
+        """The difference of two figures, whose intervals are so many standard errors wide."""
+        assert first.value is not None and second.value is not None
+        value = first.value - second.value
+        half80, half95 = z80 * error, z95 * error
+        low, high = value - half95, value + half95
+        ends = value - half80, value + half80, low, high
+        return cls(quantity, first, second, value, error, *ends, None)
+
+    @property
+    def shown(self) -> bool:
+        """Whether the 80 % interval leaves zero."""
+        return self.low80 > 0 or self.high80 < 0
+
+
+def differences(
+    evaluation: Evaluation,
+    first: int,
+    second: int,
+    *,
+    distribution: str,
+    criterion: str,
+    population: str = "",
+) -> list[Difference]:
+    """The quantities of the track's kind that are compared, as far as both systems have them."""
+    report, kind = evaluation.report, kind_of(evaluation.track)
+    about = (THESE,) if population == THESE else ()
+    method = f"{DEFAULT}{ABOUT_THESE}" if about else DEFAULT
+    found = []
+    for quantity in kind.compared():
+        weighed = distribution if quantity.weighed else kind.unweighed
+        key = (quantity.name, criterion, weighed)
+        own, other = (report.figure(system, *key, method) for system in (first, second))
+        if own is None or other is None or own.value is None or other.value is None:
+            continue
+        stored = _stored(report, (*key, *about), {first, second})
+        if stored is not None:
+            error = stored.error(first, second)
+            z80, z95 = (_quantile(stored.df, level) for level in (0.8, 0.95))
+            difference = Difference.of(quantity.name, own, other, error, z80, z95)
+            apart = _is_separated(stored, first, second)
+            found.append(replace(difference, told_apart=apart))
+    return found
+
+
+def _stored(report: Report, key: Named, pair: set[int]) -> Comparison | None:
+    """The comparison of a number of both systems: of the board, or where one is private, of all
+    that is scored. None of an open shared track, which stores no covariance.
+    """
+    for comparisons in (report.comparisons, report.private):
+        stored = comparisons.get(key)
+        if stored and stored.covariance is not None and pair <= set(stored.systems):
+            return stored
+    return None
+
+
+def _is_separated(stored: Comparison, first: int, second: int) -> bool | None:
+    """Whether the board tells two systems apart, as its ranks do; None where it ranks by another
+    number.
+    """
+    if stored.different is None:
+        return None
+    i, k = (stored.systems.index(submission) for submission in (first, second))
+    return stored.different[i][k]
+
+
+def _quantile(df: float | None, level: float) -> float:
+    return float(ndtri(0.5 + level / 2) if df is None else stdtrit(df, 0.5 + level / 2))
+
+
+def closest(
+    evaluation: Evaluation | None, *, distribution: str, criterion: str
+) -> tuple[int, int] | None:
+    """The two systems of a board that are hardest to tell apart; None with fewer than two."""
+    if evaluation is None:
+        return None
+    quantity, stored = ranking(evaluation, distribution=distribution, criterion=criterion)
+    scored = Submission.objects.filter(pk__in=stored.systems, status="scored")
+    ranked = []
+    for pk in scored.values_list("pk", flat=True):
+        figure = evaluation.report.figures.get(Key(pk, quantity, criterion, distribution, DEFAULT))
+        if figure is not None and figure.value is not None:
+            ranked.append((figure.value, pk))
+    ranked.sort(reverse=True)
+    pairs = [(high - low, winner, other) for (high, winner), (low, other) in pairwise(ranked)]
+    return min(pairs)[1:] if pairs else None
+
+
+def strata_group(kind: type[Kind]) -> str:
+    """The group of slices that are strata, one each: what systems are compared by; empty if the
+    kind has none.
+    """
+    return next((name for name, group in kind.groups.items() if group.strata), "")
+
+
+def differences_by_relation(
+    evaluation: Evaluation, first: int, second: int, *, least: int
+) -> list[Difference]:
+    """The first's precision minus the second's in every relation in which both have `least`
+    judgments; the greatest difference first.
+
+    The intervals hold for all these relations at once: each has the level whose power by their
+    number is the level said, which for normal estimates is enough however they depend on each other
+    (Šidák 1967). Which relations there are depends on numbers of judgments, never on what was
+    found.
+    """
+    stored = evaluation.details.relations
+    if not {first, second} <= set(stored.systems) or first == second:
+        return []
+    places = sorted(stored.systems.index(submission) for submission in (first, second))
+    pair = list(combinations(range(len(stored.systems)), 2)).index((places[0], places[1]))
+    figures = [_figures(evaluation, submission) for submission in (first, second)]
+    relations: list[tuple[str, Figure, Figure, float]] = []
+    for name, errors in stored.errors.items():
+        own, other, error = figures[0].get(name), figures[1].get(name), errors[pair]
+        if own is None or other is None or error is None:
+            continue
+        if min(own.n_labels, other.n_labels) >= least:
+            relations.append((name, own, other, error))
+    z80, z95 = (simultaneous(level, len(relations)) for level in (0.80, 0.95))
+    differences = [Difference.of(*relation, z80, z95) for relation in relations]
+    found = [replace(one, told_apart=one.low95 > 0 or one.high95 < 0) for one in differences]
+    return sorted(found, key=lambda difference: (-difference.value, difference.quantity))
+
+
+def simultaneous(level: float, n: int) -> float:
+    """The normal quantile with which n two-sided intervals hold together at a level, whatever their
+    dependence.
+    """
+    return float(ndtri(0.5 + level ** (1 / max(n, 1)) / 2))
+
+
+def _figures(evaluation: Evaluation, submission: int) -> dict[str, Figure]:
+    """Relation -> the precision of a system in it, where it has one."""
+    track, kind = evaluation.track, class_of(evaluation.track.kind)
+    found = {}
+    for key, stored in evaluation.details.figures.items():
+        group, _, name = key.slice.partition(":")
+        is_mean = (key.quantity, key.criterion) == (kind.mean, track.criterion)
+        if key.submission == submission and is_mean and group == strata_group(kind):
+            figure = stored.printed
+            if figure.value is not None:
+                found[name] = figure
+    return found
+
+
+@dataclass(frozen=True)
+class Parting:
+    """Two systems that a board cannot tell apart, the better one first."""
+
+    better: Row
+    worse: Row
+    judgments: int | None
+    """About so many more of both together; None where fewer are left"""
+    at_most: Decimal | None
+    """What these cost; None where there is no price"""
+
+
+def soonest(shown: Board) -> Parting | None:
+    """The two that need the fewest judgments, if all pairs keep their difference and variances fall
+    with the number of judgments; None where all are told apart, nobody is asked, or the board ranks
+    by what is no mean of verdicts.
+    """
+    if shown.past or shown.evaluation is None or shown.track.status != "open":
+        return None
+    needs = sorted(_needs(shown), key=lambda need: need[0])
+    if not needs:
+        return None
+    needed, better, worse = needs[0]
+    left = _left(better, worse)
+    if left is None:
+        return None
+    judgments = _rounded(needed) if needed <= left else None
+    return Parting(better, worse, judgments, _cost(shown, judgments))
+
+
+def _needs(shown: Board) -> Iterator[tuple[float, Row, Row]]:
+    """Yields how many more judgments each pair that is not told apart needs."""
+    assert shown.evaluation is not None
+    quantity, stored = ranking(
+        shown.evaluation,
+        distribution=shown.distribution,
+        criterion=shown.criterion,
+        population=shown.population,
+    )
+    kind = kind_of(shown.track)
+    if quantity != kind.mean or stored.different is None or stored.critical is None:
+        return
+    sign = 1.0 if kind.higher_is_better(quantity, shown.criterion) else -1.0
+    place = {pk: column for column, pk in enumerate(stored.systems)}
+    rows = [(sign * value, row) for row in shown.rows if (value := _open_mean(row, place))]
+    for (value, row), (other, beside) in combinations(sorted(rows, key=_first, reverse=True), 2):
+        i, k = place[row.submission.pk], place[beside.submission.pk]
+        if value == other or stored.different[i][k]:
+            continue
+        error = stored.error(row.submission.pk, beside.submission.pk)
+        ratio = stored.critical * error / (value - other)
+        yield (row.n_labels + beside.n_labels) * max(ratio**2 - 1, 0.0), row, beside
+
+
+def _first(pair: tuple[float, Row]) -> float:
+    return pair[0]
+
+
+def _open_mean(row: Row, place: dict[int, int]) -> float | None:
+    """The mean of a system on which more judgments would tell; None of others and of references."""
+    figure = row.figure(row.mean)
+    is_open = figure is not None and not figure.exact and row.submission.pk in place
+    return figure.value if figure and is_open and not row.submission.is_reference else None
+
+
+def _left(*rows: Row) -> int | None:
+    """How many judgments are left to be made of these; None where no sample was drawn of one."""
+    sizes = SamplingDistribution.objects.filter(submission__in=[row.submission for row in rows])
+    size_of: dict[int, int] = dict(sizes.values_list("submission").annotate(Max("n")))
+    if len(size_of) < len(rows):
+        return None
+    return sum(size_of[row.submission.pk] - row.n_labels for row in rows)
+
+
+def _rounded(needed: float) -> int:
+    """A number of which nobody knows more than two digits, one at least."""
+    whole = max(1, round(needed))
+    return int(round(whole, 2 - len(str(whole))))
+
+
+def _cost(shown: Board, judgments: int | None) -> Decimal | None:
+    asking = kind_of(shown.track).asking
+    price = Price.objects.filter(track=shown.track, interface=asking[0].interface).first()
+    if judgments is None or price is None:
+        return None
+    return judgments * shown.track.workers_per_question * price.per_answer

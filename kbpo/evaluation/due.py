@@ -1,0 +1,159 @@
+"""Decides when a track is scored again: once something its scores depend on has changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.core.cache import cache
+from django.db.models import Count, Max
+
+from kbpo.evaluation.models import Rescoring
+from kbpo.instances.models import Label
+from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound, Sample, SampleBatch
+from kbpo.scores.models import Score
+from kbpo.scores.read import scorers_of
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+NEWEST = 10_000
+"""Labels, counted from the newest, among which one may appear late."""
+LONGEST_REST = 60.0
+"""Seconds after which everything is counted again, whether or not anything seems to have come."""
+
+
+def is_due(row: Rescoring, now: datetime) -> bool:
+    """Whether a track is to be scored, or what was seen of it to be noted, now. The end of a stage
+    waits for no debounce; but while nothing comes in, none ends.
+    """
+    if row.next_try_at <= now:
+        return Seen.now(row).is_news
+    if row.state.get("signs") == signs_of(row.track) or not finished(row.track):
+        return False
+    Rescoring.objects.filter(pk=row.pk).update(next_try_at=now)
+    return True
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a look at a track finds."""
+
+    signs: dict[str, Any]
+    state: dict[str, Any]
+    ended: list[Submission]
+    counted: bool
+    """Whether history was read for it"""
+    is_stale: bool
+    """Whether its scores are"""
+    is_news: bool
+    """Whether anything is otherwise than the row says"""
+
+    @classmethod
+    def now(cls, row: Rescoring) -> Seen:
+        """Return what is to be seen of a row's track."""
+        signs = signs_of(row.track)
+        same = row.state.get("signs") == signs
+        counts = not same or cache.get(_counted(row)) is None
+        state = state_of(row.track, None if counts else row.state.get("labels"))
+        ended = finished(row.track) if counts else []
+        is_stale = bool(ended) or any(row.state.get(name) != state[name] for name in state)
+        if counts and not is_stale:
+            remember_counted(row)
+        return cls(signs, state, ended, counts, is_stale, is_stale or not same)
+
+
+def remember_counted(row: Rescoring) -> None:
+    """Keep for `LONGEST_REST` that all was counted and is as the row says."""
+    cache.set(_counted(row), True, LONGEST_REST)
+
+
+def _counted(row: Rescoring) -> str:
+    return f"counted.{row.pk}.{row.status_since.timestamp()}"
+
+
+def signs_of(track: Track) -> dict[str, Any]:
+    """What tells, without reading history, that labels came or that other submissions are judged.
+
+    The greatest number alone does not: a transaction may commit after one whose numbers are
+    greater. So the newest are counted as well; what an even longer one brings is seen within
+    `LONGEST_REST`.
+    """
+    newest = Label.objects.aggregate(last=Max("pk"))["last"] or 0
+    return {
+        "labels": [newest, Label.objects.filter(pk__gt=newest - NEWEST).count()],
+        "judging": sorted(
+            Submission.objects.filter(track=track, status="judging").values_list("pk", flat=True)
+        ),
+        "batch": SampleBatch.objects.filter(submission__track=track).aggregate(last=Max("pk"))[
+            "last"
+        ],
+        "scores": _scored(track),
+        "references": sorted(references_of(track)),
+    }
+
+
+def _scored(track: Track) -> list[Any]:
+    """Which metrics and judges are in use, and the newest score of one of them."""
+    used = scorers_of(track).in_use()
+    pks = list(used.values_list("pk", flat=True))
+    newest = Score.objects.filter(scorer__in=pks).order_by("-pk").values_list("pk", flat=True)
+    return [pks, newest.first() if pks else None]
+
+
+def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, Any]:
+    """What the scores depend on, as counts and numbers: they are stale as soon as one of these
+    differs.
+    `labels`: what is known of them, if they need not be counted again.
+    """
+    if labels is None and not track.hides_test:
+        counted = Label.objects.filter(target__corpus=track.corpus_id).aggregate(
+            n=Count("pk"), last=Max("pk")
+        )
+        labels = [counted["n"], counted["last"]]
+    batches = SampleBatch.objects.filter(submission__track=track).aggregate(
+        n=Count("pk"), last=Max("pk")
+    )
+    # Scores of a shared track move at stage ends alone: one judgment must not be read off them.
+    return ({} if track.hides_test else {"labels": labels}) | {
+        "batches": [batches["n"], batches["last"]],
+        "scores": _scored(track),
+        "taking_part": _taking_part(track),
+        "documents": DocumentSample.objects.filter(track=track, settled_at__isnull=False).count(),
+        "checks": ExpertCheck.objects.filter(
+            track=track, kind="check", answered_at__isnull=False
+        ).count(),
+        "rounds": ExpertRound.objects.filter(track=track, ended_at__isnull=False).count(),
+        "references": sorted(references_of(track)),
+    }
+
+
+def _taking_part(track: Track) -> list[list[Any]]:
+    """The runs that take part, and whether each is private: where one goes as another comes there
+    are as many as before.
+    """
+    runs = Submission.objects.filter(track=track).confirmed().order_by("pk")
+    return [[pk, is_private] for pk, is_private in runs.values_list("pk", "is_private")]
+
+
+def finished(track: Track) -> list[Submission]:
+    """Submissions being judged whose whole sample is judged, or known to be unanswerable."""
+    judging = Submission.objects.filter(track=track, status="judging")
+    return [submission for submission in judging if not open_targets(submission)]
+
+
+def open_targets(submission: Submission) -> set[int]:
+    """Targets of a submission's sample that still wait for a judgment."""
+    targets = list(
+        Sample.objects.filter(batch__submission=submission)
+        .values_list("target_id", flat=True)
+        .distinct()
+    )
+    return kind_of(submission.track).unanswered({submission.pk: targets})[submission.pk]
+
+
+def references_of(track: Track) -> set[int]:
+    """What people wrote: it takes no place among systems."""
+    references = Submission.objects.filter(track=track, role=Submission.Role.REFERENCE)
+    return set(references.values_list("pk", flat=True))

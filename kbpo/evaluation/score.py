@@ -1,0 +1,189 @@
+"""Builds the report of a track from what was computed of its data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from django.conf import settings
+
+from kbpo.evaluation.correction.why import not_corrected
+from kbpo.evaluation.due import references_of
+from kbpo.evaluation.judges import agreement
+from kbpo.evaluation.preferences import strengths
+from kbpo.evaluation.slices.estimate import slice_scores
+from kbpo.evaluation.worth import worth
+from kbpo.instances.models import Label
+from kbpo.sampling.guess import VERSION
+from kbpo.scores.bring import statement_of
+from kbpo.scores.models import Scorer
+from kbpo.scores.read import scorers_of
+from kbpo.submissions.models import Submission
+from kbpo.tracks.base import Track as Kind
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+from scoring.build import Computed, bootstrap, coarse, figures, misses, slice_figures
+from scoring.compare import MOST, Errors, Order, comparisons, overlaps, with_private
+from scoring.data import Data
+from scoring.report import Comparison, Details, LateScorer, Named, Report
+from scoring.saved import best_metrics, by_each, saved, unjudged
+
+
+def report_of(
+    track: Track, computed: Computed, standing: set[int], before: Report, last_label: int
+) -> Report:
+    """The report of a track, `standing` on whose board are these submissions. `before` is the
+    report before it.
+    """
+    kind, data = kind_of(track), computed.data
+    reasons = not_corrected(track, computed.checked, computed.better)
+    board_judges, judges = agreement(track, data, standing)
+    checked = computed.checked
+    report = Report(
+        version=settings.VERSION,
+        model=VERSION,
+        scope=track.scope,
+        draws={name: int(draws.row.size) for name, draws in data.draws.items()},
+        targets=int(data.inclusion.drawn.sum()),
+        released=float(data.inclusion.released),
+        labels=Label.objects.filter(target__corpus=track.corpus_id).count(),
+        last_label=last_label,
+        documents=data.facts.n_annotated if data.facts else 0,
+        of_documents=track.corpus.n_test,
+        correlation=data.rho,
+        misses=misses(data),
+        figures=figures(data, computed.scores, scored_of(track)),
+        counted=_counted(kind, data, before),
+        late_scorers=_late_scorers(data),
+        expert={name: checked.confusion(name) for name in computed.criteria} if checked else {},
+        not_corrected={system: tuple(why) for system, why in reasons.items()},
+        board_judges=board_judges,
+        judges=judges,
+    )
+    if track.hides_test:
+        return _guaranteed(track, computed, standing, report)
+    alone, references = computed.alone, references_of(track)
+    scored = set(Submission.objects.filter(track=track).with_score().values_list("pk", flat=True))
+    on_board = [system for system in data.systems if system in standing]
+    has_card = bool(alone) or any(row.needs_statement for row in scorers_of(track))
+    used, best = _scorers(kind, data, computed.criteria)
+    return replace(
+        report,
+        comparisons=comparisons(order_of(kind), data, computed.compared, standing, references),
+        private=with_private(data, computed.compared, scored, standing),
+        totals=computed.totals(),
+        # Where systems are judged against each other nothing is guessed.
+        saved={} if kind.opposes else saved(computed.estimates, alone, data),
+        by_each=by_each(alone, data),
+        unjudged=unjudged(alone, data),
+        used_scorers=used,
+        best_scorer=best,
+        worth=worth(kind, data, computed.means(track.distribution)) if has_card else {},
+        strengths=strengths(kind, on_board),
+        bootstrap=bootstrap(data, computed.criteria, kind.published),
+    )
+
+
+def details_of(track: Track, computed: Computed, standing: set[int]) -> Details:
+    """The slices of a track and what its systems share; nothing while the test part is hidden."""
+    if track.hides_test:
+        return Details()
+    data = computed.data
+    scored = set(Submission.objects.filter(track=track).with_score().values_list("pk", flat=True))
+    # Those that many pairs would be too many of are told of the board alone.
+    paired = scored if len(scored) <= MOST else standing
+    errors = Errors.of(data, paired)
+    sliced = slice_figures(data, slice_scores(track, data, errors.take), scored_of(track))
+    overlap = overlaps(data, track.criterion, paired)
+    return Details(sliced, overlap, track.criterion if overlap else "", errors.relations)
+
+
+def order_of(kind: Kind) -> Order:
+    """How the systems of a kind of track are ranked."""
+    return Order(
+        [quantity.name for quantity in kind.quantities if quantity.weighed], kind.higher_is_better
+    )
+
+
+def scored_of(track: Track) -> set[int]:
+    """The submissions of a track whose judging has ended."""
+    return set(Submission.objects.filter(track=track).scored().values_list("pk", flat=True))
+
+
+def _guaranteed(track: Track, computed: Computed, standing: set[int], report: Report) -> Report:
+    """What may be told of a report while the test part is hidden: the guaranteed numbers, rounded,
+    their ranks and tie groups, and nothing from which differences could be computed.
+    """
+    compared = {key: one for key, one in computed.compared.items() if _is_guaranteed(track, key)}
+    order = order_of(kind_of(track))
+    ranked = comparisons(order, computed.data, compared, standing, references_of(track))
+    return replace(
+        report,
+        figures=coarse(
+            report.figures, {key[1:4] for key in report.figures if _is_guaranteed(track, key[1:4])}
+        ),
+        comparisons={
+            key: Comparison(
+                one.systems, best=one.best, worst=one.worst, groups=one.groups, level=one.level
+            )
+            for key, one in ranked.items()
+        },
+        board_judges=report.board_judges.rounded(),
+        judges={system: judges.rounded() for system, judges in report.judges.items()},
+    )
+
+
+def _is_guaranteed(track: Track, key: Named) -> bool:
+    """Whether a number may be printed while the test part is hidden: precision, recall and F1 of
+    the guaranteed pair, or the means of the criteria of texts.
+    """
+    kind = kind_of(track)
+    quantity, criterion, distribution = key[:3]
+    if quantity == kind.mean:
+        is_criterion = criterion == track.criterion or kind.rates
+        return is_criterion and distribution == track.distribution
+    if quantity == "recall":
+        return criterion == track.criterion
+    return quantity == "f1" and (criterion, distribution) == (track.criterion, track.distribution)
+
+
+def _scorers(
+    kind: Kind, data: Data, criteria: tuple[str, ...]
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The names of the metrics and judges that the model could learn from, and which of them goes
+    best with people under each criterion.
+    """
+    if not data.pool.scorers:
+        return (), {}
+    labels = {metric.name: metric.label for metric in kind.metrics}
+    names = {
+        row.pk: labels.get(row.name, row.name) if row.source == "computed" else str(row)
+        for row in Scorer.objects.filter(pk__in=data.pool.scorers)
+    }
+    used = tuple(names[pk] for pk in data.pool.scorers)
+    best = {criterion: best_metrics(data, criterion) for criterion in criteria}
+    return used, {name: used[numbers[0]] for name, numbers in best.items() if numbers}
+
+
+def _counted(kind: Kind, data: Data, before: Report) -> dict[str, dict[int, float]]:
+    """The shares that the kind counts: name -> submission -> share. What this version counted of a
+    submission before is not counted again.
+    """
+    kept = before.counted if before.version == settings.VERSION else {}
+    shares_before = [kept.get(quantity.name, {}) for quantity in kind.counted]
+    known = [
+        pk for pk in data.systems if shares_before and all(pk in shares for shares in shares_before)
+    ]
+    counted = kind.counts([pk for pk in data.systems if pk not in known])
+    return {
+        name: {pk: kept[name][pk] for pk in known} | dict(shares)
+        for name, shares in counted.items()
+    }
+
+
+def _late_scorers(data: Data) -> tuple[LateScorer, ...]:
+    """The metrics and judges in use that came after the first judgments, with the statement that
+    lets them narrow scores.
+    """
+    late = Scorer.objects.filter(pk__in=data.pool.scorers, came_late=True)
+    rows = late.select_related("not_tuned_by").order_by("pk")
+    return tuple(LateScorer(str(row), statement_of(row)) for row in rows)

@@ -1,0 +1,142 @@
+"""Ends the stages of submissions whose samples are judged: to the board, or to the next stage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from kbpo import clock
+from kbpo.evaluation.extent import half_width
+from kbpo.evaluation.leaderboard import headlines
+from kbpo.evaluation.live import store_interim_interval
+from kbpo.evaluation.models import Evaluation
+from kbpo.evaluation.score import order_of
+from kbpo.queue import nudge
+from kbpo.sampling.designs import design_of
+from kbpo.sampling.designs.base import Realised
+from kbpo.sampling.models import SampleBatch
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+from scoring.build import Computed, figure_of
+from scoring.compare import is_ranked
+from scoring.inputs import expected_variance
+from scoring.score import DEFAULT, Key
+from scoring.words import figure_text
+
+
+def lock(ended: Iterable[Submission]) -> list[Submission]:
+    """Lock those that are still judged, in the order of their numbers."""
+    # Not their keys: a page may write a row that names one of them while this takes its seconds.
+    locked = Submission.objects.select_for_update(of=("self",), no_key=True).select_related("track")
+    return list(
+        locked.filter(pk__in=[submission.pk for submission in ended], status="judging").order_by(
+            "pk"
+        )
+    )
+
+
+def end_stages(track: Track, computed: Computed, done: list[Submission]) -> None:
+    """Move submissions whose stage has ended to the board or to their next stage."""
+    realised = _realised(track, computed)
+    _keep(track, realised, done)
+    for submission in done:
+        ranked = _ranked(track, computed, submission)
+        _move_on(submission, realised.get(submission.pk), ranked)
+
+
+def _key(track: Track) -> Key:
+    return kind_of(track).mean, track.criterion, track.distribution
+
+
+def _realised(track: Track, computed: Computed) -> dict[int, Realised]:
+    """submission -> what its judgments come to: the variances of its guaranteed number, realised
+    and anticipated, and half of the interval that is printed. Without those that have no number.
+    """
+    data, key = computed.data, _key(track)
+    if key not in computed.printed:  # nothing was drawn
+        return {}
+    estimate = computed.printed[key][0]
+    variance = np.broadcast_to(estimate.variance, np.shape(estimate.value))
+    anticipated = expected_variance(data, key, computed.estimates[key][0])
+    printed = {
+        row.column: half_width(figure_of(data, row)[1], track)
+        for row in computed.scores
+        if (row.quantity, row.criterion, row.distribution, row.method) == (*key, DEFAULT)
+    }
+    return {
+        submission: Realised(
+            float(variance[column]), float(anticipated[column]), printed[column] or 0.0
+        )
+        for column, submission in enumerate(data.systems)
+        if not math.isnan(variance[column])
+    }
+
+
+def _keep(track: Track, realised: dict[int, Realised], done: list[Submission]) -> None:
+    """Store in the last settled batch of each system what its judgments come to now, and at the end
+    of a stage what that stage came to.
+    """
+    ended = {submission.pk for submission in done}
+    batches = SampleBatch.objects.of_test().filter(
+        submission__in=realised, distribution__kind=track.distribution
+    )
+    last = {batch.submission_id: batch for batch in batches.order_by("stage")}
+    for submission, batch in last.items():
+        if batch.settled_at is not None:
+            realised[submission].keep(batch, ended=submission in ended)
+
+
+def _ranked(track: Track, computed: Computed, submission: Submission) -> bool:
+    """Whether a submission's rank is decided, on a track where that is enough."""
+    key, data, found = _key(track), computed.data, computed.printed
+    if not track.ends_when_ranked or submission.pk not in data.systems or key not in found:
+        return False
+    column = data.systems.index(submission.pk)
+    batches = SampleBatch.objects.of_test().filter(submission=submission)
+    stage = batches.filter(settled_at__isnull=False).count()
+    return is_ranked(order_of(kind_of(track)), data, key, found[key], column, max(1, stage))
+
+
+def _move_on(submission: Submission, realised: Realised | None, ranked: bool) -> None:
+    """To the board; or to its next stage."""
+    design = design_of(submission.track)
+    why = design.enough(submission, realised)
+    if not why and ranked:
+        why = "ranked"
+    if not why:
+        submission.move("confirmed")
+        nudge("draw")
+        return
+    submission.move("scored", tells=False, scored_at=clock.now(), stage_reason=why)
+    nudge("give_back")
+    nudge("plan")
+
+
+def store_interim_intervals(track: Track, computed: Computed, done: list[Submission]) -> None:
+    """Store interim intervals of the guaranteed numbers of submissions that are being judged."""
+    key = _key(track)
+    if key not in computed.printed:
+        return
+    judging = Submission.objects.filter(track=track, status="judging").select_related("track")
+    for submission in {row.pk: row for row in (*judging, *done)}.values():
+        if submission.pk in computed.data.systems:
+            store_interim_interval(submission, computed.data, computed.printed[key][0])
+
+
+def tell(evaluation: Evaluation, ended: list[Submission]) -> None:
+    """Tell the teams of runs that reached the board which number they are ranked by."""
+    headline_of = headlines(evaluation, [submission.pk for submission in ended]) if ended else {}
+    for submission in ended:
+        if submission.pk not in headline_of:
+            submission.tell_team()
+            continue
+        quantity, figure = headline_of[submission.pk]
+        interval = "" if figure.exact else ", with the interval at 80 %"
+        sentence = f"{quantity.label} {figure_text(figure)}{interval}."
+        ends = {"low80": figure.low80, "high80": figure.high80}
+        submission.tell_team(
+            sentence, score={"quantity": quantity.name, "value": figure.value, **ends}
+        )

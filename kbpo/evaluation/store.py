@@ -1,0 +1,61 @@
+"""Stores an evaluation, and reduces those of its day that it replaces.
+
+While people judge there is an evaluation every few seconds, each with thousands of figures. Whoever
+has read a board may have noted its address: that stays, and so does all that stood on the page.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import datetime
+
+from kbpo.evaluation.models import Evaluation, Headline
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+from scoring.data import ABOUT_THESE
+from scoring.report import HEADLINE, Details, Report
+
+
+def store(evaluation: Evaluation, report: Report, details: Details, began: float) -> None:
+    """Save an evaluation with its report and its headlines. `began` is the moment of the monotonic
+    clock when it was begun.
+    """
+    evaluation.take(report, details)
+    evaluation.seconds = time.monotonic() - began
+    evaluation.save()
+    Headline.objects.bulk_create(headlines_of(evaluation), batch_size=2000)
+
+
+def headlines_of(evaluation: Evaluation) -> Iterator[Headline]:
+    """Yield what each submission is ranked by, and its mean, as far as they are defined."""
+    track, report = evaluation.track, evaluation.report
+    kind = kind_of(track)
+    names = {kind.headline(track.criterion), kind.mean}
+    for submission in {key.submission for key in report.figures}:
+        for name in names:
+            distribution = track.distribution if kind.quantity(name).weighed else kind.unweighed
+            method = kind.column_of(name).method
+            figure = report.figure(submission, name, track.criterion, distribution, method)
+            if figure is not None and figure.value is not None:
+                of = {"submission_id": submission, "quantity": name}
+                yield Headline(evaluation=evaluation, **of, **figure.as_json(HEADLINE))
+
+
+def reduce_since(track: Track, moment: datetime) -> None:
+    """Reduce the evaluations since a moment that ended no stage to what the board printed."""
+    for evaluation in track.evaluations.whole().filter(stage_end=False, made_at__gte=moment):
+        reduce(evaluation)
+        evaluation.save()
+        evaluation.headlines.all().delete()
+
+
+def reduce(evaluation: Evaluation) -> None:
+    """Reduce a complete evaluation to what the board printed, without saving it."""
+    columns = {
+        (column.quantity, f"{column.method}{population}")
+        for column in kind_of(evaluation.track).columns
+        for population in ("", ABOUT_THESE)
+    }
+    evaluation.take(evaluation.report.reduced(columns, evaluation.standing), Details())
+    evaluation.is_reduced = True

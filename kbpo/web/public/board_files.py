@@ -1,0 +1,229 @@
+"""A board as CSV and as JSON: the same figures as on its page, unrounded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import reverse
+
+from kbpo.accounts.models import Team
+from kbpo.evaluation.compare import soonest
+from kbpo.evaluation.judges import judges_of
+from kbpo.evaluation.leaderboard import Board, Row
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_of
+from kbpo.tracks.registry import kind_of
+from kbpo.web.public.judges import as_json as judges_json
+from kbpo.web.public.judges import people_of
+from scoring.report import ENDS, Figure, as_dict
+
+SAID = (
+    "scope",
+    "documents",
+    "of_documents",
+    "misses",
+    "targets",
+    "labels",
+    "expert",
+    "late_scorers",
+    "model",
+    "version",
+)
+"""What is told of an evaluation's report: nothing that speaks of single systems, for some are
+not public"""
+
+
+def table_of(shown: Board) -> tuple[list[str], list[list[Any]]]:
+    """The head and the rows of the CSV file, one row a system."""
+    blank = Row(Submission(track=shown.track, team=Team()), "")
+    rows = [list(_record(shown, row).values()) for row in shown.rows]
+    return list(_record(shown, blank)), rows
+
+
+def _record(shown: Board, row: Row) -> dict[str, Any]:
+    kind, submission = kind_of(shown.track), row.submission
+    best, worst = row.rank or (None, None)
+    record: dict[str, Any] = {
+        "team": submission.public_team,
+        "system": submission.public_name,
+        "rank_best": best,
+        "rank_worst": worst,
+        "labels": row.n_labels,
+        **_judges(shown, row),
+        "note": row.note,
+    }
+    if recall_of(shown.track) is not None:
+        record["documents"] = row.n_documents
+    record |= {count.name: row.counted.get(count.name) for count in kind.counted}
+    for column in kind.columns:
+        record |= _ends(column.name, row.figure(column.name))
+    for criterion in kind.criteria_beside(shown.criterion):
+        drawn, beside = kind.headline(criterion.name), row.beside.get(criterion.name)
+        figure = beside.figure(kind.column_of(drawn).name) if beside is not None else None
+        record |= _ends(f"beside_{criterion.name}", figure)
+    for column in kind.columns:
+        if any(column.name in other.bootstrap for other in shown.rows):
+            low, high = row.bootstrap.get(column.name, (None, None))
+            record |= {
+                f"{column.name}_bootstrap_low80": low,
+                f"{column.name}_bootstrap_high80": high,
+            }
+    if any(other.saved is not None for other in shown.rows):
+        record["saved"] = row.saved
+    if shown.population:
+        record["population"] = shown.population
+    links = submission.public_links
+    record |= {"submission": submission.pk, "role": submission.role}
+    return record | {"paper": links.get("Paper"), "code": links.get("Code")}
+
+
+def _ends(name: str, figure: Figure | None) -> dict[str, float | None]:
+    cells = (figure or Figure()).cells()
+    return {f"{name}_{end}": cell for end, cell in zip(ENDS, cells, strict=True)}
+
+
+def as_json(shown: Board) -> dict[str, Any]:
+    """Return a board as JSON: the same figures as on the page, unrounded."""
+    kind = kind_of(shown.track)
+    return {
+        "track": as_track(shown.track),
+        "evaluation": _evaluation(shown),
+        "distribution": shown.distribution,
+        "criterion": shown.criterion,
+        "population": shown.population,
+        "level": shown.level,
+        "columns": [
+            {"name": column.name, "label": kind.printed(column.quantity, shown.criterion).label}
+            for column in kind.columns
+            if column.place in ("first", "second")
+            and kind.quantity(column.quantity).of(shown.criterion)
+        ],
+        "systems": [
+            {
+                "submission": row.submission.pk,
+                "team": row.submission.public_team,
+                "name": row.submission.public_name,
+                "description": row.submission.public_description,
+                "paper": row.submission.public_links.get("Paper"),
+                "code": row.submission.public_links.get("Code"),
+                "role": row.submission.role,
+                "rank": row.rank,
+                "saved": row.saved,
+                "judges": _judges(shown, row),
+                **{count.name: row.counted.get(count.name) for count in kind.counted},
+                **{column.name: _figure(row, column.name) for column in kind.columns},
+            }
+            for row in shown.rows
+        ],
+        "cannot_be_told_apart": [
+            [shown.rows[index].submission.pk for index in group] for group in shown.groups
+        ],
+        "strengths": _strengths(shown),
+        "next": _next(shown),
+        "being_judged": [
+            {"team": submission.public_team, "name": submission.public_name}
+            for submission in shown.being_judged
+        ],
+    }
+
+
+def _judges(shown: Board, row: Row) -> dict[str, Any]:
+    """What is known of those who judged what a system says: their answers, the share of these that
+    agrees with the majority; where they rate, how much of it two rated or more, and how far two of
+    them lie apart; of all people on the track Fleiss' κ, their answers to questions whose answer is
+    known and the share of these that is wrong; and how many judgments experts checked.
+    """
+    judges = judges_of(shown.evaluation, row.submission)
+    return judges_json(judges, people_of(shown)) | {"checked": row.n_checked}
+
+
+def _evaluation(shown: Board) -> dict[str, Any] | None:
+    row = shown.evaluation
+    if row is None:
+        return None
+    return {
+        "number": row.number,
+        "made_at": row.made_at,
+        "page": reverse("evaluation", args=[row.track.slug, row.number]),
+        "judges": judges_json(judges_of(row), people_of(shown)),
+    } | {name: as_dict(getattr(row.report, name)) for name in SAID}
+
+
+def _figure(row: Row, column: str) -> dict[str, Any] | None:
+    """Return what stands in a column; with the ends of the published interval at 80 % where there
+    is one.
+    """
+    figure, ends = row.figure(column), row.bootstrap.get(column)
+    if figure is None:
+        return None
+    return figure.as_json() | ({"bootstrap": ends} if ends is not None else {})
+
+
+def strengths_of(shown: Board) -> dict[str, Any]:
+    """What a board's evaluation tells of strengths under its criterion, with the systems that stand
+    on it; empty where systems are judged one by one.
+    """
+    stored = shown.report.strengths.get(shown.criterion)
+    if stored is None:
+        return {}
+    standing = {row.submission.pk: row.submission for row in shown.rows}
+    rows = [
+        as_dict(strength) | {"submission": standing[strength.system]}
+        for strength in stored.rows
+        if strength.system in standing
+    ]
+    told: dict[str, Any] = as_dict(stored)
+    return told | {"rows": rows}
+
+
+def _strengths(shown: Board) -> dict[str, Any] | None:
+    """Strengths of systems that are compared two by two; None where they are judged one by one."""
+    strengths = strengths_of(shown)
+    for row in strengths.get("rows", ()):
+        del row["submission"]
+    return strengths or None
+
+
+def _next(shown: Board) -> dict[str, Any] | None:
+    """Return the two systems that the fewest more judgments part, as the page names them; None
+    where the board tells of none.
+    """
+    found = soonest(shown)
+    if found is None:
+        return None
+    return {
+        "better": found.better.submission.pk,
+        "worse": found.worse.submission.pk,
+        "judgments": found.judgments,
+        "at_most": None if found.at_most is None else str(found.at_most),
+    }
+
+
+def as_track(row: Track) -> dict[str, Any]:
+    """Return a track as JSON, for everybody. Under a criterion whose `single` is “mean” people
+    rate: nothing is right or wrong.
+    """
+    kind = kind_of(row)
+    criteria = kind.criteria
+    of_criterion = ("name", "label", "single", "higher_is_better")
+    keys = (
+        "slug",
+        "name",
+        "status",
+        "kind",
+        "design",
+        "distribution",
+        "criterion",
+        "distributions",
+        "scope",
+        "description",
+    )
+    return {key: getattr(row, key) for key in keys} | {
+        "target_half_width": str(row.target_half_width),
+        "confidence_level": str(row.confidence_level),
+        "presented": list(kind.presented()),
+        "criteria": [
+            {key: getattr(criterion, key) for key in of_criterion} for criterion in criteria
+        ],
+    }

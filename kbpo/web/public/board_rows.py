@@ -1,0 +1,267 @@
+"""The columns and rows of a board, as its page, its files, the API and other sites show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.db.models import Count, Q
+from django.urls import reverse
+
+from annotation.models import Question
+from kbpo.evaluation.judges import judges_of
+from kbpo.evaluation.leaderboard import Board, Row
+from kbpo.evaluation.models import Evaluation
+from kbpo.instances.models import Label
+from kbpo.money.spend import balance
+from kbpo.sampling.models import DocumentSample
+from kbpo.tracks.base import Column
+from kbpo.tracks.base import Track as Kind
+from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_of
+from kbpo.tracks.registry import kind_of
+from kbpo.web.components import drawing
+from kbpo.web.components.drawing import Interval
+from kbpo.web.components.figures import percent_text
+from kbpo.web.public.board_view import PEOPLE, View
+from scoring.report import Figure
+from scoring.saved import UNAIDED
+
+SAYS_NOTHING = 0.5
+"""Width from which an interval small under a figure is not printed, as a share of the range: of
+two people who rate, say, nobody knows how much people differ."""
+
+
+def head_of(
+    kind: Kind, column: Column, view: View, address: str, rows: Sequence[Row]
+) -> dict[str, Any]:
+    """The head of a drawn column; `has` says whether the criterion has such a number at all."""
+    quantity = kind.printed(column.quantity, view.criterion)
+    ticks = 5 if column.place == "first" else 3
+    return {
+        "name": column.name,
+        "label": quantity.label,
+        "short": quantity.short,
+        "first": column.place == "first",
+        "has": quantity.of(view.criterion),
+        "url": view.url(address, sort=column.name),
+        "current": view.sort == column.name,
+        "axis": drawing.axis_over(
+            [Interval.of(row.figure(column.name)) for row in rows], ticks=ticks
+        ),
+        "direction": _direction(kind, quantity.name, view.criterion),
+    }
+
+
+def heads_of(kind: Kind, view: View, address: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """The heads of all that is drawn: the columns, then other criteria, each of which leads to the
+    board that is of it.
+    """
+    heads = [
+        head_of(kind, column, view, address, rows)
+        for column in kind.columns
+        if column.place in ("first", "second")
+    ]
+    for criterion in kind.criteria_beside(view.criterion):
+        column = kind.column_of(kind.headline(criterion.name))
+        rows_beside = [row.beside.get(criterion.name) for row in rows]
+        drawn = [Interval.of(row.figure(column.name)) for row in rows_beside if row is not None]
+        heads.append(
+            {
+                "name": column.name,
+                "criterion": criterion.name,
+                "label": criterion.label,
+                "short": criterion.label,
+                "first": False,
+                "has": True,
+                "url": view.url(address, criterion=criterion.name, sort=column.name),
+                "current": False,
+                "axis": drawing.axis_over(drawn, ticks=3),
+                "direction": _direction(kind, column.quantity, criterion.name),
+            }
+        )
+    return heads
+
+
+def _direction(kind: Kind, quantity: str, criterion: str) -> str:
+    """What a head says where less is better."""
+    return "" if kind.higher_is_better(quantity, criterion) else "lower is better"
+
+
+def cells_of(
+    shown: Board, heads: list[dict[str, Any]], row: Row, mine: set[int], view: View
+) -> dict[str, Any]:
+    """What stands in a row under these heads; `mine` are the reader's teams."""
+    kind, evaluation = kind_of(shown.track), shown.evaluation
+    published = _published(kind, row, view.criterion)
+    compared = [figure for figure in published if figure["quantity"] == kind.mean]
+    return {
+        "submission": row.submission,
+        "mine": row.submission.team_id in mine,
+        "rank": rank_text(row),
+        "judged": row.n_labels,
+        "saved": saved_text(row.saved),
+        "figures": {column.name: Interval.of(row.figure(column.name)) for column in kind.columns},
+        "cells": [_cell(shown, row, head, view) for head in heads],
+        "published": published,
+        "no_published": all(figure["interval"].estimate is None for figure in compared),
+        "kind": kind_of_bars(row, shown.past),
+        "judges": judges_of(evaluation, row.submission),
+        "url": (
+            reverse("submission", args=[row.submission.pk]) if row.submission.is_on_board else ""
+        ),
+    }
+
+
+def _cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str, Any]:
+    """A drawn figure, with what stands small under it: what was counted, what was corrected; and
+    the same by people alone, where metrics and judges narrow it. Of a criterion that is drawn
+    beside the board's own the figure alone: what narrows it there narrows it here.
+    """
+    kind, criterion = kind_of(shown.track), head.get("criterion", view.criterion)
+    is_own = criterion == view.criterion
+    drawn_row = row if is_own else row.beside.get(criterion)
+    if drawn_row is None:
+        drawn_row = Row(row.submission, row.mean)
+    figure, alone, beneath = drawn_row.figure(head["name"]), None, []
+    for column in kind.columns:
+        if (column.place, column.under) != ("beneath", head["name"]):
+            continue
+        if column.method == UNAIDED:
+            alone = drawn_row.figure(column.name)
+        elif is_own:
+            drawn = Interval.of(drawn_row.figure(column.name))
+            if drawn.estimate is not None:
+                low, high = drawn.low80, drawn.high80
+                too_wide = low is not None and high is not None and high - low >= SAYS_NOTHING
+                beneath.append({"label": column.label, "interval": drawn, "too_wide": too_wide})
+    if alone is not None and view.helped == PEOPLE:
+        figure, alone = alone, None
+    counted = []
+    for count in kind.counted:
+        share = drawn_row.counted.get(count.name)
+        if share is not None and (count.under, count.criterion) == (head["name"], criterion):
+            counted.append({"label": count.label, "share": share})
+    return {
+        "head": head,
+        "interval": Interval.of(figure),
+        "n": drawn_row.n_labels,
+        "kind": kind_of_bars(drawn_row, shown.past, figure),
+        "alone": Interval.of(alone) if alone is not None else None,
+        "exact": figure is not None and figure.exact,
+        "too_few": figure is not None and figure.too_few,
+        "counted": counted,
+        "beneath": beneath,
+    }
+
+
+def _published(kind: Kind, row: Row, criterion: str) -> list[dict[str, Any]]:
+    """The figures for comparison under a criterion, in the order of the quantities."""
+    order = [quantity.name for quantity in kind.quantities if quantity.of(criterion)]
+    columns = [one for one in kind.columns if one.place == "published" and one.quantity in order]
+    found = []
+    for column in sorted(columns, key=lambda column: order.index(column.quantity)):
+        figure = row.figure(column.name)
+        found.append(
+            {
+                "quantity": column.quantity,
+                "label": column.label,
+                "interval": Interval.of(figure),
+                "n": figure.n_labels if figure is not None else None,
+            }
+        )
+    return found
+
+
+def has_published(kind: Kind, rows: Iterable[Row]) -> bool:
+    """Whether any row has a figure for comparison."""
+    names = [column.name for column in kind.columns if column.place == "published"]
+    return any(row.value(name) is not None for row in rows for name in names)
+
+
+def kind_of_bars(row: Row, past: bool, figure: Figure | None = None) -> str:
+    """How its bars are drawn: outlined while more is judged that was ordered, grey where few
+    judgments stand behind the figure; without one, behind the mean.
+    """
+    mean = row.figure(row.mean)
+    if (mean and mean.kind != "final") if past else row.submission.status != "scored":
+        return "moment"
+    behind = figure or mean
+    return "few" if behind and behind.few else "final"
+
+
+def has_few(rows: list[dict[str, Any]]) -> bool:
+    """Whether a bar of a board is grey since few judgments stand behind it."""
+    return any(
+        cell["kind"] == "few" and cell["head"]["has"] and cell["interval"].estimate is not None
+        for row in rows
+        for cell in row["cells"]
+    )
+
+
+def rank_text(row: Row) -> str:
+    """“3”, or the range “1–4”; “–” of the reference, which takes no place among systems."""
+    if row.submission.is_reference:
+        return "–"
+    if (rank := row.rank) is None:
+        return ""
+    return str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}–{rank[1]}"
+
+
+def saved_text(share: float | None) -> str:
+    """“12.3 % saved”; “none saved” where that is what it rounds to, or people alone need fewer."""
+    if share is None:
+        return ""
+    text = percent_text(max(share, 0.0))
+    return f"{'none' if text == percent_text(0.0) else text} saved"
+
+
+def has_expert(kind: Kind, rows: Iterable[Row]) -> bool:
+    """Whether a mean that experts corrected stands small under the mean of any row."""
+    mean = kind.column_of(kind.mean).name
+    corrected = []
+    for column in kind.columns:
+        if (column.place, column.under, column.method) == ("beneath", mean, "expert"):
+            corrected.append(column.name)
+    return any(row.value(name) is not None for row in rows for name in corrected)
+
+
+def facts(track: Track, shown: Board) -> dict[str, Any]:
+    """The four facts beside the one sentence. What is judged of these texts counts for every track
+    of theirs; people were asked about a part of it for other tracks alone (`judged_elsewhere`).
+    """
+    money = balance(track=track)
+    kind = kind_of(track)
+    labels_of = Label.objects.filter(target__corpus=track.corpus_id, target__kind=kind.target_kind)
+    labels = labels_of.filter(
+        source__in=("crowd",) if recall_of(track) else ("crowd", "import")
+    ).exclude(value={})
+    ours = Question.objects.filter(track=track).values("pk")  # looked up once, not for each label
+    here = Q(question=None) | Q(question__in=ours)
+    counted = labels.aggregate(
+        judged=Count("target", distinct=True),
+        here=Count("target", distinct=True, filter=here),
+        imported=Count("pk", filter=Q(source="import")),
+    )
+    imports = labels_of.filter(source="import")
+    return {
+        "systems": len(shown.rows),
+        "teams": len({row.submission.public_team for row in shown.rows}),
+        "inputs": kind.n_inputs(),
+        "read_in_full": _read_in_full(track, shown.evaluation) if recall_of(track) else None,
+        "judged": counted["judged"],
+        "judged_here": counted["here"],
+        "judged_elsewhere": counted["judged"] - counted["here"],
+        "has_imported": counted["imported"] > 0,
+        "imported_alone": counted["judged"] == 0 and imports.exists(),
+        "spent": money.spent,
+    }
+
+
+def _read_in_full(track: Track, evaluation: Evaluation | None) -> int:
+    """How many documents' annotations the board rests on; before there is one, how many are read:
+    some may count only once others are read that were drawn before them.
+    """
+    if evaluation is not None:
+        return evaluation.report.documents
+    return DocumentSample.objects.filter(track=track, settled_at__isnull=False).count()

@@ -1,0 +1,230 @@
+"""What a board's address asks for: the switches of the page, of its files, and of the API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import Case, Exists, F, OuterRef, Subquery, When
+from django.http import Http404, HttpRequest
+from django.shortcuts import get_object_or_404
+
+from kbpo.evaluation.leaderboard import (
+    Board,
+    NoBoard,
+    board,
+    default_sort,
+    evaluation_of,
+    evaluation_on,
+    sorts,
+)
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+from scoring.report import Report
+
+LEVELS = {"80": "80 %", "95": "95 %"}
+SWITCHES = (
+    *("distribution", "criterion", "population", "level"),
+    *("sort", "helped", "all", "on", "evaluation"),
+)
+"""What an address of a board may say"""
+PEOPLE, ALL = "0", "all"
+
+
+@dataclass(frozen=True)
+class View:
+    """What the URL asks for."""
+
+    distribution: str
+    criterion: str
+    level: int
+    sort: str
+    all: bool
+    helped: str = ALL
+    """What makes the first column: `PEOPLE` alone, or `ALL` metrics and judges with them"""
+    unsaid: str = ALL
+    """What narrows it where the URL does not say"""
+    on: str = ""
+    """The day whose board is asked for; empty: as it stands now"""
+    number: int | None = None
+    """The evaluation whose board is asked for"""
+    population: str = ""
+    """What numbers are about; empty: what there is, of a kind that has nothing else"""
+
+    def url(self, address: str, **changes: str) -> str:
+        """The address with this view's switches, some of them changed."""
+        switches = {
+            "distribution": self.distribution,
+            "criterion": self.criterion,
+            "level": str(self.level),
+        }
+        switches |= {"population": self.population} if self.population else {}
+        switches |= {"sort": self.sort} | ({"all": "1"} if self.all else {})
+        switches["helped"] = self.helped
+        switches |= ({"on": self.on} if self.on else {}) | changes
+        if switches["helped"] == self.unsaid:
+            del switches["helped"]
+        return f"{address}?{urlencode(switches)}"
+
+
+class NoView(ValueError):
+    """A switch that does not exist; the text is a sentence."""
+
+    def __init__(self, name: str, text: str) -> None:
+        super().__init__(text)
+        self.name = name
+
+
+def view_of(asked: Mapping[str, str], track: Track) -> View:
+    """The view that the parameters of an address ask for; what the track guarantees where they ask
+    for nothing. Raises NoView.
+    """
+    kind = kind_of(track)
+    criterion = _choice(asked, "criterion", kind.criterion_names(), track.criterion)
+    number = asked.get("evaluation", "")
+    if number and not (number.isascii() and number.isdecimal() and 0 < len(number) < 10):
+        raise NoView("evaluation", f"“{number[:20]}” is not the number of an evaluation.")
+    return View(
+        distribution=_choice(asked, "distribution", track.distributions, track.distribution),
+        criterion=criterion,
+        level=int(_choice(asked, "level", list(LEVELS), "80")),
+        sort=_choice(asked, "sort", sorts(track), default_sort(track, criterion)),
+        all="all" in asked,
+        helped=_choice(asked, "helped", [ALL, PEOPLE], ALL),
+        on=asked.get("on", "")[:20],
+        number=int(number) if number else None,
+        population=_choice(asked, "population", list(kind.populations()) or [""], kind.population),
+    )
+
+
+def read(request: HttpRequest, track: Track) -> View:
+    """The view that a page's address asks for. Raises Http404 with a sentence."""
+    try:
+        return view_of(request.GET, track)
+    except NoView as problem:
+        raise Http404(str(problem)) from problem
+
+
+def _choice(asked: Mapping[str, str], name: str, options: Sequence[str], fallback: str) -> str:
+    fallback = fallback if fallback in options else options[0]
+    value = asked.get(name, fallback)
+    if value not in options:
+        there = ", ".join(options)
+        raise NoView(name, f"This board has no {name} “{value[:40]}”; it has {there}.")
+    return value
+
+
+def track_of(slug: str) -> Track | None:
+    """The track of that name; without one, that which has most to show: an empty board comes last,
+    a track that takes submissions before others, the newest score first. None where there is no
+    track at all. Raises Http404 for a name that none has.
+    """
+    tracks = Track.objects.exclude(status="draft")
+    if slug:
+        return get_object_or_404(tracks, slug=slug)
+    on_board = Submission.objects.on_board().filter(track=OuterRef("pk")).order_by("-scored_at")
+    listed = tracks.annotate(
+        has_systems=Exists(on_board), scored_at=Subquery(on_board.values("scored_at")[:1])
+    )
+    return listed.order_by(
+        "-has_systems",
+        Case(When(status="open", then=0), default=1),
+        F("scored_at").desc(nulls_last=True),
+        "-pk",
+    ).first()
+
+
+def board_of(track: Track, view: View) -> Board:
+    """The board that a view asks for. Raises NoBoard for a day or a number without one."""
+    evaluation = None
+    if view.number is not None:
+        evaluation = evaluation_of(track, view.number)
+    elif view.on:
+        evaluation = evaluation_on(track, view.on)
+    return board(
+        track,
+        distribution=view.distribution,
+        criterion=view.criterion,
+        sort=view.sort,
+        evaluation=evaluation,
+        population=view.population,
+    )
+
+
+def of_view(track: Track, view: View) -> Board:
+    """The same for a page. Raises Http404."""
+    try:
+        return board_of(track, view)
+    except NoBoard as problem:
+        raise Http404(str(problem)) from problem
+
+
+def opened(request: HttpRequest, shown: Board, view: View) -> View:
+    """A view as its board can tell it. Where a metric or judge came after the judgments, people
+    alone stand first.
+    """
+    unsaid = PEOPLE if shown.report.late_scorers else ALL
+    helped = view.helped if "helped" in request.GET else unsaid
+    return replace(view, helped=helped, unsaid=unsaid)
+
+
+def switches(
+    view: View, track: Track, report: Report, url: Callable[..., str]
+) -> list[dict[str, Any]]:
+    """The switches of a page that shows a report, with the options that there are figures for.
+    `url` returns the page's address with some switches changed.
+    """
+    kind = kind_of(track)
+    distributions = {
+        name: distribution.label
+        for name, distribution in kind.distributions.items()
+        if name in track.distributions
+        and (name == view.distribution or report.has(kind.mean, view.criterion, name))
+    }
+    criteria = {
+        criterion.name: criterion.label
+        for criterion in kind.criteria
+        if criterion.name == view.criterion
+        or any(report.has(kind.mean, criterion.name, name) for name in track.distributions)
+    }
+    groups = [
+        ("What counts the same", "distribution", distributions),
+        ("What is judged", "criterion", criteria),
+        ("Intervals hold for", "population", kind.populations()),
+        ("Interval written out", "level", LEVELS),
+    ]
+    return [
+        {
+            "name": name,
+            "of": key,
+            "options": [
+                {
+                    "url": url(**{key: value}),
+                    "text": text,
+                    "current": str(getattr(view, key)) == value,
+                }
+                for value, text in options.items()
+            ],
+        }
+        for name, key, options in groups
+        if len(options) > 1  # else there is nothing to choose
+    ]
+
+
+def helped(shown: Board, view: View, address: str) -> list[dict[str, Any]]:
+    """The switch between people alone, and all metrics and judges with them, where they help."""
+    if all(row.saved is None for row in shown.rows) and not shown.report.late_scorers:
+        return []
+    words = {PEOPLE: "People alone", ALL: "All metrics and judges"}
+    options = [
+        {
+            "url": view.url(address, helped=value),
+            "text": text,
+            "current": view.helped == value,
+        }
+        for value, text in words.items()
+    ]
+    return [{"name": "Helped by", "options": options, "key": "m", "verb": "metrics and judges"}]

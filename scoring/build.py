@@ -1,0 +1,228 @@
+"""Computes what a report says from a track's data: figures, and what stands beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from estimators.design import Design
+from estimators.estimate import Estimate
+from scoring.corrected import METHOD as EXPERT
+from scoring.corrected import Corrections, corrections
+from scoring.data import ABOUT_THESE, THESE, Data
+from scoring.double_sampling import Checks, Corrected
+from scoring.inputs import about_inputs_like
+from scoring.published import bootstrapped
+from scoring.report import Figure, Key, Misses, Named
+from scoring.saved import UNAIDED, beside, unaided
+from scoring.score import DEFAULT, PUBLISHED, Score, default_estimates, found_share, scores
+from scoring.score import Key as OfAll
+from scoring.slices import SliceScore
+from scoring.words import no_width_text
+
+Estimates = dict[OfAll, tuple[Estimate, Design]]
+PRINTED_METHODS = tuple(
+    f"{method}{population}"
+    for method in (DEFAULT, EXPERT, UNAIDED)
+    for population in ("", ABOUT_THESE)
+)
+"""How the guaranteed numbers of a shared track are made while it is open"""
+REALS = ("value", "variance", "low80", "high80", "low95", "high95")
+COUNTS = ("n_labels", "n_missing", "n_documents", "n_checked")
+
+NO_LABEL = "Nothing that this system predicts has a label yet."
+COUNTS_NOT = (
+    "Labels of what this system predicts exist, but none counts yet: questions that come before"
+    " them still wait."
+)
+TOO_FEW = (
+    "Too few of the draws that it rests on, as published, have a label that counts, or documents"
+    " that were read carry what is known."
+)
+NOT_ALL = (
+    "By itself a system’s recall is known once all that it links in the documents that were read is"
+    " judged."
+)
+OF_BOTH = "It is made of a precision and a recall, one of which is not known."
+
+
+@dataclass(frozen=True)
+class Computed:
+    """Every number of a board, before it is stored."""
+
+    data: Data
+    criteria: tuple[str, ...]
+    estimates: Estimates
+    """About the inputs at hand"""
+    printed: Estimates
+    """About what the board prints first: inputs like these, where a kind has inputs"""
+    alone: Estimates
+    """The weighted means without metrics and judges; empty where none helps"""
+    checked: Corrected | None
+    better: Corrections
+    """What experts corrected"""
+    scores: list[Score]
+
+    @classmethod
+    def of(
+        cls,
+        data: Data,
+        checks: Checks | None,
+        criteria: tuple[str, ...],
+        recall_criteria: tuple[str, ...],
+        published: tuple[str, ...] = PUBLISHED,
+    ) -> Computed:
+        estimates = default_estimates(data, criteria, recall_criteria) if data.judged.size else {}
+        checked = Corrected.of(data, checks)
+        better = corrections(checked, criteria, recall_criteria)
+        alone = unaided(data, criteria)
+        return cls(
+            data,
+            criteria,
+            estimates,
+            about_inputs_like(data, estimates) or estimates,
+            alone,
+            checked,
+            better,
+            [
+                *scores(data, estimates, criteria, recall_criteria, published),
+                *better.scores,
+                *beside(data, alone),
+            ],
+        )
+
+    @property
+    def compared(self) -> dict[Named, tuple[Estimate, Design]]:
+        """What systems are compared by; about these inputs too, where that is not printed first."""
+        these = self.estimates if self.printed is not self.estimates else {}
+        named: dict[Named, tuple[Estimate, Design]] = dict(self.printed.items())
+        return named | {(*key, THESE): number for key, number in these.items()}
+
+    def means(self, distribution: str) -> dict[str, Estimate]:
+        """Criterion -> the weighted mean of every system under a distribution."""
+        return {
+            criterion: estimate
+            for (quantity, criterion, kind), (estimate, _) in self.estimates.items()
+            if quantity == self.data.mean and kind == distribution
+        }
+
+    def totals(self) -> dict[tuple[str, str], dict[int, float]]:
+        """(criterion, distribution) -> system -> Σ p g, what the model alone would print."""
+        return {
+            key[1:]: dict(
+                zip(self.data.systems, np.asarray(estimate.total_g).tolist(), strict=True)
+            )
+            for key, (estimate, _) in self.estimates.items()
+            if key[0] == self.data.mean
+        }
+
+
+def bootstrap(
+    data: Data, criteria: Collection[str], methods: Collection[str]
+) -> dict[tuple[str, str], dict[str, dict[int, tuple[float, float]]]]:
+    """(criterion, distribution) -> method -> system -> the published interval at 80 % of its
+    precision; nothing without draws that could be taken again.
+    """
+    wanted = [(criterion, method) for criterion in criteria for method in methods]
+    found: dict[tuple[str, str], dict[str, dict[int, tuple[float, float]]]] = {}
+    for distribution, draws in data.draws.items():
+        for (criterion, method), (low, high) in bootstrapped(data, draws, wanted).items():
+            found.setdefault((criterion, distribution), {})[method] = {
+                system: (float(low[column]), float(high[column]))
+                for column, system in enumerate(data.systems)
+                if not math.isnan(low[column])
+            }
+    return found
+
+
+def figures(data: Data, made: Iterable[Score], final: Collection[int]) -> dict[Key, Figure]:
+    """The figures of those who take part; of the `final` ones judging has ended."""
+    found: dict[Key, Figure] = {}
+    for score in made:
+        if data.shown[score.column]:
+            key, figure = figure_of(data, score)
+            kind = "final" if key.submission in final else "provisional"
+            found[key] = replace(figure, kind=kind, note=_note(score))
+    return found
+
+
+def slice_figures(
+    data: Data, made: Iterable[SliceScore], final: Collection[int]
+) -> dict[Key, Figure]:
+    """The same of slices."""
+    found: dict[Key, Figure] = {}
+    for part in made:
+        for key, figure in figures(data, [part.score], final).items():
+            named = key._replace(slice=part.slice)
+            found[named] = replace(figure, n_predictions=part.n_predictions)
+    return found
+
+
+def figure_of(data: Data, score: Score) -> tuple[Key, Figure]:
+    """A score as a figure: what is not finite is not known."""
+    key = Key(
+        data.systems[score.column],
+        score.quantity,
+        score.criterion,
+        score.distribution,
+        score.method,
+    )
+    reals = {
+        name: number if math.isfinite(number) else None
+        for name in REALS
+        for number in [getattr(score, name)]
+    }
+    counts = {name: getattr(score, name) for name in COUNTS}
+    return key, Figure(**reals, **counts)  # type: ignore[arg-type]
+
+
+def coarse(found: Mapping[Key, Figure], guaranteed: Collection[Named]) -> dict[Key, Figure]:
+    """What a shared track prints while it is open: the guaranteed numbers with intervals, to 0.1
+    point, n to the nearest 10. Everything finer is stored once it is closed.
+    """
+    told: dict[Key, Figure] = {}
+    for key, figure in found.items():
+        if key[1:4] in guaranteed and key.method in PRINTED_METHODS:
+            reals = {name: _rounded(getattr(figure, name)) for name in REALS if name != "variance"}
+            counts = {
+                name: round(getattr(figure, name), -1) for name in COUNTS if name != "n_documents"
+            }
+            told[key] = replace(figure, variance=None, **reals, **counts)  # type: ignore[arg-type]
+    return told
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)
+
+
+def _note(score: Score) -> str:
+    """Return why a number is not there, or why its interval has no width."""
+    if math.isnan(score.value):
+        if not score.n_labels:
+            return NO_LABEL
+        if score.method not in PUBLISHED:
+            return COUNTS_NOT
+        if score.quantity == "f1":
+            return OF_BOTH
+        return NOT_ALL if (score.quantity, score.method) == ("recall", "simple") else TOO_FEW
+    return "" if score.low95 < score.high95 else no_width_text(score.n_checked)
+
+
+def misses(data: Data) -> Misses | None:
+    """What share of verified true predictions in annotated documents their annotation had found;
+    None if unknown.
+    """
+    share = found_share(data)
+    if share is None or not share.n:
+        return None
+    value = min(1.0, float(share.value))
+    inside = min(max(value, 0.5 / share.n), 1 - 0.5 / share.n)
+    anticipated = inside * (1 - inside) / share.n  # where all agree none is seen
+    share = replace(share, value=value, anticipated=anticipated)
+    (low80, high80), (low95, high95) = (
+        share.confidence_interval(level, method="wilson") for level in (0.80, 0.95)
+    )
+    return Misses(value, int(share.n), float(low80), float(high80), float(low95), float(high95))

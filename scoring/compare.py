@@ -1,0 +1,287 @@
+"""Compares the systems of a board, all pairs at once: where each may rank, which cannot be told
+apart, what two of them predict both, and how sure their differences are in each stratum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+import numpy as np
+
+from estimators.design import Design
+from estimators.estimate import Estimate
+from estimators.horvitz_thompson import hajek
+from estimators.multiple import rank_intervals, simultaneous_intervals, tie_groups
+from scoring.arrays import Floats, Ids, Matrix
+from scoring.data import Data
+from scoring.default import Centred
+from scoring.report import Comparison, Named, Part, Relations
+from scoring.slices import Cut
+
+Number = tuple[Estimate, Design]
+LEVEL = 0.95
+"""Of all statements about a board together."""
+SEED = 20_171_017
+ROUNDING = 1e-18
+"""A variance that is less than this share of what is expected is none: the terms of labels that all
+agree differ in their last digits, which have a sign by chance"""
+MOST = 45
+"""More systems than this have too many pairs to be stored."""
+BLOCK = 2**16
+"""Predictions that are counted at once"""
+
+
+@dataclass(frozen=True)
+class Order:
+    """By what systems are ranked."""
+
+    quantities: Sequence[str]
+    """Those that depend on the distribution; the first that there is ranks"""
+    is_better: Callable[[str, str], bool]
+    """Whether more of a quantity is better under a criterion"""
+
+    def chosen(self, keys: Collection[Named]) -> set[Named]:
+        """The keys by which systems are ranked: one of each criterion and distribution."""
+        best: dict[Named, Named] = {}
+        weighed = [key for key in keys if key[0] in self.quantities]
+        for key in sorted(weighed, key=lambda key: self.quantities.index(key[0])):
+            best.setdefault(key[1:], key)
+        return set(best.values())
+
+    def sign(self, key: Named) -> float:
+        return 1.0 if self.is_better(key[0], key[1]) else -1.0
+
+
+def comparisons(
+    order: Order,
+    data: Data,
+    estimates: Mapping[Named, Number],
+    board: set[int],
+    references: Collection[int] = (),
+) -> dict[Named, Comparison]:
+    """For the headline of every criterion under every distribution: ranks and tie groups of the
+    systems on the board, of which references take no place; for all numbers the covariance that
+    differences are made of.
+    """
+    columns = _columns(data, board)
+    if not columns.size:
+        return {}
+    compared = {key: _joint(data, number, columns) for key, number in estimates.items()}
+    for key in order.chosen(estimates):
+        compared[key] = _ranked(compared[key], estimates[key], columns, order.sign(key), references)
+    return compared
+
+
+def with_private(
+    data: Data, estimates: Mapping[Named, Number], scored: set[int], board: set[int]
+) -> dict[Named, Comparison]:
+    """The covariance of all numbers of what is scored, private or not, for teams that compare what
+    is theirs; nothing where all of it is on the board.
+    """
+    columns = _columns(data, scored)
+    if scored <= board or not columns.size:
+        return {}
+    return {key: _joint(data, number, columns) for key, number in estimates.items()}
+
+
+def _columns(data: Data, systems: set[int]) -> Ids:
+    return np.flatnonzero(np.isin(data.systems, list(systems))).astype(np.int64)
+
+
+def is_ranked(order: Order, data: Data, key: Named, found: Number, column: int, stage: int) -> bool:
+    """Whether a system's place among all that take part and have a number is decided: every other
+    is better or worse, all pairs at once.
+
+    Its page may be looked at after each of its stages. The k-th spends 5 %/(k (k + 1)), so that
+    a place is wrongly decided at any of them with 5 % at most.
+    """
+    estimate, _ = found
+    defined = data.shown & ~np.isnan(np.asarray(estimate.value))
+    columns = np.flatnonzero(defined).astype(np.int64)
+    if columns.size < 2 or not defined[column]:
+        return False
+    level = 1 - (1 - LEVEL) / (stage * (stage + 1))
+    joint = _joint(data, found, columns)
+    ranks = _ranked(joint, found, columns, order.sign(key), level=level).ranks
+    best, worst = ranks[data.systems[column]]
+    return best == worst
+
+
+def covariance_of(estimate: Estimate, design: Design, columns: Ids) -> Floats:
+    """The joint covariance, nowhere surer of a system than its printed interval: V scaled up to the
+    anticipated A.
+
+    Scaled, the numbers keep their correlations, so that a copy still differs by nothing; where all
+    labels agree V is 0, or what rounding left of it, and there is nothing to scale.
+    """
+    covered = np.atleast_2d(design.covariance(np.nan_to_num(estimate.influence[:, columns])))
+    realised = np.diagonal(covered).copy()
+    floor = np.broadcast_to(estimate.anticipated, np.shape(estimate.value))[columns]
+    floor = np.where(np.isfinite(floor), floor, 1.0)  # where nothing is known anything may be true
+    informative = realised > ROUNDING * floor
+    scale = np.sqrt(
+        np.divide(
+            np.maximum(realised, floor), realised, out=np.ones(columns.size), where=informative
+        )
+    )
+    covariance: Floats = np.where(
+        np.outer(informative, informative), covered * np.outer(scale, scale), 0.0
+    )
+    covariance[np.diag_indices(columns.size)] += np.where(informative, 0.0, floor)
+    return covariance
+
+
+def _degrees(estimate: Estimate, columns: Ids) -> float:
+    """The fewest degrees of freedom of the systems that have a number; one without has none. A
+    single rating has 0, with which nothing could be compared: it counts as 1, the widest there is.
+    """
+    value = np.asarray(estimate.value)
+    degrees = np.broadcast_to(estimate.degrees_of_freedom, value.shape)[columns]
+    return max(1.0, float(np.min(degrees, where=~np.isnan(value[columns]), initial=np.inf)))
+
+
+def _joint(data: Data, number: Number, columns: Ids) -> Comparison:
+    estimate, design = number
+    df = _degrees(estimate, columns)
+    return Comparison(
+        systems=[data.systems[column] for column in columns],
+        covariance=covariance_of(estimate, design, columns).tolist(),
+        df=df if np.isfinite(df) else None,
+    )
+
+
+def _ranked(
+    joint: Comparison,
+    number: Number,
+    columns: Ids,
+    sign: float,
+    references: Collection[int] = (),
+    *,
+    level: float = LEVEL,
+) -> Comparison:
+    """Return the comparison with ranks and ties; `sign` is −1 where less is better."""
+    systems = joint.systems
+    family = simultaneous_intervals(
+        sign * np.asarray(number[0].value)[columns],
+        np.array(joint.covariance),
+        rng=np.random.default_rng(SEED),
+        confidence_level=level,
+        degrees_of_freedom=_degrees(number[0], columns),
+    )
+    ranked = [system not in references for system in systems]
+    ranks = rank_intervals(family, ranked=ranked)
+    best, worst = (
+        [rank if kept else None for rank, kept in zip(ends.tolist(), ranked, strict=True)]
+        for ends in (ranks.best, ranks.worst)
+    )
+    return replace(
+        joint,
+        best=best,
+        worst=worst,
+        groups=[[systems[column] for column in group] for group in tie_groups(family)],
+        critical=float(family.critical),
+        different=family.different.tolist(),
+        level=level,
+    )
+
+
+# --- what two systems predict both ---------------------------------------------------------------
+
+
+def overlaps(
+    data: Data, criterion: str, scored: set[int]
+) -> dict[tuple[int, int], tuple[Part, Part, Part]]:
+    """For all pairs of scored systems what both predict, the first alone and the second alone.
+
+    Every prediction counts the same. What both predict may be right for one and wrong for the
+    other, which links its names differently: then it counts half.
+    """
+    columns = [number for number, system in enumerate(data.systems) if system in scored]
+    if not 2 <= len(columns) <= MOST or not data.judged.size:
+        return {}
+    sizes = _sizes(data.pool.member)[np.ix_(columns, columns)]
+    arranged = Centred(data, criterion)
+    predicted = data.pool.member[arranged.row].toarray()[:, columns] > 0
+    label = arranged.verdicts[:, columns]
+    shared, alone = [], []
+    for i in range(len(columns)):
+        mine, halves = predicted[:, [i]], (label + label[:, [i]]) / 2
+        shared.append(_shares(arranged, predicted * mine, sizes[i], halves))
+        own = label[:, [i]] + 0 * predicted
+        alone.append(_shares(arranged, mine & ~predicted, sizes[i, i] - sizes[i], own))
+    return {
+        (data.systems[columns[i]], data.systems[columns[k]]): (
+            shared[i][k],
+            alone[i][k],
+            alone[k][i],
+        )
+        for i, k in combinations(range(len(columns)), 2)
+    }
+
+
+def _sizes(member: Matrix) -> Ids:
+    """(m, m) how many predictions each two systems both predict."""
+    sizes = np.zeros((member.shape[1], member.shape[1]))
+    for begin in range(0, member.shape[0], BLOCK):
+        block = (member[begin : begin + BLOCK].toarray() > 0).astype(np.float32)
+        sizes += block.T @ block  # whole numbers that a float32 holds: there are fewer rows
+    return sizes.astype(np.int64)
+
+
+def _shares(arranged: Centred, inside: np.ndarray, sizes: Ids, label: Floats) -> list[Part]:
+    """The part of each column of `inside` (rows that count × systems)."""
+    estimate = hajek(
+        inside / np.maximum(sizes, 1),
+        arranged.row_pi,
+        label,
+        target=arranged.targets[1],
+        n_targets=arranged.targets[0].size,
+        design=arranged.design,
+    )
+    low, high = (np.asarray(end) for end in estimate.confidence_interval(0.80, method="wilson"))
+    n, value = np.asarray(estimate.n), np.asarray(estimate.value)
+    return [
+        Part(int(size), float(value[k]), float(low[k]), float(high[k]), int(n[k]))
+        if np.isfinite(value[k])
+        else Part(int(size))
+        for k, size in enumerate(sizes)
+    ]
+
+
+# --- strata --------------------------------------------------------------------------------------
+
+
+@dataclass
+class Errors:
+    """Collects the standard errors of differences while the slices are scored."""
+
+    systems: list[int]
+    columns: Ids
+    errors: dict[str, list[float | None]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, data: Data, scored: set[int]) -> Errors:
+        columns = _columns(data, scored)
+        return cls([data.systems[column] for column in columns], columns)
+
+    def take(self, cut: Cut, estimate: Estimate, design: Design) -> None:
+        """Keep what a slice has to tell, if it is one whole stratum."""
+        if not cut.is_stratum or not 2 <= self.columns.size <= MOST:
+            return
+        defined = np.isfinite(np.asarray(estimate.value)[self.columns])
+        covariance = covariance_of(estimate, design, self.columns)
+        self.errors[cut.name] = [
+            _error(covariance, i, k) if defined[i] and defined[k] else None
+            for i, k in combinations(range(defined.size), 2)
+        ]
+
+    @property
+    def relations(self) -> Relations:
+        return Relations(self.systems, self.errors) if self.errors else Relations()
+
+
+def _error(covariance: Floats, i: int, k: int) -> float:
+    variance = covariance[i, i] + covariance[k, k] - 2 * covariance[i, k]
+    return float(f"{np.sqrt(max(variance, 0.0)):.6g}")
