@@ -222,12 +222,12 @@ def test_strengths_are_told_where_every_system_loses_now_and_then(tmp_path: Path
 
     inputs = 9
     few = strengths(Kind(), [7, 8, 9])["preferred"]  # type: ignore[arg-type]
-    assert few["rows"] == [] and "from 10 inputs on" in few["why"]
+    assert few.rows == () and "from 10 inputs on" in few.why
     inputs = 12
     told = strengths(Kind(), [7, 8, 9])["preferred"]  # type: ignore[arg-type]
-    assert {row["system"] for row in told["rows"]} == {7, 8, 9}
-    assert sum(row["strength"] for row in told["rows"]) == pytest.approx(0)
-    assert all(row["low80"] < row["strength"] < row["high80"] for row in told["rows"])
+    assert {row.system for row in told.rows} == {7, 8, 9}
+    assert sum(row.strength or 0.0 for row in told.rows) == pytest.approx(0)
+    assert all(row.low80 < row.strength < row.high80 for row in told.rows)  # type: ignore[operator]
 
 
 def test_ranks_by_strength_are_held_apart_as_strictly_as_those_of_the_board() -> None:
@@ -239,8 +239,8 @@ def test_ranks_by_strength_are_held_apart_as_strictly_as_those_of_the_board() ->
         def duels(self, systems: list[int]) -> dict[str, Duels]:
             return {"preferred": Duels(left, right, outcome, at)}
 
-    told = strengths(Kind(), [7, 8, 9])["preferred"]["rows"]  # type: ignore[arg-type]
-    assert [(row["best"], row["worst"]) for row in told] == [(1, 2), (1, 2), (3, 3)]
+    told = strengths(Kind(), [7, 8, 9])["preferred"].rows  # type: ignore[arg-type]
+    assert [(row.best, row.worst) for row in told] == [(1, 2), (1, 2), (3, 3)]
     fitted = bradley_terry(left, right, outcome, cluster=at)
     loose = fitted.compare(rng=np.random.default_rng(1), confidence_level=0.8)[1]
     assert (loose.best.tolist(), loose.worst.tolist()) == ([1, 2, 3], [1, 2, 3])
