@@ -15,7 +15,11 @@ from kbpo.money.spend import balance, over
 from kbpo.tracks.models import Track
 
 COMMITTED = """
-    SELECT coalesce(sum(price * wanted), 0) FROM (
+    SELECT coalesce(sum(price * wanted), 0) + (
+        SELECT coalesce(sum(q.price), 0) FROM annotation_question q
+        WHERE q.staged AND q.answers_wanted = 2 AND NOT q.asked_again
+            AND q.status IN ('published', 'answered') AND {which}
+    ) FROM (
         SELECT q.price,
                CASE WHEN (q.status = 'published' AND h.status IN ('intent', 'open', 'closed'))
                       OR (q.payer_kind = 'gold' AND NOT h.platform = ANY(%s)
@@ -33,9 +37,9 @@ COMMITTED = """
         GROUP BY q.id, h.id
     ) AS each_hit
 """
-"""What published questions of a payer may still cost: their open places, and the answers that
-are not yet paid for. Gold in a marketplace's HIT costs as many places as the HIT has; on our own
-pages, what is in somebody's hands."""
+"""What published questions of a payer may still cost: their open places, the answers that are not
+yet paid for, and the third person where two are asked first. Gold in a marketplace's HIT costs as
+many places as the HIT has; on our own pages, what is in somebody's hands."""
 
 
 OF_PAYER = "q.payer_kind = %s AND q.payer_number = %s"
@@ -52,7 +56,7 @@ def committed(payer: Purpose) -> Decimal:
     be kept.
     """
     with connection.cursor() as cursor:
-        cursor.execute(COMMITTED.format(which=OF_PAYER), [local_names(), *payer])
+        cursor.execute(COMMITTED.format(which=OF_PAYER), [*payer, local_names(), *payer])
         return Decimal(cursor.fetchone()[0])
 
 
@@ -64,7 +68,9 @@ def room_on(track: Track) -> Decimal | None:
     if cap is None or not over(track):
         return None
     with connection.cursor() as cursor:
-        cursor.execute(COMMITTED.format(which="q.track_id = %s"), [local_names(), track.pk])
+        cursor.execute(
+            COMMITTED.format(which="q.track_id = %s"), [track.pk, local_names(), track.pk]
+        )
         return Decimal(cap.cap - balance(track=track).spent - Decimal(cursor.fetchone()[0]))
 
 

@@ -12,10 +12,17 @@ from decimal import Decimal
 
 from django.db.models import F, QuerySet
 
-from annotation.budget.promises import committed
+from annotation.budget.promises import committed, one_publisher
+from annotation.hits.batch import one_more
 from annotation.models import ANSWERED, HIT, Assignment, Question, Response
 from annotation.platforms.registry import local_names
-from annotation.questions.limits import MOST_IF_UNSURE, most_given, promised
+from annotation.questions.limits import (
+    MOST_IF_UNSURE,
+    most_asked,
+    most_given,
+    promised,
+    somebody_else,
+)
 from kbpo import clock
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import balance
@@ -41,6 +48,34 @@ def ask_again(questions: Sequence[Question], left: Mapping[int, Sequence[Respons
         _offer(offered, answers_of)
         nudge("publish")
     return len(offered)
+
+
+class LockHeld(Exception):
+    """Somebody else is promising a payer's money at this moment: whoever holds questions must not
+    wait for that.
+    """
+
+
+def ask_one_more(question: Question, free: dict[Purpose, Decimal]) -> bool:
+    """Return whether an answered question goes back to one more person. The money of a third person
+    is kept for it; beyond that fewer than five answered, somebody else may, and the money reaches.
+    The caller holds the question's lock, and keeps for each payer what is `free` of its money: that
+    is counted once in a transaction. Raises LockHeld.
+    """
+    if question.answers_most == question.answers_wanted:
+        if question.answers_wanted >= most_asked(question) or not somebody_else(question):
+            return False
+        if question.payer not in free:
+            if not one_publisher(question.payer, wait=False):
+                raise LockHeld
+            free[question.payer] = _free(question.payer)
+        if free[question.payer] < question.price:
+            return False
+        free[question.payer] -= question.price
+    one_more([question])
+    question.move("published", "People are divided: one more is asked.", asked_again=False)
+    nudge("publish")
+    return True
 
 
 def unreplaced(worker: int) -> int:

@@ -11,9 +11,10 @@ from datetime import datetime
 from decimal import Decimal
 
 from django.db import connection, transaction
+from django.db.models import Sum
 
 from annotation.budget.promises import committed, one_publisher
-from annotation.models import ANSWERABLE, HIT, Halt, Question
+from annotation.models import ANSWERABLE, HIT, MOST_PRICE, Halt, Question
 from annotation.questions.limits import MOST_ANSWERS
 from kbpo import clock
 from kbpo.accounts.audit import note
@@ -198,15 +199,8 @@ def cost_of_extending(payer: Purpose) -> tuple[int, Decimal, Decimal]:
     )
     prices = list(questions.values_list("price", flat=True))
     cost = sum(prices, ZERO)
-    needed = sum(
-        (
-            price * wanted
-            for price, wanted in Question.objects.filter(
-                status="waiting", **payer.at("payer")
-            ).values_list("price", "answers_wanted")
-        ),
-        ZERO,
-    )
+    waiting = Question.objects.filter(status="waiting", **payer.at("payer"))
+    needed = waiting.aggregate(sum=Sum(MOST_PRICE))["sum"] or ZERO
     return (
         len(prices),
         cost,

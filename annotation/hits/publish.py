@@ -19,7 +19,7 @@ from django.db.models.functions import Least
 from annotation.budget.halts import halt_of, halted_hits
 from annotation.budget.promises import committed, one_publisher, payers_of, room_on
 from annotation.interfaces.registry import interface_of
-from annotation.models import HIT, Question
+from annotation.models import HIT, MOST_PRICE, Question
 from annotation.platforms.base import Advert, PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.registry import platform_of
 from annotation.quality.gold import gold_among
@@ -98,7 +98,7 @@ def _make_batch(payer: Purpose) -> int:
     chosen: list[Question] = []
     for question in _locked(due):
         spare -= _beyond_usual(question, spare)
-        cost = question.price * question.answers_wanted
+        cost = question.price * question.answers_most
         if room is not None and cost > room:
             _wait(payer, f"${max(room, ZERO)} is left under the track's cap, which was lowered.")
             break
@@ -119,8 +119,8 @@ def _firsts(due: QuerySet[Question], track: Track) -> Decimal:
     """Return what these questions cost at most if nobody beyond what is usual on their track is
     asked.
     """
-    people = Least(F("answers_wanted"), Value(track.workers_per_question))
-    cost: Decimal | None = due.aggregate(sum=Sum(F("price") * people))["sum"]
+    most = Least(MOST_PRICE, F("price") * Value(track.workers_per_question))
+    cost: Decimal | None = due.aggregate(sum=Sum(most))["sum"]
     return cost or ZERO
 
 

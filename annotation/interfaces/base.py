@@ -141,6 +141,8 @@ class Interface(ABC):
     telling: ClassVar[tuple[str, ...]] = ()
     """Parts of its labels' values that say something, where the rest tells how that came about: a
     label whose answers change these counts as changed"""
+    is_staged: ClassVar[bool] = False
+    """Whether a third person is asked only where the first two differ (`is_split`)"""
     criterion: ClassVar[str] = ""
     """Under which its answers say yes or no to what it asks (`asked`); empty: they are no such
     answers. Of what was asked about alone, what most deny does not hold; in whole documents what

@@ -16,7 +16,7 @@ from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import interface_of
 from annotation.models import Question, Response
 from kbpo.instances.merge import Said, standing, standing_statements
-from kbpo.instances.models import Label
+from kbpo.instances.models import STAGED, Label
 from kbpo.instances.record import NewLabel
 
 TAKEN_BACK = "taken_back"
@@ -166,7 +166,7 @@ def _new(question: Question, again: int | None, label: AggregatedLabel) -> NewLa
         target_id=label.target_id,
         value=label.value,
         source=label.source,
-        method=label.method,
+        method=STAGED if question.staged and label.method == "majority" else label.method,
         n=label.n,
         origin=question.origin if again is None else f"{question.origin}/again-{again}",
         disagreement=label.disagreement,

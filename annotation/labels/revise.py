@@ -13,44 +13,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Avg
 
-from annotation.budget.promises import committed, one_publisher
-from annotation.hits.batch import one_more
 from annotation.interfaces.registry import asking_yes_or_no, interface_of, reading
 from annotation.interfaces.shared.majority import holding
-from annotation.labels.votes import Votes, votes, votes_on
+from annotation.labels.votes import Votes, votes
 from annotation.models import Policy, Question
-from annotation.questions.limits import most_asked, somebody_else
-from annotation.questions.order import round_up
 from estimators.agreement import dawid_skene
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.instances.record import NewLabel, record
-from kbpo.money.purpose import Purpose
-from kbpo.money.spend import balance
-from kbpo.queue import nudge, one_at_a_time
+from kbpo.queue import one_at_a_time
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import RELATION, kind_with_recall
 
 MAJORITY, MODEL = "majority", "dawid_skene"
-UNSURE = (0.1, 0.9)  # a posterior between them asks one more worker
-UNSURE_SHARE = 0.1
-"""A whole document is read once more if the model is unsure of a greater share of its targets: it
-costs dollars."""
 PAUSE = timedelta(minutes=10)  # between two fits
 COMMITTING = timedelta(
     seconds=10
 )  # at most from when a question says that it is settled until others see that
-TYPICAL = ((0.9, 0.1), (0.15, 0.85))
-"""Of somebody of whom the last fit knew nothing: the chances that they say no and yes, where no
-and where yes holds."""
 Sentence = tuple[int, int, str]
 """A question, a target that it asks about, and a sentence about that on its page"""
 
@@ -78,8 +63,6 @@ class Revision:
     judgments: int
     """Targets, asked about alone or in documents"""
     flips: list[Flip]
-    unsure: int
-    """Targets with a posterior in between"""
     model: dict[str, Any] = field(default_factory=dict)
     """Interface -> the fit"""
     reasons: list[str] = field(default_factory=list)
@@ -97,7 +80,7 @@ def revision(track: Track, method: str, number: int) -> Revision:
     flips: list[Flip] = []
     model: dict[str, Any] = {}
     reasons: list[str] = []
-    judgments = unsure = 0
+    judgments = 0
     for interface in asking_yes_or_no():
         said, posterior = votes(track, interface), dict[Sentence, float]()
         if method == MODEL and said:
@@ -106,13 +89,9 @@ def revision(track: Track, method: str, number: int) -> Revision:
                 reasons.append(f"{interface_of(interface).title}: {reason}")
             else:
                 model[interface] = fitted
-            unsure += sum(
-                any(_between(chance) for chance in _chances(tally, posterior).values())
-                for tally in said
-            )
         judgments += len(said)
         flips += _flips(said, posterior if interface in model else None, method, number)
-    return Revision(method, judgments, flips, unsure, model, reasons)
+    return Revision(method, judgments, flips, model, reasons)
 
 
 def _fit(said: Sequence[Votes]) -> tuple[dict[str, Any], dict[Sentence, float], str]:
@@ -271,79 +250,3 @@ def tick() -> int:
                     why="New answers have come since the last fit",
                 )
     return changed
-
-
-class LockHeld(Exception):
-    """Somebody else is promising a payer's money at this moment: whoever holds questions must not
-    wait for that.
-    """
-
-
-def ask_one_more(
-    question: Question, models: dict[str, Any], free: dict[Purpose, Decimal], *, tied: bool = False
-) -> bool:
-    """Return whether an answered question goes back to people: they are `tied` over what a mention
-    refers to and somebody else may answer, or its model is unsure of it; fewer than five answered,
-    and the money reaches. The caller holds the question's lock, and keeps for each payer what is
-    `free` of its money: that is counted once in a transaction. Raises LockHeld.
-    """
-    if question.answers_wanted >= most_asked(question):
-        return False
-    model = models.get(question.interface)
-    unsure = _is_unsure(question, model) if model else False
-    if not unsure and not (tied and somebody_else(question)):
-        return False
-    if question.payer not in free:
-        if not one_publisher(question.payer, wait=False):
-            raise LockHeld
-        free[question.payer] = balance(purpose=question.payer).open - committed(question.payer)
-    if free[question.payer] < question.price:
-        return False
-    free[question.payer] -= question.price
-    one_more([question])
-    question.move("published", "People are divided: one more is asked.", asked_again=False)
-    nudge("publish")
-    return True
-
-
-def _is_unsure(question: Question, model: dict[str, Any]) -> bool:
-    """Return whether one more answer is worth its price: about one target, if the model is unsure
-    of any of its sentences; about a whole document, if it is unsure of more than a tenth of its
-    targets.
-    """
-    said = votes_on(question)
-    unsure = sum(
-        any(_between(chance) for chance in posterior_of(tally, model).values()) for tally in said
-    )
-    is_whole = bool(interface_of(question.interface).reads)
-    return unsure > (UNSURE_SHARE * len(said) if is_whole else 0)
-
-
-def posterior_of(tally: Votes, model: dict[str, Any]) -> dict[str, float]:
-    """Sentence -> probability that it holds, by the last fit; of workers whom that did
-    not know, the typical ones.
-    """
-    prior = np.log(np.array(model["prior"]))
-    of = {
-        worker: np.log(np.array(model["confusion"].get(str(worker), TYPICAL)))
-        for worker in tally.workers
-    }
-    found = {}
-    for sentence in tally.sentences:
-        yes = tally.yes.get(sentence, frozenset())
-        logs = prior + sum(matrix[:, int(worker in yes)] for worker, matrix in of.items())
-        found[sentence] = float(1 / (1 + np.exp(logs[0] - logs[1])))
-    return found
-
-
-def _between(chance: float) -> bool:
-    return UNSURE[0] < chance < UNSURE[1]
-
-
-def price_of_reader(track: Track) -> Decimal | None:
-    """Return what one more reader of a whole document costs on a track, on average; None if none
-    was asked yet.
-    """
-    questions = Question.objects.filter(track=track, interface__in=reading(RELATION), gold=None)
-    found = questions.aggregate(Avg("price"))["price__avg"]
-    return None if found is None else round_up(found)

@@ -11,12 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
 from annotation.budget.accrue import approve
 from annotation.budget.promises import one_publisher
-from annotation.hits.ask_again import answers_to, ask_again, first_places
+from annotation.hits.ask_again import (
+    LockHeld,
+    answers_to,
+    ask_again,
+    ask_one_more,
+    first_places,
+)
 from annotation.interfaces.base import AggregatedLabel
+from annotation.interfaces.registry import interface_of
 from annotation.labels.accept import PUT_AWAY, accept
 from annotation.labels.aggregate import (
     aggregated,
@@ -27,9 +33,8 @@ from annotation.labels.aggregate import (
 )
 from annotation.labels.exclude import review
 from annotation.labels.reaggregate import recompare_answers, short_of_promise
-from annotation.labels.revise import MODEL, LockHeld, ask_one_more
 from annotation.labels.revise import tick as revise
-from annotation.models import HIT, Assignment, Policy, Question
+from annotation.models import HIT, Assignment, Question, Response
 from annotation.quality.signals import compare_with_majority
 from annotation.questions.limits import (
     MOST_ANSWERS,
@@ -80,10 +85,10 @@ def _work_off(model: type[Question], status: str, handle: Callable[[Question], N
 def settle(questions: Sequence[Question]) -> None:
     """Writes the labels that the responses aggregate to, and closes the questions; those of which
     an answer was excluded before it was read, so that fewer count than their track promises, go
-    back to people at once. The caller holds their locks.
+    back to people at once; those about which people differ are not labelled before one more has
+    answered. The caller holds their locks.
     """
     responses = counting(questions)
-    models = _models(questions)
     labels: dict[Question, list[AggregatedLabel]] = {}
     again: list[Question] = []
     free: dict[Purpose, Decimal] = {}
@@ -98,10 +103,8 @@ def settle(questions: Sequence[Question]) -> None:
                 again.append(question)
             elif not (
                 question.status == "answered"
-                and (question.track_id in models or question in tied)
-                and ask_one_more(
-                    question, models.get(question.track_id, {}), free, tied=question in tied
-                )
+                and (question in tied or _is_split(question, responses[question.pk]))
+                and ask_one_more(question, free)
             ):
                 labels[question] = found
         except LockHeld:
@@ -117,13 +120,9 @@ def settle(questions: Sequence[Question]) -> None:
     _ask_again(again)
 
 
-def _models(questions: Sequence[Question]) -> dict[int, dict[str, Any]]:
-    """Track -> interface -> the last fit, of the tracks of these questions that use one: read once,
-    since a fit knows every worker.
-    """
-    tracks = {question.track_id for question in questions}
-    policies = Policy.objects.filter(aggregation=MODEL, track__in=tracks)
-    return dict(policies.values_list("track", "model"))
+def _is_split(question: Question, responses: Sequence[Response]) -> bool:
+    """Return whether the people who were asked first, or three of them, differ in any part."""
+    return question.staged and interface_of(question.interface).is_split(question, responses)
 
 
 def _settled_before(questions: Iterable[Question]) -> list[Question]:

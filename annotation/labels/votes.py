@@ -76,12 +76,6 @@ def votes(track: Track, interface: str) -> list[Votes]:
     return answered
 
 
-def votes_on(question: Question) -> list[Votes]:
-    """Return the answers that count to one question, target by target."""
-    said = _holding_parts({question.pk: question}, question.interface)
-    return list(votes_of(question, said[question.pk])) if said else []
-
-
 def _holding_parts(
     questions: Mapping[int, Question], interface: str
 ) -> dict[int, dict[int, Mapping[str, Sequence[str]]]]:

@@ -237,6 +237,7 @@ class Migration(migrations.Migration):
                 ('payer_number', models.PositiveBigIntegerField(help_text='… and the number of that')),
                 ('order', models.FloatField(help_text='u/π: questions go out in this order, not in order of arrival')),
                 ('answers_wanted', models.PositiveSmallIntegerField(default=3)),
+                ('staged', models.BooleanField(default=False, help_text='Two people are asked first, and a third only where they differ')),
                 ('price', models.DecimalField(decimal_places=2, help_text='For one answer at most, with fees', max_digits=8)),
                 ('reward', models.DecimalField(decimal_places=2, help_text='What one worker gets', max_digits=8)),
                 ('extra', models.DecimalField(decimal_places=2, default=Decimal('0.00'), help_text='What one worker gets besides, for an answer that took more work', max_digits=8)),

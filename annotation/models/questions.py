@@ -9,7 +9,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Case, F, Q, When
 
 from kbpo import clock
 from kbpo.accounts.models import User
@@ -29,6 +29,12 @@ ANSWERABLE = ("waiting", "published")
 """Statuses of questions that people may still answer, or will be able to."""
 UNSETTLED = (*ANSWERABLE, "answered")
 """Statuses of questions whose labels are still to come."""
+FIRST = 2
+"""People who are asked first, where a third is asked only if they differ"""
+MOST_PRICE = F("price") * (
+    F("answers_wanted") + Case(When(staged=True, answers_wanted=FIRST, then=1), default=0)
+)
+"""The most that a question costs which waits: its price for each of `answers_most`"""
 UNPROVEN = "unproven"
 """The field of a raw answer that did not come from our page: it is kept, and cannot be used."""
 UNLISTED = ("leased", "returned")
@@ -148,6 +154,9 @@ class Question(Moving):
         help_text="u/π: questions go out in this order, not in order of arrival"
     )
     answers_wanted = models.PositiveSmallIntegerField(default=3)
+    staged = models.BooleanField(
+        default=False, help_text="Two people are asked first, and a third only where they differ"
+    )
     price = models.DecimalField(
         max_digits=8, decimal_places=2, help_text="For one answer at most, with fees"
     )
@@ -206,6 +215,14 @@ class Question(Moving):
     def origin(self) -> str:
         """The name of this question as the origin of labels."""
         return f"question:{self.pk}"
+
+    @property
+    def answers_most(self) -> int:
+        """How many answers money is kept for: also the third where two are asked first. What is
+        asked again since answers were excluded has money for these answers alone.
+        """
+        has_third = self.staged and self.answers_wanted == FIRST and not self.asked_again
+        return self.answers_wanted + has_third
 
     @property
     def most(self) -> Decimal:

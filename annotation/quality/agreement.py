@@ -19,7 +19,7 @@ from django.db.models import Max
 
 from annotation.interfaces.base import Unit
 from annotation.interfaces.registry import interface_of, names
-from annotation.models import Question, Response
+from annotation.models import FIRST, Question, Response
 from estimators.agreement import fleiss_kappa, krippendorff_alpha
 from estimators.bootstrap import resample_weights
 from estimators.checks import FloatArray, IntArray
@@ -151,15 +151,22 @@ def excluded(where: dict[str, object]) -> int:
 
 
 def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
-    """interface -> what was said in these questions, by answers that count."""
+    """interface -> what was said in these questions, by answers that count; by the first two people
+    where a third is asked only if they differ.
+    """
     rows: dict[str, list[Row]] = defaultdict(list)
     for begin in range(0, len(questions), AT_ONCE):
         chunk = questions[begin : begin + AT_ONCE]
         asked = Question.objects.filter(pk__in=chunk, interface__in=comparable())
         question_of = asked.defer("shown").in_bulk()
         responses = Response.objects.filter(question__in=question_of, counts=True)
+        people: dict[int, list[int]] = defaultdict(list)
         for response in responses.select_related("assignment").order_by("pk"):
             question, worker = question_of[response.question_id], response.assignment.worker_id
+            if worker not in people[question.pk]:
+                people[question.pk].append(worker)
+            if question.staged and worker not in people[question.pk][:FIRST]:
+                continue  # whoever is asked since the first two differ is no random person
             for unit, value in interface_of(question.interface).measured(question, response):
                 if unit[0] != "flag":
                     rows[question.interface].append(Row(question.pk, worker, unit, value))

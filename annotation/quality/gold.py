@@ -227,11 +227,11 @@ def money_left(track: Track | int) -> Decimal:
 
 def candidates(track: Track, limit: int = 30) -> list[Question]:
     """Settled questions whose answer one may be sure of, in random order: an expert's or imported
-    label, or three people or more of one mind. Of whole documents every settled one: whoever makes
+    label, or two people or more of one mind. Of whole documents every settled one: whoever makes
     it gold reads and mends it.
     """
     sure = Q(target__labels__source__in=["expert", "import"]) | Q(
-        target__labels__source="crowd", target__labels__disagreement=0, target__labels__n__gte=3
+        target__labels__source="crowd", target__labels__disagreement=0, target__labels__n__gte=2
     )
     exact = [name for name in names() if interface_of(name).tolerance == 0.0]
     whole = Q(interface__in=[name for name in names() if interface_of(name).tolerance])

@@ -18,6 +18,7 @@ from django.db.models import Count, Max
 from annotation.interfaces.base import Doubt, Unit
 from annotation.interfaces.registry import interface_of
 from annotation.models import (
+    FIRST,
     Assignment,
     Comparison,
     Question,
@@ -343,8 +344,15 @@ def _compared(
         return {}
     units_of = said_of(question, responses)
     compared = {}
-    for answer, own in units_of.items():
-        others = [units for other, units in units_of.items() if other != answer]
+    for place, (answer, own) in enumerate(units_of.items()):
+        if question.staged:
+            # A third person agrees with the majority whatever they say: the first two are held
+            # against what all said, themselves included.
+            if place == FIRST:
+                break
+            others = list(units_of.values())
+        else:
+            others = [units for other, units in units_of.items() if other != answer]
         against = differs(own, others)
         if against is not None:
             marked = sum(value not in ("no", "") for value in own.values())

@@ -13,7 +13,8 @@ from decimal import Decimal
 from django.db import connection, transaction
 
 from annotation.interfaces.registry import interface_of
-from annotation.models import UNSETTLED, Considered, Question
+from annotation.models import FIRST, UNSETTLED, Considered, Question
+from annotation.questions.limits import THREE
 from kbpo import clock
 from kbpo.instances.hashing import second_number
 from kbpo.instances.models import Target
@@ -188,6 +189,8 @@ def new_questions(
         number = rounds[draft.target_id, draft.interface][0]
         payer, order = payers[draft.target_id]
         price = (agreed or {}).get((payer, draft.interface), terms[draft.interface])
+        people = track.workers_per_question if draft.people is None else draft.people
+        staged = people == THREE and interface_of(draft.interface).is_staged
         yield Question(
             status="waiting",
             track=track,
@@ -198,8 +201,8 @@ def new_questions(
             payload=draft.payload,
             **payer.at("payer"),
             order=order,
-            answers_wanted=(track.workers_per_question if draft.people is None else draft.people)
-            + (draft.target_id in seconded),
+            answers_wanted=FIRST if staged else people + (draft.target_id in seconded),
+            staged=staged,
             price=price.per_answer,
             reward=price.reward,
             extra=price.extra,

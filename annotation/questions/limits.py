@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 
 from django.db.models import Q, QuerySet
 
 from annotation.interfaces.registry import interface_of
-from annotation.models import Assignment, Question, Worker
+from annotation.models import FIRST, Assignment, Question, Worker
 from annotation.platforms.registry import local_names
 from kbpo import clock
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 
 MOST_ANSWERS = 9
 """To one question, in all: beyond, a marketplace's fee doubles."""
 MOST_IF_UNSURE = 5
 """To one question, however divided people are."""
+THREE = 3
+"""Where so many people answer a question, the third is asked only if the first two differ."""
+USUAL_SHARE = Decimal("0.15")
+"""of questions take a third person where people are right nine times of ten"""
 MOST_BESIDE_READERS = 2
 """To one about what readers of a document were divided about: people beside them."""
 NOBODY_BESIDE = "Nobody else is there who may answer it and has not read its document."
@@ -34,10 +40,37 @@ def most_given(question: Question) -> int:
 
 
 def promised(question: Question) -> int:
-    """Return how many answers a question is to have: as many as its track says, or one that joins
-    those of a document's readers.
+    """Return how many answers a question is to have: as many as its track says; two where a third
+    is asked only if they differ; or one that joins those of a document's readers.
     """
+    if question.staged:
+        return FIRST
     return 1 if joins_readers(question) else question.track.workers_per_question
+
+
+def is_staged(track: Track) -> bool:
+    """Return whether a track asks two people first, and a third only where they differ."""
+    interface = kind_of(track).asking[0].interface
+    return track.workers_per_question == THREE and interface_of(interface).is_staged
+
+
+def people_asked(track: Track) -> str:
+    """Return how many people a track asks each question, in words."""
+    if is_staged(track):
+        return f"{FIRST} people, and a third where they differ"
+    n = track.workers_per_question
+    return f"{n} {'person' if n == 1 else 'people'}"
+
+
+def people_expected(track: Track) -> Decimal:
+    """Return how many people answer a question of a track on average. Where two are asked first,
+    the share of questions that took a third counts, together with `USUAL_SHARE` of twenty.
+    """
+    if not is_staged(track):
+        return Decimal(track.workers_per_question)
+    settled = Question.objects.filter(track=track, staged=True, status="settled")
+    n, thirds = settled.count(), settled.filter(answers_wanted__gt=FIRST).count()
+    return FIRST + (20 * USUAL_SHARE + thirds) / Decimal(20 + n)
 
 
 def joins_readers(question: Question) -> bool:

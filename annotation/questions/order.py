@@ -13,7 +13,7 @@ from django.db.models import F, Func, IntegerField, Sum
 
 from annotation.budget.promises import committed
 from annotation.interfaces.registry import reading
-from annotation.models import DocumentOrder, OrderedDocument, Question
+from annotation.models import MOST_PRICE, DocumentOrder, OrderedDocument, Question
 from kbpo import clock
 from kbpo.accounts.audit import COMMAND, note
 from kbpo.accounts.models import User
@@ -241,7 +241,7 @@ def add_money_to(track: Track, pk: int, *, who: User | None = None, why: str = "
 def missing(order: DocumentOrder) -> Decimal:
     """Return what the waiting questions of an order need beyond what is set aside for it."""
     waiting = Question.objects.filter(status="waiting", **order.purpose.at("payer"))
-    needed = waiting.aggregate(sum=Sum(F("price") * F("answers_wanted")))["sum"] or Decimal(0)
+    needed = waiting.aggregate(sum=Sum(MOST_PRICE))["sum"] or Decimal(0)
     return max(
         Decimal("0.00"), needed - (balance(purpose=order.purpose).open - committed(order.purpose))
     )

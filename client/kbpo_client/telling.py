@@ -97,7 +97,7 @@ def _plan(submission: Json) -> Iterator[str]:
     for width, option in submission["plan"].get("options", {}).items():
         yield (
             f"  ±{in_percent(width)} %: {option['new']:,} new questions, "
-            f"at most ${option['at_most']}"
+            f"about ${option.get('expected', option['at_most'])}, at most ${option['at_most']}"
         )
 
 

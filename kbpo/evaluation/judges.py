@@ -18,7 +18,7 @@ import numpy as np
 
 from kbpo.evaluation.models import Evaluation
 from kbpo.instances.merge import Said, in_place, newest_of
-from kbpo.instances.models import Label
+from kbpo.instances.models import STAGED, Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
@@ -128,19 +128,21 @@ def _second(noise: Noise, which: Bools) -> dict[str, float | int]:
 def answers_about(ids: Ids, kind: type[Kind]) -> tuple[Floats, Floats]:
     """Return of each target how many answers its judgment is made of, and how many of them differ
     from their majority: of what people were asked in all questions about it, else of what readers
-    of its document marked. 0 where one person alone, an expert or a gold standard said it.
+    of its document marked. 0 where one person alone, an expert or a gold standard said it. Where a
+    third was asked only because two differed, these two alone count: one of them differs.
     """
     answers, against = np.zeros(ids.size), np.zeros(ids.size)
     for target, source, labels in _labels(ids):
-        place, n = int(np.searchsorted(ids, target)), sum(label.said.n for label in labels)
+        place, n = int(np.searchsorted(ids, target)), sum(label.n for label in labels)
         if n > 1 and (source == Label.Source.CROWD or not answers[place]):
             differ = None
             if source == Label.Source.CROWD and len(labels) > 1:
                 differ = kind.differing([label.said for label in labels])
             if differ is None:
-                against[place] = sum(label.said.n * label.disagreement for label in labels)
+                against[place] = sum(label.n * label.disagreement for label in labels)
             else:
-                against[place] = differ
+                asked = sum(label.said.n for label in labels)
+                against[place] = differ if n == asked else min(differ, n / 2)
             answers[place] = n
     return answers, against
 
@@ -149,7 +151,15 @@ class _Kept(NamedTuple):
     """A label that stands."""
 
     said: Said
+    n: int
+    """people who were asked whatever the others said"""
     disagreement: float
+
+
+def _kept(row: Label) -> _Kept:
+    if row.method == STAGED and row.n > 2:
+        return _Kept(Said.of(row), 2, 0.5)
+    return _Kept(Said.of(row), row.n, row.disagreement)
 
 
 def _labels(ids: Ids) -> Iterator[tuple[int, str, list[_Kept]]]:
@@ -160,7 +170,7 @@ def _labels(ids: Ids) -> Iterator[tuple[int, str, list[_Kept]]]:
         target__in=ids.tolist(), source__in=[Label.Source.CROWD, Label.Source.DOCUMENT]
     ).order_by("target_id", "source", "created_at", "pk")
     for (target, source), group in groupby(rows, key=lambda row: (row.target_id, row.source)):
-        kept = [(_Kept(Said.of(row), row.disagreement), row.question, row.again) for row in group]
+        kept = [(_kept(row), row.question, row.again) for row in group]
         judgments = [label for label in in_place(kept) if label.said.value]
         if judgments:
             yield target, source, newest_of((label, label.said.question) for label in judgments)

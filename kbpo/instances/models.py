@@ -169,6 +169,10 @@ class Instance(models.Model):
         return subject <= object_
 
 
+STAGED = "majority_of_stages"
+"""The method of a label whose third answer was asked for only because the first two differ"""
+
+
 class Label(models.Model):
     """The aggregated judgment: a value on a target. Append-only; `instances.record` is the only
     writer.

@@ -73,7 +73,9 @@ class Track(models.Model):
         help_text="A run is judged no further once its rank among all runs is decided",
     )
     scope = models.CharField(max_length=12, choices=Scope.choices, default=Scope.SENTENCE)
-    workers_per_question = models.PositiveSmallIntegerField()
+    workers_per_question = models.PositiveSmallIntegerField(
+        help_text="Of three, two are asked first, and the third only where they differ."
+    )
     presentation = models.JSONField(
         default=dict,
         blank=True,

@@ -130,6 +130,19 @@ def clients(annotator: Callable[[str], User]) -> list[Client]:
     return made
 
 
+@pytest.fixture
+def in_stages() -> None:
+    """Two people are asked first, and a third where they differ. Without this all three are asked
+    at once: most tests are about what becomes of three answers.
+    """
+
+
+@pytest.fixture(autouse=True)
+def at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "in_stages" not in request.fixturenames:
+        monkeypatch.setattr(ask, "THREE", 0)
+
+
 @pytest.fixture(autouse=True)
 def only_these_pages(settings: Any) -> None:
     settings.ROOT_URLCONF = "annotation_urls"

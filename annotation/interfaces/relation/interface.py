@@ -4,7 +4,7 @@ between them; or only what one mention refers to, of which readers of its docume
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -63,6 +63,7 @@ class Relation(Interface):
 
     name: ClassVar[str] = "relation"
     criterion: ClassVar[str] = "relation"
+    is_staged: ClassVar[bool] = True
     version: ClassVar[int] = 1
     telling: ClassVar = TELLING
     title: ClassVar[str] = "What a sentence says about two names"
@@ -183,7 +184,13 @@ class Relation(Interface):
         over_relations = any(2 * n == len(held_by_each) for n in votes.values())
         labels = self.aggregate(question, responses)
         over_mentions = any(UNDECIDED in label.value for label in labels)
-        return 2 * flags == flags + len(held_by_each) or over_relations or over_mentions
+        titles: dict[int, Counter[str]] = defaultdict(Counter)
+        for response in responses:
+            if response.criterion == "linking" and response.value.get("title"):
+                titles[response.target_id][response.value["title"]] += 1
+        over_titles = any(2 * max(votes.values()) <= votes.total() for votes in titles.values())
+        over_flags = 2 * flags == flags + len(held_by_each)
+        return over_flags or over_relations or over_mentions or over_titles
 
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
         pair = Pair.of(question.payload)

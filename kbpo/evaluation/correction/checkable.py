@@ -10,11 +10,15 @@ from kbpo.experts.answers import read_checks
 from kbpo.experts.draw import Frame
 from kbpo.instances.merge import RATINGS
 from kbpo.instances.models import Label
+from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Floats, Ids
 from scoring.data import Data
 from scoring.default import Centred
 from scoring.documents import NEVER
+
+SURE = 10
+"""Checks that the votes count as, where experts say how often such votes are right"""
 
 
 def frame_of(track: Track, data: Data) -> Frame:
@@ -40,7 +44,8 @@ def frame_of(track: Track, data: Data) -> Frame:
     )
     n, disagreement = votes_of(ids)
     able = (n > 0) & (a.sum(axis=1) > 0)
-    doubt = _doubt(arranged, data, verdicts, n, disagreement)
+    majority = _majority_right(track, ids, n, disagreement)
+    doubt = _doubt(arranged, data, verdicts, majority)
     checks = read_checks(track, ids)
     return Frame(
         target_id=ids[able],
@@ -112,14 +117,32 @@ def imported(ids: Ids) -> Bools:
     return np.isin(ids, elsewhere)
 
 
-def _doubt(arranged: Centred, data: Data, verdicts: Floats, n: Ids, disagreement: Floats) -> Floats:
+def _majority_right(track: Track, ids: Ids, n: Ids, disagreement: Floats) -> Floats:
+    """(t',) the chance that the crowd's answer is right by its votes, where none is certain; fitted
+    to what experts answered so far, for each pattern of votes: two of two err more often than
+    three of three.
+    """
+    majority = (n * (1 - disagreement) + 1) / (n + 2)
+    answered = ExpertCheck.objects.filter(
+        track=track, kind="check", answered_at__isnull=False, target__in=ids.tolist()
+    )
+    said = np.array(list(answered.values_list("target", "agrees")), dtype=np.int64).reshape(-1, 2)
+    at = np.searchsorted(ids, said[:, 0])
+    pattern = np.column_stack([n, np.rint(n * disagreement)])
+    for votes in np.unique(pattern[at], axis=0):
+        alike = (pattern == votes).all(axis=1)
+        agree = said[alike[at], 1]
+        prior = SURE * majority[alike]
+        majority[alike] = (prior + agree.sum()) / (SURE + agree.size)
+    return np.asarray(majority)
+
+
+def _doubt(arranged: Centred, data: Data, verdicts: Floats, majority: Floats) -> Floats:
     """(t',) q (1 − q) of the most doubtful row: q from the votes and from the model's opinion,
     taken as independent. A rating is taken for the chance that another person says right.
     """
     row_target = arranged.targets[1]
-    majority = ((n * (1 - disagreement) + 1) / (n + 2))[
-        row_target
-    ]  # half a vote each way, twice: none is certain
+    majority = majority[row_target]
     g = np.clip(data.g[arranged.criterion][arranged.row], 0.05, 0.95)
     c = np.nan_to_num(verdicts).max(axis=1)
     agrees = c * g + (1 - c) * (1 - g)

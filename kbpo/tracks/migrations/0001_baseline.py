@@ -35,7 +35,7 @@ class Migration(migrations.Migration):
                 ('other_share', models.DecimalField(decimal_places=2, default=Decimal('0.25'), help_text="Design iid: draws of each other distribution, as a share of the guaranteed one's", max_digits=3)),
                 ('ends_when_ranked', models.BooleanField(default=False, help_text='A run is judged no further once its rank among all runs is decided')),
                 ('scope', models.CharField(choices=[('sentence', 'Sentence'), ('neighbours', 'Neighbours'), ('document', 'Document')], default='sentence', max_length=12)),
-                ('workers_per_question', models.PositiveSmallIntegerField()),
+                ('workers_per_question', models.PositiveSmallIntegerField(help_text='Of three, two are asked first, and the third only where they differ.')),
                 ('presentation', models.JSONField(blank=True, default=dict, help_text='What is done to outputs before anybody or any metric sees them (formats/presentation.py); empty: nothing')),
                 ('platform', models.CharField(default='pool', max_length=16)),
                 ('closes_on', models.DateField(blank=True, help_text='The last day on which runs are taken, as announced', null=True)),

@@ -45,6 +45,7 @@ from kbpo.web.api.tracks import public_track
 from kbpo.web.api.view import APIView
 from kbpo.web.http import check_may_act
 from kbpo.web.public.judges import as_json as told_of
+from kbpo.web.research.quote import plan_of
 from kbpo.web.research.slices import told
 from kbpo.web.research.submissions import NONE, is_own, put_back
 from kbpo.web.research.submissions import find as find_shown
@@ -182,7 +183,7 @@ def shown(submission: Submission) -> dict[str, Any]:
         "run_id": submission.run_id,
         "door": submission.door,
         "counts": submission.counts,
-        "plan": submission.plan,
+        "plan": plan_of(submission),
         "can_confirm": not refused,
         "why_not": refused,
         "further": _further(submission),

@@ -135,7 +135,10 @@ class TrackForm(forms.Form):
     )
     presentation = PresentationField()
     workers_per_question = forms.IntegerField(
-        min_value=1, max_value=15, label="People per question"
+        min_value=1,
+        max_value=15,
+        label="People per question",
+        help_text="Of three, two are asked first, and the third only where they differ.",
     )
     owner = forms.ModelChoiceField(
         Team.objects.order_by("name"),

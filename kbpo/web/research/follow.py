@@ -12,6 +12,7 @@ from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 
 from annotation.hits.progress import BASE, IDLE, answers_per_hour, is_idle, last_answer
+from annotation.questions.limits import people_expected
 from kbpo import clock
 from kbpo.evaluation.extent import Extent
 from kbpo.instances.models import Label
@@ -200,7 +201,7 @@ def _remains(submission: Submission, sample: Extent) -> str:
     left = time_left(submission, sample)
     last = last_answer(submission.track) if left is None else None
     if _is_begun(submission, last) and (rate := answers_per_hour(submission.track)):
-        left = timedelta(hours=sample.open * submission.track.workers_per_question / rate)
+        left = timedelta(hours=sample.open * float(people_expected(submission.track)) / rate)
     if left is not None:
         return f"{about_text(left)} left, done near {_near(clock.now() + left)}"
     option = submission.plan.get("options", {}).get(submission.plan.get("chosen"), {})

@@ -10,6 +10,8 @@ from decimal import Decimal
 from typing import Any
 
 from annotation.hits.progress import answers_per_hour
+from annotation.questions.limits import people_expected
+from annotation.questions.order import round_up
 from kbpo.money.models import Budget
 from kbpo.money.spend import SCOPE_NAMES, allowance
 from kbpo.sampling.plan import at_most_new
@@ -31,6 +33,8 @@ class Quote:
     """how many new judgments it may take at most, which the price is for"""
     each: Decimal
     at_most: Decimal
+    expected: Decimal
+    """what it costs if as many questions take a third person as so far"""
     work: timedelta
     left: Decimal | None
     """what the tightest cap leaves; None without any cap"""
@@ -67,6 +71,18 @@ def width_of(submission: Submission, asked: str | None) -> str:
     return str(asked if is_planned else submission.plan.get("chosen", ""))
 
 
+def plan_of(submission: Submission) -> dict[str, Any]:
+    """Return a submission's plan, with what each option is expected to cost beside the most."""
+    expected = {quote.width: str(quote.expected) for quote in quotes(submission)}
+    plan: dict[str, Any] = dict(submission.plan)
+    if expected:
+        plan["options"] = {
+            width: option | {"expected": expected[width]}
+            for width, option in plan["options"].items()
+        }
+    return plan
+
+
 def quotes(submission: Submission, options: dict[str, Any] | None = None) -> list[Quote]:
     """Return every option of the submission's plan (or those given), the widest interval first;
     none without a plan.
@@ -77,10 +93,11 @@ def quotes(submission: Submission, options: dict[str, Any] | None = None) -> lis
     room = allowance(submission.track, submission.team, submission.purpose)
     rate = answers_per_hour(submission.track)
     cap = SCOPE_NAMES[Budget.Scope(room.scope)] if room.scope else ""
-    workers, kind = submission.track.workers_per_question, kind_of(submission.track)
+    people, kind = people_expected(submission.track), kind_of(submission.track)
+    share = people / submission.track.workers_per_question
     population = kind.populations().get(kind.population, "")
     return [
-        _quote(width, options[width], room.left, cap, rate, workers, population)
+        _quote(width, options[width], room.left, cap, rate, people, share, population)
         for width in sorted(options, reverse=True)
     ]
 
@@ -91,10 +108,11 @@ def _quote(
     left: Decimal | None,
     cap: str,
     rate: float,
-    workers: int,
+    people: Decimal,
+    share: Decimal,
     population: str,
 ) -> Quote:
-    answers = option["new"] * workers
+    answers = float(option["new"] * people)
     return Quote(
         width=width,
         half_width=float(width),
@@ -104,6 +122,7 @@ def _quote(
         most=at_most_new(option),
         each=Decimal(option["each"]),
         at_most=Decimal(option["at_most"]),
+        expected=round_up(Decimal(option["at_most"]) * share),
         work=timedelta(seconds=option["work_seconds"]),
         left=left,
         cap=cap,

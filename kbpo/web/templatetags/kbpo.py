@@ -13,6 +13,7 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.safestring import SafeString, mark_safe
 
 from annotation.platforms.mturk import account
+from annotation.questions.limits import people_asked
 from annotation.workers.intake import takes_volunteers
 from annotation.workers.models import Intake
 from kbpo.submissions.models import Submission
@@ -29,6 +30,12 @@ register = template.Library()
 
 
 # Figures
+
+
+@register.filter
+def people(track: Track) -> str:
+    """Return how many people a track asks each question, in words."""
+    return people_asked(track)
 
 
 @register.filter

@@ -71,7 +71,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--scope", default="sentence", choices=Track.Scope.values, help="What recall asks for"
         )
-        parser.add_argument("--workers", type=int, help="Workers a question")
+        parser.add_argument(
+            "--workers", type=int, help="Workers a question; of 3, the third only where two differ"
+        )
         parser.add_argument(
             "--platform", default="pool", choices=list(PLATFORMS), help="Where people judge"
         )
