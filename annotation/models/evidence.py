@@ -64,8 +64,8 @@ class Policy(models.Model):
 
 
 class Gold(models.Model):
-    """A question whose right answer somebody is sure of. It is paid like any other and never makes
-    a label.
+    """A question whose right answer somebody is sure of: dealt out among others and paid like them,
+    and never a label; or, retired and explained, a question of its interface's tutorial.
     """
 
     question = models.OneToOneField(
@@ -81,6 +81,9 @@ class Gold(models.Model):
         null=True, help_text="The same as the form sent it; unknown of what was made early"
     )
     why = models.TextField(blank=True, help_text="Why it is right")
+    taught = models.TextField(
+        blank=True, help_text="What the tutorial says after it; empty: it is not taught"
+    )
     made_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     made_at = models.DateTimeField(default=clock.now)
     retired_at = models.DateTimeField(null=True)

@@ -110,6 +110,9 @@ class TutorialRun(models.Model):
     version = models.PositiveSmallIntegerField()
     attempt = models.PositiveSmallIntegerField()
     assignment = models.CharField(max_length=120, blank=True, default="", help_text=IN_FRAME)
+    questions = models.JSONField(
+        default=list, help_text="What it asks, where gold is taught; empty: what is built in"
+    )
     answers = models.JSONField(default=list, help_text="For each question: right, what was missed")
     passed = models.BooleanField(
         null=True, help_text="Not known until the last question is answered"
@@ -150,33 +153,6 @@ class TutorialRun(models.Model):
     def purpose(self) -> Purpose:
         """What the money of its promise is for."""
         return Purpose("tutorial", self.promise_id or 0)
-
-
-class OwnTutorial(models.Model):
-    """What is taught of an interface in the place of what ships, as an admin chose it; the latest
-    version holds. Whoever began an earlier one goes on with that, unless it is before `since`.
-    """
-
-    interface = models.CharField(max_length=32)
-    version = models.PositiveSmallIntegerField()
-    since = models.PositiveSmallIntegerField(
-        help_text="Whoever passed this version or a later one need not learn again"
-    )
-    needed = models.PositiveSmallIntegerField(help_text="Right answers with which it is passed")
-    questions = models.JSONField(help_text="As in tutorial.json; `gold` or `built_in` says which")
-    again = models.JSONField(default=list, help_text="As many, for the second attempt")
-    made_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    made_at = models.DateTimeField(default=clock.now)
-
-    class Meta:
-        db_table_comment = "Tutorials that admins chose the questions of"
-        constraints = [
-            models.UniqueConstraint(fields=["interface", "version"], name="own_tutorial_once"),
-            models.CheckConstraint(condition=Q(needed__gte=1), name="own_tutorial_needs_some"),
-        ]
-
-    def __str__(self) -> str:
-        return f"tutorial {self.interface} {self.version}"
 
 
 class Application(Waiting):

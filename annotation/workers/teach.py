@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_UP, Decimal
 from functools import cache
@@ -26,10 +26,19 @@ from annotation import interfaces
 from annotation.interfaces.base import ParsedResponse
 from annotation.interfaces.registry import INTERFACES, interface_of
 from annotation.interfaces.shared.statements import SideBySide, side_by_side
-from annotation.models import UNLISTED, Assignment, Bonus, Payment, Qualification, Question, Worker
+from annotation.models import (
+    UNLISTED,
+    Assignment,
+    Bonus,
+    Gold,
+    Payment,
+    Qualification,
+    Question,
+    Worker,
+)
 from annotation.platforms.registry import fee_rate_of, local_names
 from annotation.workers.intake import tutorial_rewards
-from annotation.workers.models import OwnTutorial, TutorialRun
+from annotation.workers.models import TutorialRun
 from annotation.workers.worker import counts, has_sent_in
 from kbpo import clock
 from kbpo.money.models import Ledger
@@ -40,6 +49,8 @@ from kbpo.tracks.generation import declared
 HOME = Path(interfaces.__file__).parent
 """Each interface keeps its tutorial in its own directory."""
 ATTEMPTS = 2
+FIRST_VERSION = 1
+"""Of a tutorial of gold alone"""
 MOST_UNCLAIMED = 50
 """Promises that stand at once for people who have never sent a HIT in. Whoever opens task pages
 with invented ids can hold back no more money than that.
@@ -76,8 +87,7 @@ class Tutorial:
 
     def asked(self, attempt: int = 1) -> list[dict[str, Any]]:
         """Return the questions of an attempt: a second one has others, so that nobody passes by
-        heart, but for gold where an admin chose too little for both (`taught.halves`), and what has
-        no others.
+        heart, but for gold that is taught and what has no others.
         """
         return self.again if attempt > 1 and self.again else self.questions
 
@@ -88,7 +98,7 @@ class Tutorial:
         asked = self.asked(attempt)[number - 1]
         if "gold" in asked:
             return f"{self.interface}/gold/{asked['gold']}"
-        return f"{self.interface}/{attempt}/{asked.get('built_in', number - 1) + 1}"
+        return f"{self.interface}/{attempt}/{number}"
 
     def question(self, number: int, attempt: int = 1) -> Question:
         """Return the number-th question (from 1) of an attempt, as an unsaved row that the
@@ -106,77 +116,46 @@ class Tutorial:
 
 
 def tutorials() -> dict[str, Tutorial]:
-    """Return the tutorials there are, by interface: those that ship and those of declared forms, as
-    far as no admin chose other questions.
+    """Return the tutorials there are, by interface: those that ship and those of declared forms,
+    each with the gold that is taught behind it.
     """
-    tutorial_of = built_in()
-    for own in own_tutorials():
-        tutorial_of[own.interface] = _as_chosen(own, tutorial_of.get(own.interface))
+    tutorial_of = shipped() | _of_forms(declared.tutorials())
+    taught_gold: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for gold in Gold.objects.exclude(taught="").select_related("question").order_by("pk"):
+        question = gold.question
+        taught_gold[question.interface].append(
+            {"gold": gold.pk, "payload": question.payload, "right": gold.raw, "why": gold.taught}
+        )
+    for interface, asked in taught_gold.items():
+        base = tutorial_of.get(interface) or Tutorial(interface, FIRST_VERSION, 0, 0, [], {}, [])
+        tutorial_of[interface] = replace(
+            base,
+            needed=base.needed + len(asked),
+            minutes=base.minutes + len(asked),
+            questions=[*base.questions, *asked],
+            again=[*base.again, *asked] if base.again else [],
+        )
     return tutorial_of
 
 
-def built_in() -> dict[str, Tutorial]:
-    """Return the same, whatever an admin chose."""
-    return shipped() | _of_forms(declared.tutorials())
-
-
-def own_tutorials() -> list[OwnTutorial]:
-    """Return what admins chose, the latest of each interface."""
-    return list(OwnTutorial.objects.order_by("interface", "-version").distinct("interface"))
-
-
-def _as_chosen(own: OwnTutorial, base: Tutorial | None) -> Tutorial:
-    base = base or Tutorial(own.interface, 0, 0, 1, [], {}, [])
-    a_question = base.minutes / len(base.questions) if base.questions else 1
-    return replace(
-        base,
-        version=own.version,
-        needed=own.needed,
-        minutes=max(1, round(a_question * len(own.questions))),
-        questions=own.questions,
-        again=own.again,
-    )
-
-
-def _of_version(interface: str, version: int) -> Tutorial:
-    """Return the tutorial as it was in that version; the one that holds where nobody knows it any
-    more.
-    """
-    own = OwnTutorial.objects.filter(interface=interface, version=version).first()
-    base = built_in().get(interface)
-    if own is not None:
-        return _as_chosen(own, base)
-    return base if base is not None and base.version == version else tutorials()[interface]
-
-
 def tutorial_of(run: TutorialRun) -> Tutorial:
-    """Return the tutorial that an attempt is at."""
-    return _of_version(run.interface, run.version)
+    """Return the tutorial that an attempt is at, as it was when it began."""
+    latest = tutorials()[run.interface]
+    if not run.questions:
+        base = (shipped() | _of_forms(declared.tutorials())).get(run.interface, latest)
+        return base if base.version == run.version else latest
+    mistakes = len(latest.questions) - latest.needed
+    needed = len(run.questions) - mistakes
+    return replace(latest, version=run.version, needed=needed, questions=run.questions, again=[])
 
 
 def tutorial_for(worker: Worker, interface: str, assignment: str = "") -> Tutorial | None:
-    """Return what this worker learns of an interface, or learned: the version that they passed,
-    else one that they began and have an attempt left at, else the one that holds; None if there is
-    none.
+    """Return what this worker learns of an interface, or learned: what their last attempt was at,
+    else the one that holds; None if there is none.
     """
     latest = tutorials().get(interface)
-    since = _since().get(interface)
-    if latest is None or since is None:
-        return latest
-    runs = TutorialRun.objects.filter(
-        counts(assignment), worker=worker, interface=interface, version__gte=since
-    )
-    of_version: dict[int, list[TutorialRun]] = defaultdict(list)
-    for run in runs.order_by("version"):
-        of_version[run.version].append(run)
-    passed = [version for version, tried in of_version.items() if any(one.passed for one in tried)]
-    begun = [version for version, tried in of_version.items() if attempts_left(tried)]
-    return _of_version(interface, [latest.version, *begun, *passed][-1])
-
-
-def _since() -> dict[str, int]:
-    """Interface -> the first version that need not be passed anew, where admins chose."""
-    return {own.interface: own.since for own in own_tutorials()}
+    runs = runs_of(worker, latest, assignment) if latest is not None else []
+    return tutorial_of(runs[-1]) if runs else latest
 
 
 def _of_forms(declared: Mapping[str, dict[str, Any] | None]) -> dict[str, Tutorial]:
@@ -208,25 +187,26 @@ def taught(worker: Worker, assignment: str = "") -> list[str]:
     """
     runs = TutorialRun.objects.filter(counts(assignment), worker=worker, passed=True)
     passed = set(runs.values_list("interface", "version"))
-    return taught_by(passed, declared.tutorials(), _since())
+    by_gold = Gold.objects.exclude(taught="").values_list("question__interface", flat=True)
+    return taught_by(passed, declared.tutorials(), set(by_gold))
 
 
 def taught_by(
     passed: set[tuple[str, int]],
     of_forms: Mapping[str, dict[str, Any] | None],
-    since: Mapping[str, int],
+    by_gold: Collection[str],
 ) -> list[str]:
     """Return the interfaces that somebody may be asked through who passed these versions of
-    tutorials; `of_forms` has those of the declared forms, `since` from which version on passing
-    counts where admins chose what is taught.
+    tutorials; `of_forms` has those of the declared forms, `by_gold` the interfaces of which gold is
+    taught.
     """
-    tutorial_of = shipped() | _of_forms(of_forms)
+    versions = dict.fromkeys(by_gold, FIRST_VERSION)
+    for name, tutorial in (shipped() | _of_forms(of_forms)).items():
+        versions[name] = tutorial.version
     return [
         name
         for name in (*INTERFACES, *of_forms)
-        if any(name == own and version >= since[name] for own, version in passed if name in since)
-        or (name not in since and name not in tutorial_of)
-        or (name not in since and (name, tutorial_of[name].version) in passed)
+        if name not in versions or (name, versions[name]) in passed
     ]
 
 
@@ -247,31 +227,11 @@ def learnable(worker: Worker) -> list[str]:
     runs: dict[tuple[str, int], list[TutorialRun]] = defaultdict(list)
     for run in TutorialRun.objects.filter(counts(""), worker=worker):
         runs[run.interface, run.version].append(run)
-    since = _since()
     return [
         name
         for name, tutorial in tutorials().items()
-        if _can_learn([runs[name, tutorial.version], *_earlier(runs, name, tutorial, since)])
+        if attempts_left(runs[name, tutorial.version])
     ]
-
-
-def _earlier(
-    runs: Mapping[tuple[str, int], list[TutorialRun]],
-    name: str,
-    tutorial: Tutorial,
-    since: Mapping[str, int],
-) -> Iterator[list[TutorialRun]]:
-    """Yield the attempts at each earlier version of a tutorial that still counts."""
-    for (interface, version), tried in runs.items():
-        if interface == name and since.get(name, tutorial.version) <= version < tutorial.version:
-            yield tried
-
-
-def _can_learn(tried: Iterable[list[TutorialRun]]) -> bool:
-    """Return whether of these versions none is passed, and an attempt is left at one."""
-    attempts = list(tried)
-    is_passed = any(run.passed for runs in attempts for run in runs)
-    return not is_passed and any(attempts_left(runs) for runs in attempts)
 
 
 def attempts_left(runs: list[TutorialRun]) -> int:
@@ -299,12 +259,15 @@ def begin(worker: Worker, tutorial: Tutorial, assignment: str = "") -> TutorialR
         return renew(runs[-1])
     if len(runs) >= ATTEMPTS or any(run.passed for run in runs):
         return None
+    attempt, latest = len(runs) + 1, tutorials()[tutorial.interface]
+    asked = latest.asked(attempt)
     run = TutorialRun.objects.create(
         worker=worker,
         interface=tutorial.interface,
         version=tutorial.version,
-        attempt=len(runs) + 1,
+        attempt=attempt,
         assignment=assignment,
+        questions=asked if any("gold" in question for question in asked) else [],
     )
     if not runs or not _take_over(runs[-1], run):
         _promise(run)

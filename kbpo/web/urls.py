@@ -25,7 +25,6 @@ from kbpo.web.desk.quality import (
     experts,
     measures,
     pilots,
-    taught,
 )
 from kbpo.web.public import (
     ask,
@@ -84,7 +83,6 @@ urlpatterns = [
     *accounts.urlpatterns,
     *experts.urlpatterns,
     *measures.urlpatterns,
-    *taught.urlpatterns,
     *pilots.urlpatterns,
     *log.urlpatterns,
     *platforms.urlpatterns,

@@ -19,9 +19,9 @@ from annotation.budget import promises
 from annotation.budget.give_back import give_back, give_back_pilots
 from annotation.desk import command
 from annotation.hits import batch, publish, take_down
-from annotation.labels import exclude, revise, settle
+from annotation.labels import exclude, settle
 from annotation.labels.accept import accept
-from annotation.models import HIT, Assignment, Pilot, Policy, Question
+from annotation.models import HIT, Assignment, Pilot, Question
 from annotation.questions import ask
 from kbpo import clock
 from kbpo.accounts.models import User
@@ -283,9 +283,8 @@ def test_one_more_is_asked_once_nobody_else_promises_the_same_money(
     answered: Question, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever settles holds questions and must not wait for that: the question waits instead."""
-    monkeypatch.setattr(revise, "UNSURE", (0.0, 1.0))
-    model = {"relation": {"prior": [0.5, 0.5], "confusion": {}}}
-    Policy.objects.create(track=answered.track, aggregation=revise.MODEL, model=model)
+    monkeypatch.setattr("annotation.hits.ask_again.somebody_else", lambda question: True)
+    monkeypatch.setattr(settle, "_is_split", lambda *_: True)
     promised, settled = threading.Event(), threading.Event()
 
     @transaction.atomic

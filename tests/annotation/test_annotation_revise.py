@@ -1,12 +1,8 @@
-"""Answers aggregated anew: Dawid and Skene's model, labels appended, one more worker where it is
-unsure.
-"""
+"""Answers aggregated anew by Dawid and Skene's model; labels are appended."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -15,16 +11,12 @@ from django.test import Client
 from django.utils import timezone
 
 import estimators.votes
-from annotation.budget import promises
-from annotation.hits import publish
 from annotation.labels import revise, settle
 from annotation.labels.votes import Votes
-from annotation.models import HIT, Policy, Question, Worker
+from annotation.models import Policy, Question, Worker
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.merge import merged
 from kbpo.instances.models import Label
-from kbpo.money.purpose import Purpose
-from kbpo.money.spend import release
 from kbpo.submissions.models import Submission
 from kbpo.tracks.kbp.merge import together
 from kbpo.tracks.models import Track
@@ -128,78 +120,9 @@ def test_where_people_gave_few_answers_the_majority_stays_and_the_reason_is_repo
 ) -> None:
     monkeypatch.setattr(estimators.votes, "FEWEST_ANSWERS", 19)
     made = revise.revision(divided, revise.MODEL, 1)
-    assert (made.model, made.flips, made.unsure) == ({}, [], 0)
+    assert (made.model, made.flips) == ({}, [])
     [reason] = made.reasons
     assert reason.endswith("Half of the people gave 18 answers or fewer; the model needs 19.")
-
-
-def test_where_the_model_is_unsure_one_more_is_asked_and_never_more_than_five(
-    published: Submission, clients: list[Client], annotator: Callable[[str], User]
-) -> None:
-    track = published.track
-    unsure = [[0.6, 0.4], [0.4, 0.6]]
-    workers = {str(worker.pk): unsure for worker in Worker.objects.all()}
-    Policy.objects.create(
-        track=track,
-        aggregation="dawid_skene",
-        model={"relation": {"prior": [0.5, 0.5], "confusion": workers}},
-    )
-    answer_all(clients[0], YES)
-    answer_all(clients[1], NO)
-    answer_all(clients[2], NO)
-    settle.tick()
-    assert Question.objects.counts() == {"published": 6}
-    assert set(Question.objects.values_list("answers_wanted", flat=True)) == {4}
-    publish.tick()
-    assert HIT.objects.filter(status="open", max_assignments=1).count() == 6
-    for name in ("dana", "eve", "fay"):
-        client = Client()
-        client.force_login(annotator(name))
-        answer_all(client, NO)
-        settle.tick()
-        publish.tick()
-    assert Question.objects.counts() == {"settled": 6}
-    assert max(Label.objects.filter(target__kind="pair").values_list("n", flat=True)) <= 5
-
-
-def test_without_money_the_question_is_settled_as_it_is(
-    published: Submission, clients: list[Client], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Policy.objects.create(
-        track=published.track,
-        aggregation="dawid_skene",
-        model={"relation": {"prior": [0.5, 0.5], "confusion": {}}},
-    )
-    monkeypatch.setattr(revise, "UNSURE", (0.0, 1.0))
-    release(published.track, published.purpose, key="all", keep=Decimal("1.08"))
-    for client in clients:
-        answer_all(client, YES)
-    settle.tick()
-    assert Question.objects.counts() == {"settled": 6}
-
-
-def test_one_more_is_asked_as_far_as_the_money_reaches_which_is_counted_once(
-    published: Submission, clients: list[Client], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Policy.objects.create(
-        track=published.track,
-        aggregation="dawid_skene",
-        model={"relation": {"prior": [0.5, 0.5], "confusion": {}}},
-    )
-    monkeypatch.setattr(revise, "UNSURE", (0.0, 1.0))
-    for client in clients:
-        answer_all(client, YES)
-    release(published.track, published.purpose, key="all", keep=Decimal("1.08") + Decimal("0.13"))
-    counted: list[str] = []
-
-    def count(payer: Purpose) -> Decimal:
-        counted.append(payer)
-        return promises.committed(payer)
-
-    monkeypatch.setattr(revise, "committed", count)
-    settle.tick()
-    assert Question.objects.counts() == {"settled": 4, "published": 2}
-    assert counted == [published.purpose]
 
 
 def test_what_is_settled_during_a_fit_is_in_the_next(

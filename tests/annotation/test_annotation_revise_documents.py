@@ -4,24 +4,17 @@ more reader.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from documents_world import answer_open, partly, read_whole
+from documents_world import partly, read_whole
 
-from annotation.budget.promises import committed
-from annotation.hits import publish
-from annotation.labels import revise, settle
+from annotation.labels import revise
 from annotation.labels.exclude import exclude
 from annotation.labels.votes import Votes
-from annotation.models import HIT, Policy, Question, Worker
-from annotation.questions import read_documents
-from kbpo.accounts.models import User
+from annotation.models import Question, Worker
 from kbpo.instances.merge import merged, values_of
 from kbpo.instances.models import Instance, Label
-from kbpo.money.spend import balance, release, reserve
-from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.kbp.merge import together
 from tests.conftest import Toy
 
@@ -135,63 +128,3 @@ def test_the_fit_is_of_each_interface_by_itself(read: Toy) -> None:
         target__kind="pair", source="document", disagreement=0
     ).values_list("target", flat=True)
     assert len(agreed) == 9 and not {flip.label.target_id for flip in made.flips} & set(agreed)
-
-
-def modelled(toy: Toy, monkeypatch: pytest.MonkeyPatch, *, share: float) -> None:
-    """A track whose model is unsure of everything, and asks again beyond this share of the
-    pairs.
-    """
-    unsure = {str(worker.pk): [[0.6, 0.4], [0.4, 0.6]] for worker in Worker.objects.all()}
-    fit = {"prior": [0.7, 0.3], "confusion": unsure}
-    Policy.objects.create(
-        track=toy.track, aggregation="dawid_skene", model={"relations_exhaustive": fit}
-    )
-    monkeypatch.setattr(revise, "UNSURE_SHARE", share)
-    monkeypatch.setattr(revise, "UNSURE", (0.0, 1.0))
-
-
-def left(toy: Toy) -> Question:
-    return Question.objects.get(interface="relations_exhaustive")
-
-
-def test_one_more_reads_a_document_of_which_the_model_is_unsure_and_never_more_than_five(
-    toy: Toy, make_user: Callable[..., User], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(revise, "tick", lambda: 0)
-    modelled(toy, monkeypatch, share=0.0)
-    read_whole(toy, 1, partly)
-    question = left(toy)
-    assert (question.status, question.answers_wanted) == ("published", 4)
-    assert not DocumentSample.objects.filter(settled_at__isnull=False).exists(), (
-        "it counts when it is settled"
-    )
-    publish.tick()
-    assert HIT.objects.filter(questions=question, status="open", max_assignments=1).count() == 1
-    reserve(toy.track, None, question.payer, question.price, key="more")
-    spent = balance(purpose=question.payer).spent
-    for name in ("Dan", "Eve"):
-        toy.users[name] = make_user(name.lower(), is_annotator=True)
-        assert answer_open(toy, name, partly) == 1
-        settle.tick()
-        publish.tick()
-    question = left(toy)
-    assert (question.status, question.answers_wanted) == ("settled", 5)
-    assert balance(purpose=question.payer).spent == spent + 2 * question.price
-    read_documents.tick()
-    assert DocumentSample.objects.get().settled_at is not None
-
-
-@pytest.mark.parametrize(("share", "rich"), [(0.0, False), (1.0, True)])
-def test_nobody_more_reads_a_document_without_the_money_or_below_the_share(
-    toy: Toy, monkeypatch: pytest.MonkeyPatch, share: float, rich: bool
-) -> None:
-    monkeypatch.setattr(revise, "tick", lambda: 0)
-    modelled(toy, monkeypatch, share=share)
-
-    def said(name: str, question: Question) -> dict[str, str]:
-        if question.interface == "relations_exhaustive" and not rich:
-            release(toy.track, question.payer, key="all", keep=committed(question.payer))
-        return partly(name, question)
-
-    read_whole(toy, 1, said)
-    assert (left(toy).status, left(toy).answers_wanted) == ("settled", 3)

@@ -19,7 +19,7 @@ from undone import undone
 
 from annotation.budget.give_back import give_back
 from annotation.budget.promises import committed
-from annotation.hits import publish
+from annotation.hits import ask_again, publish
 from annotation.interfaces.relation.interface import Relation
 from annotation.labels import exclude, settle
 from annotation.models import HIT, Assignment, Comparison, Question, Response, Worker
@@ -30,6 +30,7 @@ from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.evaluation.judges import answers_about
 from kbpo.instances.models import Label, Target
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -148,6 +149,34 @@ def test_one_to_one_to_one_gets_a_fourth_if_somebody_is_there_and_the_money_reac
                 say(client, one)
                 turn()
             assert Question.objects.get().status == status
+
+
+@pytest.mark.parametrize(("money", "published"), [("0.36", 0), ("0.42", 1), ("0.47", 1)])
+def test_more_are_asked_as_far_as_the_money_reaches_which_is_counted_once(
+    track: Track,
+    targets: list[Target],
+    clients: list[Client],
+    monkeypatch: pytest.MonkeyPatch,
+    money: str,
+    published: int,
+) -> None:
+    submission = make_submission(track, targets[:2], "Small", money=money)
+    ask.tick()
+    publish.tick()
+    for client, one in zip(clients, (GOOD, NO, FLAG), strict=True):
+        turn()
+        say(client, one, one)
+    counted: list[Purpose] = []
+
+    def count(payer: Purpose) -> Decimal:
+        counted.append(payer)
+        return committed(payer)
+
+    monkeypatch.setattr(ask_again, "committed", count)
+    monkeypatch.setattr(ask_again, "somebody_else", lambda question: True)
+    settle.tick()
+    assert Question.objects.filter(status="published").count() == published
+    assert counted == [submission.purpose]
 
 
 def test_an_excluded_answer_reopens_its_place(

@@ -53,7 +53,7 @@ def test_that_instructions_and_tutorials_are_built_in_is_said_where_a_track_is_p
     assert "the kind of track (relations in documents)," in page
     assert "How to judge is built in" in page and "#tutorials" in page
     gold = as_user("Admin").get(reverse("desk-gold", args=["toy"])).content.decode()
-    assert f'href="{reverse("desk-tutorial", args=["relation"])}"' in gold
+    assert "In the tutorial" in gold
 
 
 def test_nothing_comes_next_on_a_closed_track(toy: Toy, as_user: As) -> None:

@@ -427,7 +427,6 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
         "desk-worker": [
             ("Admin", reverse("desk-worker", args=[one.handle])) for one in (ada, bo, far)
         ],
-        "desk-tutorial": [("Admin", reverse("desk-tutorial", args=["relation"]))],
         "desk-answer": [("Admin", reverse("desk-answer", args=[bos.pk]))],
         "desk-reject": [("Admin", reverse("desk-reject", args=[bos.pk]))],
         "desk-batch": [("Admin", reverse("desk-batch", args=[row.purpose]))],

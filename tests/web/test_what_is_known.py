@@ -88,7 +88,6 @@ NAMES_NOBODY = {
         "annotators.Appeal.answered_by",
         "annotators.Application.answered_by",
         "annotators.Message.by",
-        "annotators.OwnTutorial.made_by",
         "annotators.Payout.paid_by",
         "annotators.Terms.made_by",
         "evaluation.Inquiry.asked_by",

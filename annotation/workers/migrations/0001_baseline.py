@@ -145,6 +145,7 @@ class Migration(migrations.Migration):
                 ('version', models.PositiveSmallIntegerField()),
                 ('attempt', models.PositiveSmallIntegerField()),
                 ('assignment', models.CharField(blank=True, default='', help_text="What was in hand in a marketplace's frame; empty on pages of our own", max_length=120)),
+                ('questions', models.JSONField(default=list, help_text='What it asks, where gold is taught; empty: what is built in')),
                 ('answers', models.JSONField(default=list, help_text='For each question: right, what was missed')),
                 ('passed', models.BooleanField(help_text='Not known until the last question is answered', null=True)),
                 ('started_at', models.DateTimeField(default=kbpo.clock.now)),
@@ -217,24 +218,6 @@ class Migration(migrations.Migration):
             options={
                 'db_table_comment': 'How the service and its tracks take annotators in',
                 'constraints': [models.UniqueConstraint(fields=('track',), name='intake_one_of_the_service', nulls_distinct=False), models.CheckConstraint(condition=models.Q(('payout_minimum__gte', 0), ('tutorial_reward__gte', 0)), name='intake_amounts'), models.CheckConstraint(condition=models.Q(('payout_day__gte', 1), ('payout_day__lte', 31)), name='intake_payout_day')],
-            },
-        ),
-        migrations.CreateModel(
-            name='OwnTutorial',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('interface', models.CharField(max_length=32)),
-                ('version', models.PositiveSmallIntegerField()),
-                ('since', models.PositiveSmallIntegerField(help_text='Whoever passed this version or a later one need not learn again')),
-                ('needed', models.PositiveSmallIntegerField(help_text='Right answers with which it is passed')),
-                ('questions', models.JSONField(help_text='As in tutorial.json; `gold` or `built_in` says which')),
-                ('again', models.JSONField(default=list, help_text='As many, for the second attempt')),
-                ('made_at', models.DateTimeField(default=kbpo.clock.now)),
-                ('made_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-            ],
-            options={
-                'db_table_comment': 'Tutorials that admins chose the questions of',
-                'constraints': [models.UniqueConstraint(fields=('interface', 'version'), name='own_tutorial_once'), models.CheckConstraint(condition=models.Q(('needed__gte', 1)), name='own_tutorial_needs_some')],
             },
         ),
         migrations.AddConstraint(

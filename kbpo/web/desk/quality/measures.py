@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, cast
 
@@ -16,7 +17,7 @@ from annotation.hits import batch
 from annotation.interfaces.registry import interface_of
 from annotation.labels import revise
 from annotation.labels.export import EXPORTS
-from annotation.models import SIGNALS, Policy
+from annotation.models import SIGNALS, Gold, Policy
 from annotation.quality import agreement, describe
 from annotation.quality.gold import (
     CannotMake,
@@ -27,10 +28,12 @@ from annotation.quality.gold import (
     set_aside,
     set_rate,
     standings,
+    stop_teaching,
+    taught_on,
+    teach,
 )
 from annotation.quality.signals import NAMES
 from annotation.quality.warn import set_exclude_for
-from annotation.questions.ask import asked_on
 from annotation.questions.known import known, unmarked, unmarked_target
 from kbpo.accounts.models import User
 from kbpo.money.spend import OverBudget
@@ -154,7 +157,7 @@ def gold(request: HttpRequest, slug: str) -> HttpResponse:
         "candidates": [(candidate, _named(candidate)) for candidate in candidates(track, 20)],
         "known": [(one.target_id, _named(one)) for one in known(track)],
         "unmarked": unmarked(track),
-        "taught": [(name, interface_of(name).title) for name in asked_on(track)],
+        "taught": [(gold, _named(gold.question)) for gold in taught_on(track)],
         "refusal": refusal,
         "percent": f"{100 * policy.gold_rate:g}",
         "key": secrets.token_hex(8),
@@ -172,7 +175,13 @@ def _named(candidate: Any) -> str:
 
 def _change_gold(request: HttpRequest, track: Track) -> str:
     """Return why nothing was changed, as a sentence; nothing if something was."""
-    verbs = {"retire": _retire, "rate": _set_rate, "money": _set_aside}
+    verbs = {
+        "retire": _retire,
+        "teach": _teach,
+        "stop": _stop_teaching,
+        "rate": _set_rate,
+        "money": _set_aside,
+    }
     verb = request.POST.get("verb", "")
     if verb not in verbs:
         return "Say what to change."
@@ -186,15 +195,27 @@ def _change_gold(request: HttpRequest, track: Track) -> str:
 
 def _retire(request: HttpRequest, track: Track, why: str) -> str:
     """Return what was done, as a sentence. Raises CannotMake, as do the others."""
-    chosen = [
-        standing
-        for standing in standings(track)
-        if str(standing.gold.pk) == request.POST.get("gold")
-    ]
-    if not chosen:
-        raise CannotMake("That gold question is not dealt out any more.")
-    retire(chosen[0].gold, cast(User, request.user), why)
+    gold = _chosen(request, [standing.gold for standing in standings(track)])
+    retire(gold, admin_of(request), why)
     return "It is gold no more. Answers to it stay paid."
+
+
+def _teach(request: HttpRequest, track: Track, why: str) -> str:
+    gold = _chosen(request, [standing.gold for standing in standings(track)])
+    teach(gold, request.POST.get("why", "").replace("\x00", ""), admin_of(request))
+    return "It is a question of the tutorial from now on, and gold no more."
+
+
+def _stop_teaching(request: HttpRequest, track: Track, why: str) -> str:
+    stop_teaching(_chosen(request, taught_on(track)), admin_of(request), why)
+    return "It is taught no more."
+
+
+def _chosen(request: HttpRequest, golds: Sequence[Gold]) -> Gold:
+    for gold in golds:
+        if str(gold.pk) == request.POST.get("gold"):
+            return gold
+    raise CannotMake("That gold question is not there any more.")
 
 
 def _set_rate(request: HttpRequest, track: Track, why: str) -> str:
