@@ -4,7 +4,7 @@ by a click.
 When a worker's signals pass a limit, their answers leave the labels, also those that are settled,
 and they get no more questions; admins can do the same with a reason of their own, and undo both.
 Nothing is deleted: settled questions are re-aggregated from the answers that are left
-(`reaggregate.py`). Which kinds of signals do so by themselves is in the policy of each track. For
+(`recount.py`). Which kinds of signals do so by themselves is in the policy of each track. For
 the others, and while only few people are active, an admin decides: the desk asks for it.
 """
 
@@ -18,7 +18,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from annotation.hits.ask_again import unreplaced
-from annotation.labels.reaggregate import Again, lock, reaggregate
+from annotation.labels.recount import Again, count
 from annotation.models import Assignment, Response, Signal, Worker
 from annotation.quality.signals import Flag, doubtful, due_for_review, flags_of, flags_that_exclude
 from annotation.quality.warn import had_a_chance, warn
@@ -266,11 +266,9 @@ def _count_again(
     """Return these judgments count, or not for a reason, and the settled questions they answer are
     added up again.
     """
-    questions = lock(set(responses.values_list("question", flat=True)))
-    judgments = responses.update(counts=not reason, excluded_reason=reason)
     # Why stands in the worker's log alone, which an erasure clears.
     sentence = f"Annotator {worker} was {'excluded' if reason else 'reinstated'}."
-    settled = reaggregate(questions, sentence, who, back=not reason)
+    judgments, settled = count(responses, reason, sentence, who)
     done = LeftOut(judgments, settled)
     note(
         what,

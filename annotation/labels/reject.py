@@ -9,8 +9,7 @@ from __future__ import annotations
 from django.db import transaction
 from django.db.models import QuerySet
 
-from annotation.hits.ask_again import want_one_less
-from annotation.labels.reaggregate import lock, reaggregate
+from annotation.labels.recount import count
 from annotation.models import Assignment, Bonus, Payment, Rejection, Response
 from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.registry import platform_of
@@ -147,14 +146,8 @@ def _undo(assignment: Assignment, who: User, why: str, *, is_answer: bool) -> Re
 
 def _count_again(row: Assignment, responses: QuerySet[Response], reason: str, who: User) -> None:
     """Include an answer, or exclude it for a reason, also in labels that are settled."""
-    asked = lock(set(row.responses.values_list("question", flat=True)))
-    changed = set(responses.values_list("question", flat=True))
-    responses.update(counts=not reason, excluded_reason=reason)
-    if row.status == "rejected":
-        want_one_less(asked, row.hit)
     what = "no longer counts" if reason else "counts"
-    questions = [one for one in asked if one.pk in changed]
-    reaggregate(questions, f"The answer in assignment {row.pk} {what}.", who, back=not reason)
+    count(responses, reason, f"The answer in assignment {row.pk} {what}.", who, answer=row)
 
 
 def _tell(assignment: Assignment, words: str, *, approve: bool) -> None:

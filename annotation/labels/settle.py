@@ -24,15 +24,16 @@ from annotation.hits.ask_again import (
 from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import interface_of
 from annotation.labels.accept import PUT_AWAY, accept
-from annotation.labels.aggregate import (
+from annotation.labels.exclude import review
+from annotation.labels.recount import (
     aggregated,
     counting,
+    recompare_answers,
     settled_before,
+    short_of_promise,
     tied_on_other_targets,
     to_record,
 )
-from annotation.labels.exclude import review
-from annotation.labels.reaggregate import recompare_answers, short_of_promise
 from annotation.labels.revise import tick as revise
 from annotation.models import HIT, Assignment, Question, Response
 from annotation.quality.signals import compare_with_majority

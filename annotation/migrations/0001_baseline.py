@@ -209,7 +209,6 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('gold_rate', models.FloatField(default=0.0, help_text='Share of questions that are gold, for each worker')),
                 ('aggregation', models.CharField(choices=[('majority', 'majority'), ('dawid_skene', 'Dawid and Skene’s model')], default='majority', max_length=16)),
-                ('model', models.JSONField(default=dict, help_text='Interface -> prior and confusion matrices of its last fit, by worker')),
                 ('fitted_at', models.DateTimeField(null=True)),
                 ('revision', models.PositiveIntegerField(default=0, help_text='Counts the times that labels were re-aggregated')),
                 ('exclude_for', models.JSONField(default=annotation.models.evidence.signals_that_exclude, help_text="Kinds of signals from this track's answers that exclude a worker by themselves")),

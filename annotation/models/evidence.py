@@ -33,10 +33,6 @@ class Policy(models.Model):
     aggregation = models.CharField(
         max_length=16, choices=Aggregation.choices, default=Aggregation.MAJORITY
     )
-    model = models.JSONField(
-        default=dict,
-        help_text="Interface -> prior and confusion matrices of its last fit, by worker",
-    )
     fitted_at = models.DateTimeField(null=True)
     revision = models.PositiveIntegerField(
         default=0, help_text="Counts the times that labels were re-aggregated"

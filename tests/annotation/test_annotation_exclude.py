@@ -20,8 +20,8 @@ from exclusion_world import BAD, FLAG, NO, YES, holds, judged, worker
 
 from annotation.budget import promises
 from annotation.hits import ask_again, publish
-from annotation.labels import exclude, reaggregate, reject, revise, settle
-from annotation.labels.reaggregate import Again
+from annotation.labels import exclude, recount, reject, revise, settle
+from annotation.labels.recount import Again
 from annotation.models import HIT, Comparison, Policy, Question, Response, Signal, Warned, Worker
 from annotation.quality import signals
 from annotation.questions import ask, read_documents
@@ -124,9 +124,7 @@ def test_nothing_is_done_twice(of_two: Submission) -> None:
     n = Label.objects.count()
     assert exclude.exclude(worker("bo"), BAD) == exclude.LeftOut(0, Again())
     assert (
-        reaggregate.reaggregate(
-            list(Question.objects.select_related("target", "track")), "To be sure"
-        )
+        recount.recount(list(Question.objects.select_related("target", "track")), "To be sure")
         == Again()
     )
     assert Label.objects.count() == n
@@ -150,7 +148,7 @@ def test_killed_on_the_way_it_has_done_nothing(
 ) -> None:
     n = Label.objects.count()
     with monkeypatch.context() as killed:
-        killed.setattr(reaggregate, "ask_again", lambda *_: 1 / 0)
+        killed.setattr(recount, "ask_again", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             exclude.exclude(worker("bo"), BAD)
     assert worker("bo").excluded_at is None and Label.objects.count() == n

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 import estimators.votes
 from annotation.labels import revise, settle
-from annotation.labels.votes import Votes
+from annotation.labels.revise import Votes
 from annotation.models import Policy, Question, Worker
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.merge import merged

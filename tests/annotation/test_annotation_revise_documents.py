@@ -11,7 +11,7 @@ from documents_world import partly, read_whole
 
 from annotation.labels import revise
 from annotation.labels.exclude import exclude
-from annotation.labels.votes import Votes
+from annotation.labels.revise import Votes
 from annotation.models import Question, Worker
 from kbpo.instances.merge import merged, values_of
 from kbpo.instances.models import Instance, Label

@@ -18,7 +18,7 @@ from annotation.hits import collect, publish
 from annotation.hits.batch import stop_batch
 from annotation.labels import exclude, reject, settle
 from annotation.labels.accept import MET_BEFORE
-from annotation.labels.reaggregate import Again
+from annotation.labels.recount import Again
 from annotation.models import HIT, Assignment, Question, Response
 from kbpo.accounts.models import User
 from kbpo.instances.merge import merged, values_of

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from decimal import Decimal
-from typing import Any
 
 import pytest
 from annotation_world import PARTS, answer_all
@@ -17,10 +15,9 @@ from documents_world import order
 
 from annotation.budget import give_back
 from annotation.labels import exclude, settle
-from annotation.models import Pilot, Policy, Question, Signal, Warned, Worker
+from annotation.models import Pilot, Question, Signal, Warned, Worker
 from annotation.quality import signals
 from annotation.questions import read_documents
-from kbpo import clock
 from kbpo.money import spend
 from kbpo.money.models import Ledger
 from kbpo.submissions.models import Submission
@@ -133,20 +130,3 @@ def test_who_is_beyond_a_limit_and_cannot_be_spared_is_looked_at_again(
     assert exclude.review() == 1, "as if the warning had come after the first"
     cy.refresh_from_db()
     assert cy.excluded_at is not None and list(signals.due_for_review()) == []
-
-
-def test_the_fit_of_a_track_is_read_once_however_many_questions_settle(
-    published: Submission, clients: list[Client]
-) -> None:
-    model: dict[str, Any] = {"relation": {"prior": [0.5, 0.5], "confusion": {}}}
-    Policy.objects.create(
-        track=published.track, aggregation="dawid_skene", model=model, fitted_at=timezone.now()
-    )
-    for client in clients:
-        answer_all(client, YES)
-    Question.objects.update(next_try_at=clock.now() - timedelta(seconds=1))
-    sent = queries(settle.tick)
-    models = [sql for sql in sent if 'FROM "annotation_policy"' in sql and '"model"' in sql]
-    read = [sql for sql in models if '"fitted_at" <' not in sql]
-    assert Question.objects.counts() == {"settled": 6}
-    assert len(read) == 1

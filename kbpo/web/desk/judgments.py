@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHt
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from annotation.labels.single import single_ratings
+from annotation.labels.export import single_ratings
 from formats.messages import Report
 from formats.opening import Source
 from kbpo.accounts.audit import COMMAND, note
