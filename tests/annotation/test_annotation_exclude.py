@@ -22,7 +22,7 @@ from annotation.budget import promises
 from annotation.hits import ask_again, publish
 from annotation.labels import exclude, recount, reject, revise, settle
 from annotation.labels.recount import Again
-from annotation.models import HIT, Comparison, Policy, Question, Response, Signal, Warned, Worker
+from annotation.models import HIT, Comparison, Question, Response, Signal, Warned, Worker
 from annotation.quality import signals
 from annotation.questions import ask, read_documents
 from annotation.workers.worker import worker_of
@@ -299,11 +299,11 @@ def test_a_track_with_a_model_is_fitted_anew_without_them(
     judged(clients, NO, YES, YES)
     revise.switch(published.track, revise.MODEL, None, "To try")
     without_money(published)
-    assert str(worker("cy").pk) in Policy.objects.get().model["relation"]["confusion"]
+    fit = revise.revision(published.track, revise.MODEL, 8).model
+    assert str(worker("cy").pk) in fit["relation"]["confusion"]
     exclude.exclude(worker("cy"), BAD)
-    assert set(Policy.objects.get().model["relation"]["confusion"]) == {
-        str(worker(name).pk) for name in ("ada", "bo")
-    }
+    fit = revise.revision(published.track, revise.MODEL, 8).model
+    assert set(fit["relation"]["confusion"]) == {str(worker(name).pk) for name in ("ada", "bo")}
     exclude.exclude(worker("bo"), BAD)
     assert holds(published.track) == {()}, "ada alone is left"
     assert revise.revision(published.track, revise.MODEL, 9).flips == []
