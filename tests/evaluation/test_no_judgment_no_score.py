@@ -115,7 +115,7 @@ def test_boards_files_and_pages_say_unknown(newcomer: Any) -> None:
             "finan", ""
         )
     facts = " ".join(Client().get(address).content.decode().split())
-    assert "asked for each" in facts
+    assert "judged one by one, each by" in facts
     evaluation = world.track.evaluations.latest("pk")
     assert evaluation.report.documents and "These documents tell of more" in facts
     keep(evaluation, documents=0)

@@ -101,6 +101,7 @@ def test_at_the_pace_of_the_last_hour_the_end_is_near(
     drawn: Submission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(follow, "answers_per_hour", lambda track: 24.0)
+    monkeypatch.setattr(follow, "people_expected", lambda track: 3)
     monkeypatch.setattr(follow, "last_answer", lambda track: clock.now())
     before, note = timezone.now(), told(drawn)["Being judged"]["note"]
     ends = {

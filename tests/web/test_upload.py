@@ -211,11 +211,11 @@ def test_a_price_above_the_cap_is_not_confirmed(toy: Toy, as_user: As, draft: Dr
 
 def test_of_one_person_a_question_is_said_so(toy: Toy, as_user: As, draft: Draft) -> None:
     row, rosa = draft(), as_user("Rosa")
-    for n, words in ((3, "3 people each"), (1, "1 person each")):
+    for n, words in ((3, "2 people, and a third where they differ"), (1, "1 person")):
         Track.objects.filter(pk=toy.track.pk).update(workers_per_question=n)
         for page in ("upload-check", "upload-confirm"):
             told = rosa.get(reverse(page, args=[row.pk])).content.decode()
-            assert f"New judgments, {words}" in " ".join(told.split()), page
+            assert f"New judgments, each by {words}" in " ".join(told.split()), page
 
 
 def test_a_draft_can_be_discarded_and_a_confirmed_one_cannot(
