@@ -122,7 +122,7 @@ def test_every_judgment_came_through_the_marketplace_and_none_was_put_up_twice(r
     finally:
         store.close()
     assert set(marks.values()) == {1}
-    assert states["Approved"] >= 3 * len(marks) and states["Rejected"] == 0
+    assert states["Approved"] > len(marks) and states["Rejected"] == 0
 
 
 def test_the_books_agree_afterwards(ran: Ran) -> None:

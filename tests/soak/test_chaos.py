@@ -239,7 +239,7 @@ def everything_is_paid(travel: Travel) -> bool:
 
 
 def check(travel: Travel) -> None:
-    """Each system once and whole, each draw as its seed has it, each question by three people with
+    """Each system once and whole, each draw as its seed has it, each question by two people with
     one label, each cent once.
     """
     rows = travel.rows(
