@@ -6,7 +6,7 @@ from django.contrib.auth.views import LoginView
 from django.urls import include, path
 
 from kbpo.web.desk.people import workers
-from kbpo.web.desk.quality import measures, taught
+from kbpo.web.desk.quality import measures
 from kbpo.web.public import ask
 
 login = LoginView.as_view(template_name="people/login.html", next_page="annotate")
@@ -16,6 +16,5 @@ urlpatterns = [
     path("login/", login, name="login"),
     *workers.urlpatterns,
     *measures.urlpatterns,
-    *taught.urlpatterns,
     *ask.urlpatterns,
 ]
