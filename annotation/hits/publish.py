@@ -98,6 +98,7 @@ def _make_batch(payer: Purpose) -> int:
     chosen: list[Question] = []
     for question in _locked(due):
         spare -= _beyond_usual(question, spare)
+        question.asked_again = False  # it goes out as at first, with money for a third person
         cost = question.price * question.answers_most
         if room is not None and cost > room:
             _wait(payer, f"${max(room, ZERO)} is left under the track's cap, which was lowered.")
