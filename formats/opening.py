@@ -64,34 +64,6 @@ def open_text(source: Source, limits: Limits, report: Report) -> Iterator[tuple[
         yield from split(_prepend(first, blocks), limits, report)
 
 
-def line_at(source: str | Path, number: int, limits: Limits, most: int) -> tuple[str, bool] | None:
-    """One line as it stands in the file, at most so many characters of it, and whether it has more;
-    None where the file has no such line or cannot be unpacked so far. Bytes that are no UTF-8 are
-    replaced.
-
-    Raises OSError where the file is gone.
-    """
-    place, kept = 1, bytearray()
-    with open(source, "rb") as raw:
-        for block in _unpacked(raw, limits, Report(0)):
-            begin, breaks = 0, block.count(b"\n")
-            if place + breaks < number:
-                place += breaks
-                continue
-            while place < number and (end := block.find(b"\n", begin)) >= 0:
-                place, begin = place + 1, end + 1
-            end = block.find(b"\n", begin)
-            kept += block[begin : end if end >= 0 else len(block)]
-            if end >= 0 or len(kept) > 4 * (most + 1):  # a character has at most four bytes
-                return _cut(kept, most)
-    return _cut(kept, most) if kept else None
-
-
-def _cut(raw: bytearray, most: int) -> tuple[str, bool]:
-    text = raw.decode("utf-8", "replace").removesuffix("\r")
-    return text[:most], len(text) > most
-
-
 def _unpacked(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
     """Return the content in blocks, unpacked if it begins like gzip, up to the limits."""
     compressed = _limited(raw, limits, report)

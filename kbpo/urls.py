@@ -6,7 +6,6 @@ from django.urls import include, path
 
 urlpatterns = [
     path("annotate/", include("kbpo.web.judging.urls")),
-    path("desk/requests/", include("kbpo.web.desk.people.urls")),
     path("api/", include("kbpo.web.api.urls")),
     path("", include("kbpo.web.urls")),
 ]

@@ -385,7 +385,6 @@ NAMING_RELATIONS: dict[str, set[str]] = {
     },
     "kbpo.corpus.upload": {"predicates"},
     # Names of files and addresses that are out: tables of releases, columns of CSV, old queries.
-    "kbpo.web.research.explore": {"predicate"},
     "scoring.release": {"subject_link", "object_link", "predicate"},
     # A parameter of an estimator.
     "kbpo.sampling.guess": {"predicate"},

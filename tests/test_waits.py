@@ -131,11 +131,11 @@ def test_a_page_that_waits_for_too_long_is_a_503_with_a_sentence(
 @pytest.mark.parametrize(
     ("table", "address"),
     [
-        ("money_ledger", "/desk/money/ledger.csv"),
-        ("accounts_audit", "/desk/log.csv"),
+        ("money_ledger", "/desk/log/?book=money&format=csv"),
+        ("accounts_audit", "/desk/log/?format=csv"),
         ("annotation_assignment", "/desk/tracks/toy/answers.csv"),
         ("annotation_assignment", "/desk/tracks/toy/answers.jsonl"),
-        ("submissions_problem", "/submissions/1/problems.tsv"),
+        ("submissions_problem", "/submissions/1/problems/?format=tsv"),
         ("corpus_document", "/api/tracks/toy/documents/"),
     ],
 )

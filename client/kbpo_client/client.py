@@ -308,12 +308,6 @@ class Client:
         chief: Json = criteria.get(track["criterion"], {})
         return chief if chief.get("single") == "mean" else None
 
-    def line(self, number: int, prediction: int) -> Json:
-        """Return the line of a file of yours that states a prediction, as it stands there: `line`,
-        `text` (its first 2,000 characters) and `is_cut`.
-        """
-        return self._get(f"submissions/{number}/predictions/{prediction}/line/")
-
     def dispute(self, number: int, prediction: int, note: str) -> Json:
         """Says that a judgment of a prediction of yours is wrong: an expert is asked, blind."""
         address = f"submissions/{number}/predictions/{prediction}/dispute/"

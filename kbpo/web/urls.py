@@ -9,7 +9,6 @@ from kbpo.web.desk import (
     batches,
     corpora,
     describe,
-    documents,
     forms,
     home,
     judgments,
@@ -20,7 +19,7 @@ from kbpo.web.desk import (
     slices,
     tracks,
 )
-from kbpo.web.desk.people import accounts, platforms, workers
+from kbpo.web.desk.people import accounts, platforms, requests, workers
 from kbpo.web.desk.quality import (
     experts,
     measures,
@@ -45,12 +44,9 @@ from kbpo.web.public import (
     documents as corpus,
 )
 from kbpo.web.research import (
-    cited,
     explore,
     ledger,
-    line,
     missed_page,
-    order,
     runs,
     submissions,
     upload,
@@ -66,11 +62,8 @@ urlpatterns = [
     *runs.urlpatterns,
     *ledger.urlpatterns,
     *submissions.urlpatterns,
-    *cited.urlpatterns,
     *explore.urlpatterns,
-    *line.urlpatterns,
     *missed_page.urlpatterns,
-    *order.urlpatterns,
     *upload.urlpatterns,
     *prose.urlpatterns,
     *search.urlpatterns,
@@ -81,6 +74,7 @@ urlpatterns = [
     *batches.urlpatterns,
     *workers.urlpatterns,
     *accounts.urlpatterns,
+    *requests.urlpatterns,
     *experts.urlpatterns,
     *measures.urlpatterns,
     *pilots.urlpatterns,
@@ -96,7 +90,6 @@ urlpatterns = [
     *describe.urlpatterns,
     *reading.urlpatterns,
     *scores.urlpatterns,
-    *documents.urlpatterns,
     *compare.urlpatterns,
     *corpus.urlpatterns,
     *metrics.urlpatterns,

@@ -1,6 +1,6 @@
 // A part of a page that keeps itself up to date.
 //
-// <section data-live="/submissions/7/live" data-live-every="5"> … <span data-live-status></span> </section>
+// <section data-live="/submissions/7/?part=live" data-live-every="5"> … <span data-live-status></span> </section>
 // The address answers with the section anew; when the new section has no data-live, the polling is over.
 // A <template data-live-also="ID"> in it brings the new content of an element elsewhere on the page.
 // What was unfolded (a details with an id) and chosen stays so.

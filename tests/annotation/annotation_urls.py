@@ -5,15 +5,15 @@ not hide what these tests look for.
 from django.contrib.auth.views import LoginView
 from django.urls import include, path
 
-from kbpo.web.desk.people import workers
+from kbpo.web.desk.people import requests, workers
 from kbpo.web.desk.quality import measures
 from kbpo.web.public import ask
 
 login = LoginView.as_view(template_name="people/login.html", next_page="annotate")
 urlpatterns = [
     path("annotate/", include("kbpo.web.judging.urls")),
-    path("desk/requests/", include("kbpo.web.desk.people.urls")),
     path("login/", login, name="login"),
+    *requests.urlpatterns,
     *workers.urlpatterns,
     *measures.urlpatterns,
     *ask.urlpatterns,

@@ -325,10 +325,17 @@ def test_the_least_payout_and_the_date_stand_on_the_home_page_and_in_the_terms(
     assert f"with $4.70 more you are paid on {when}" in home
     terms = "is paid on day 31 of every month, once it is $5.00 or more"
     assert terms in ada.get("/annotate/terms/").content.decode()
-    rules = {"mode": "closed", "reward": "0.75", "minimum": "7", "day": "15", "why": "x"}
-    admin.post("/desk/requests/rules/intake/", rules)
+    rules = {
+        "action": "intake",
+        "mode": "closed",
+        "reward": "0.75",
+        "minimum": "7",
+        "day": "15",
+        "why": "x",
+    }
+    admin.post("/desk/requests/rules/", rules)
     assert "on day 15 of every month" in Message.objects.latest("pk").text
-    assert admin.post("/desk/requests/rules/intake/", rules | {"day": "32"}).status_code == 302
+    assert admin.post("/desk/requests/rules/", rules | {"day": "32"}).status_code == 302
     assert Intake.objects.get().payout_day == 15
 
 

@@ -59,7 +59,7 @@ def page(client: Client, address: str) -> str:
 def test_an_admin_reads_an_answer_beside_the_others_and_in_the_text(
     judged: Assignment, desk: Client
 ) -> None:
-    for address in (f"/desk/answers/{judged.pk}/", f"/desk/answers/{judged.pk}/reject/"):
+    for address in (f"/desk/answers/{judged.pk}/", f"/desk/answers/{judged.pk}/?refuse"):
         told = page(desk, address)
         assert FOUNDED in told and STUDIED in told, "what was said, and what most others said"
         assert "0 of 2" in told and "2 of 2" in told

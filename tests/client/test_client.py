@@ -499,8 +499,6 @@ def test_a_judgment_is_disputed_and_more_are_ordered_from_a_shell(
 ) -> None:
     make_study(toy.track, judged.team)
     first = told(run("errors", judged.pk, "--verdict", "all", "--json"))[0]["prediction"]
-    stated = run("line", judged.pk, first)
-    assert stated.exit_code == 0 and stated.output.startswith('{"doc": ')
     words = ("dispute", judged.pk, first, "--note", "The text says the opposite.")
     assert run(*words).output == "An expert is asked.\n"
     again = run(*words)

@@ -126,7 +126,7 @@ def test_a_preference_travels_from_yaml_on_the_desk_to_win_rates_and_strengths(
     assert bad.status_code == 422 and not DeclaredForm.objects.exists()
     assert "Line 4 [schema.form] price: “much” is no price" in bad.content.decode()
     assert desk.post("/desk/forms/", {"text": BETTER}).status_code == 302
-    for address in ("", "better/", "better/preview/"):
+    for address in ("", "better/", "better/?preview"):
         assert desk.get(f"/desk/forms/{address}").status_code == 200
     corpus, url = corpus_of(tmp_path), live_server.url
     form = desk.get(f"/desk/tracks/new/?kind=form-better&corpus={corpus.pk}")

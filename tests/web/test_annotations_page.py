@@ -46,10 +46,11 @@ def test_what_was_tried_is_loaded_the_same_documents_and_once(
     row = AnnotationUpload.objects.get()
     assert row.status == "tried" and row.found["documents"] == 2
     assert not Label.objects.exists() and not DocumentSample.objects.exists()
-    change = reverse("desk-annotation-upload", args=[row.pk])
-    assert as_user("Rosa").post(change, {"verb": "load"}).status_code == 403
+    change = reverse("desk-annotations", args=["toy"])
+    form = {"pk": row.pk}
+    assert as_user("Rosa").post(change, form | {"verb": "load"}).status_code == 403
     for _ in range(2):
-        admin.post(change, {"verb": "load"})
+        admin.post(change, form | {"verb": "load"})
     assert upload.tick() == 1 and upload.tick() == 0
     drawn = DocumentSample.objects.values_list("document_id", flat=True)
     assert set(drawn) == set(draw_documents(toy.track, 2, row.seed))

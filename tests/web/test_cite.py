@@ -217,7 +217,9 @@ def test_programs_list_what_was_printed_and_what_a_run_had_then(
     address = reverse("api-history", args=[past[1].pk])
     tim = {"Authorization": f"Token {Token.issue(toy.users['Tim'], 'x')[1]}"}
     scores = Client().get(address, headers=tim).json()["scores"]
-    page = Client().get(reverse("submission-history", args=[past[1].pk])).content.decode()
+    page = (
+        Client().get(reverse("submission", args=[past[1].pk]) + "?format=csv").getvalue().decode()
+    )
     rows = list(csv.DictReader(io.StringIO(page)))
     assert len(scores) == len(rows) == 2
     assert [str(one["evaluation"]) for one in scores] == [row["evaluation"] for row in rows]
@@ -273,7 +275,7 @@ def test_a_runs_history_is_drawn_with_the_numbers_behind_it(
     )
     assert page.count('class="now-dot"') == 2
     assert "2026-03-02 15:00 UTC: 20.0, 80 % 18.0–22.0" in page
-    numbers = somebody.get(reverse("submission-history", args=[row.pk])).content.decode()
+    numbers = somebody.get(reverse("submission", args=[row.pk]) + "?format=csv").getvalue().decode()
     assert [line["value"] for line in csv.DictReader(io.StringIO(numbers))] == ["0.2", "0.71"]
     assert "@misc{toy-" in page and "evaluations/3/" in page
     row.headlines.exclude(evaluation__number=3).delete()
@@ -281,7 +283,7 @@ def test_a_runs_history_is_drawn_with_the_numbers_behind_it(
     assert "F1 is 71.0 (69.0–73.0) in evaluation 3." in page, "one number was not another before"
     row.is_private = True
     row.save()
-    assert somebody.get(reverse("submission-history", args=[row.pk])).status_code == 404
+    assert somebody.get(reverse("submission", args=[row.pk]) + "?format=csv").status_code == 404
 
 
 def test_only_the_embedded_board_may_be_framed(as_user: As, past: list[Submission]) -> None:

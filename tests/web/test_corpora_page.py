@@ -73,8 +73,9 @@ def test_a_corpus_is_tried_then_loaded_with_its_own_schema(
     schema = SimpleUploadedFile("own.json", json.dumps(SCHEMA).encode())
     assert send(admin, packed(LINES), schema_file=schema) == 302
     row = CorpusUpload.objects.get()
-    change = reverse("desk-corpus-upload", args=[row.pk])
-    admin.post(change, {"verb": "load"})
+    change = reverse("desk-corpora")
+    form = {"pk": row.pk}
+    admin.post(change, form | {"verb": "load"})
     assert CorpusUpload.objects.get().status == "received", "not before it was tried"
     assert upload.tick() == 1
     assert not Corpus.objects.filter(name="News").exists(), "a trial keeps nothing"
@@ -82,9 +83,9 @@ def test_a_corpus_is_tried_then_loaded_with_its_own_schema(
     page = admin.get(reverse("desk-corpora")).content.decode()
     assert "documents: 2, relations: 1, entity types: 1" in page and "Load it" in page
     assert '"HW-0002"' in page and f"{reverse('help')}#corpus" in page
-    said = admin.post(change, {"verb": "load"}, follow=True).content.decode()
+    said = admin.post(change, form | {"verb": "load"}, follow=True).content.decode()
     assert "is being loaded; then “Make a track on it”" in said
-    admin.post(change, {"verb": "load"})  # a second click
+    admin.post(change, form | {"verb": "load"})  # a second click
     assert upload.tick() == 1 and upload.tick() == 0
     corpus = Corpus.objects.get(name="News")
     assert corpus.n_documents == 2 and corpus.predicates.get().name == "per:parents"
@@ -103,7 +104,7 @@ n2\t0\t8\tPER\tOla\tOla Berg\t0\t8
 def load(admin: Client) -> CorpusUpload:
     """The newest upload, after an admin clicked and the pipeline came round."""
     row = CorpusUpload.objects.latest("pk")
-    admin.post(reverse("desk-corpus-upload", args=[row.pk]), {"verb": "load"})
+    admin.post(reverse("desk-corpora"), {"pk": row.pk, "verb": "load"})
     upload.tick()
     load_inputs.tick()
     row.refresh_from_db()
@@ -240,7 +241,7 @@ def test_what_is_wrong_is_named_by_the_name_and_line_of_ones_own_file(
     assert row.status == "failed" and says in row.reason
     assert says in admin.get(reverse("desk-corpora")).content.decode()
     assert not Corpus.objects.filter(name="News").exists()
-    admin.post(reverse("desk-corpus-upload", args=[row.pk]), {"verb": "drop"})
+    admin.post(reverse("desk-corpora"), {"pk": row.pk, "verb": "drop"})
     assert not CorpusUpload.objects.exists() and not files(tmp_path)
 
 
@@ -271,8 +272,9 @@ def test_what_is_being_tried_is_neither_loaded_nor_dropped_and_no_page_waits_for
         cursor.execute("BEGIN")
         cursor.execute("SELECT id FROM corpus_corpusupload FOR NO KEY UPDATE")
         for verb in ("load", "drop"):
-            change = reverse("desk-corpus-upload", args=[row.pk])
-            page = admin.post(change, {"verb": verb}, follow=True)
+            change = reverse("desk-corpora")
+            form = {"pk": row.pk}
+            page = admin.post(change, form | {"verb": verb}, follow=True)
             assert page.status_code == 200 and "being tried" in page.content.decode()
     pipeline.close()
     assert CorpusUpload.objects.get().status == "received"
@@ -284,7 +286,7 @@ def test_two_of_one_name_load_once(toy: Toy, as_user: As) -> None:
         send(admin, packed(LINES))
     upload.tick()
     for row in CorpusUpload.objects.all():
-        admin.post(reverse("desk-corpus-upload", args=[row.pk]), {"verb": "load"})
+        admin.post(reverse("desk-corpora"), {"pk": row.pk, "verb": "load"})
     upload.tick()
     assert sorted(row.status for row in CorpusUpload.objects.all()) == ["failed", "loaded"]
     assert Corpus.objects.filter(name="News").count() == 1

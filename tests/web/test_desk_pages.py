@@ -101,12 +101,12 @@ def pages(row: Submission) -> list[str]:
         reverse("desk"),
         reverse("desk-workers"),
         reverse("desk-worker", args=[worker.handle]),
-        reverse("desk-reject", args=[answer.pk]),
+        reverse("desk-answer", args=[answer.pk]) + "?refuse",
         reverse("desk-batch", args=[row.purpose]),
         reverse("desk-track-quality", args=["toy"]),
         reverse("desk-gold", args=["toy"]),
         reverse("desk-log"),
-        reverse("desk-log-csv"),
+        reverse("desk-log") + "?format=csv",
         reverse("gold_make", args=[question.pk]),
     ]
 
@@ -218,7 +218,7 @@ def test_refusing_pay_takes_evidence_and_a_second_click_and_is_undone(
 ) -> None:
     admin = as_user("Admin")
     answer = Assignment.objects.filter(worker__user__username="bo")[0]
-    address = reverse("desk-reject", args=[answer.pk])
+    address = reverse("desk-answer", args=[answer.pk]) + "?refuse"
     assert admin.post(address, {"evidence": "bad"}).status_code == 422
     page = admin.post(address, {"evidence": EVIDENCE}).content.decode()
     assert "Are you sure?" in page and EVIDENCE in page
@@ -231,14 +231,22 @@ def test_refusing_pay_takes_evidence_and_a_second_click_and_is_undone(
     )
     page = admin.get(reverse("desk-worker", args=[answer.worker.handle])).content.decode()
     assert "Refused by admin" in page
-    unsaid = admin.post(reverse("desk-undo", args=[answer.pk]), follow=True)
+    unsaid = admin.post(reverse("desk-answer", args=[answer.pk]), {"action": "undo"}, follow=True)
     assert "Nothing was undone: say why" in unsaid.content.decode()
     assert Payment.objects.get(assignment=answer).status == "withheld"
-    admin.post(reverse("desk-undo", args=[answer.pk]), {"why": "The text was ambiguous."})
+    admin.post(
+        reverse("desk-answer", args=[answer.pk]),
+        {"action": "undo", "why": "The text was ambiguous."},
+    )
     assert Audit.objects.get(what="undo rejection").why == "The text was ambiguous."
     assert Payment.objects.get(assignment=answer).status == "owed"
-    assert admin.post(reverse("desk-undo", args=[answer.pk]), follow=True).status_code == 200
-    assert admin.get(reverse("desk-reject", args=[10**9])).status_code == 404
+    assert (
+        admin.post(
+            reverse("desk-answer", args=[answer.pk]), {"action": "undo"}, follow=True
+        ).status_code
+        == 200
+    )
+    assert admin.get(reverse("desk-answer", args=[10**9]) + "?refuse").status_code == 404
 
 
 def test_a_batch_is_paused_and_stopped_on_its_page(toy: Toy, draft: Draft, as_user: As) -> None:
@@ -343,7 +351,7 @@ def test_the_log_has_states_and_money_with_who_and_why(judged: Submission, as_us
         "No entry matches" in admin.get(reverse("desk-log"), {"track": "nowhere"}).content.decode()
     )
     Audit.objects.create(what="note", about="x", why="=cmd|' /C calc'!A0", at=timezone.now())
-    response: Any = admin.get(reverse("desk-log-csv"))
+    response: Any = admin.get(reverse("desk-log") + "?format=csv")
     rows = list(csv.reader(b"".join(response.streaming_content).decode().splitlines()))
     assert rows[0][:4] == ["at", "what", "about", "who"]
     assert rows[1][6] == "'=cmd|' /C calc'!A0", "no cell is a formula"

@@ -79,12 +79,14 @@ def test_all_who_are_shown_are_kept_with_one_reason(toy: Toy, as_user: As) -> No
     admin, (ada, bo, cy) = as_user("Admin"), doubt(toy, "Ada", "Bo", "Cy")
     assert "Keep all 3 annotators" in admin.get(reverse("desk")).content.decode()
     shown = [ada.handle, bo.handle]
-    admin.post(reverse("desk-keep-all"), {"worker": shown, "why": " "})
+    admin.post(reverse("desk"), {"action": "keep-all", "worker": shown, "why": " "})
     assert len(exclude.undecided()) == 3, "nobody is kept without a reason"
-    admin.post(reverse("desk-keep-all"), {"worker": shown, "why": "The gold was wrong."})
+    admin.post(
+        reverse("desk"), {"action": "keep-all", "worker": shown, "why": "The gold was wrong."}
+    )
     assert [one.worker for one in exclude.undecided()] == [cy]
     assert Audit.objects.filter(what="keep", why="The gold was wrong.").count() == 2
-    assert as_user("Rosa").post(reverse("desk-keep-all")).status_code == 403
+    assert as_user("Rosa").post(reverse("desk"), {"action": "keep-all"}).status_code == 403
 
 
 def test_what_asks_for_an_answer_is_one_line_each(toy: Toy, as_user: As) -> None:
@@ -134,7 +136,7 @@ def test_a_release_that_was_not_made_stands_on_the_desk_with_what_to_do(
         make.tick()
         needs = " ".join(admin.get(reverse("desk")).content.decode().split())
         assert "Release 1 of Toy track" in needs and "tried again by itself at" in needs
-        admin.post(reverse("desk-retry", args=["release", row.pk]))
+        admin.post(reverse("desk"), {"action": "retry", "kind": "release", "pk": row.pk})
         row.refresh_from_db()
         assert (row.status, row.attempts) == ("ordered", 0)
         Release.objects.update(attempts=MAX_ATTEMPTS - 1)
@@ -145,12 +147,13 @@ def test_a_release_that_was_not_made_stands_on_the_desk_with_what_to_do(
     assert "An internal error (ValueError). We were told." in needs
     assert "“manage.py release toy DIRECTORY” makes it at once" in needs
     assert reverse("desk-track", args=["toy"]) in needs
-    dismissal = reverse("desk-dismiss", args=["release", row.pk])
-    admin.post(dismissal, {"why": ""})
+    dismissal = reverse("desk")
+    form = {"action": "dismiss", "kind": "release", "pk": row.pk}
+    admin.post(dismissal, form | {"why": ""})
     assert "Release 1 of Toy track" in admin.get(reverse("desk")).content.decode()
-    admin.post(dismissal, {"why": "Another one is coming."})
+    admin.post(dismissal, form | {"why": "Another one is coming."})
     assert "manage.py release toy" not in admin.get(reverse("desk")).content.decode()
-    admin.post(reverse("desk-retry", args=["release", row.pk]))
+    admin.post(reverse("desk"), {"action": "retry", "kind": "release", "pk": row.pk})
     assert Release.objects.get(number=2).status == "ordered"
     assert "manage.py release toy" not in admin.get(reverse("desk")).content.decode()
 

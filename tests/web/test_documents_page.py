@@ -44,14 +44,14 @@ def admin(world: World) -> Client:
     return client
 
 
-def page(client: Client, name: str = "desk-documents", said: str = "") -> str:
+def page(client: Client, name: str = "desk-reading", said: str = "") -> str:
     answer = client.get(reverse(name, args=["world"]) + said)
     assert answer.status_code == 200
     return answer.content.decode()
 
 
 def test_an_admin_orders_documents_in_two_stages(world: World, admin: Client) -> None:
-    address = reverse("desk-documents", args=["world"])
+    address = reverse("desk-reading", args=["world"])
     text = page(admin)
     assert "Draw them" in text
     for trade in (
@@ -61,7 +61,7 @@ def test_an_admin_orders_documents_in_two_stages(world: World, admin: Client) ->
         assert trade in text
     said = {"size": "10", "design": "two_stage", "seed": "7"}
     unsaid = admin.post(address, said)
-    assert unsaid.status_code == 422 and "say what the documents are for" in unsaid.content.decode()
+    assert unsaid.status_code == 409 and "say what the documents are for" in unsaid.content.decode()
     assert admin.post(address, said | {"why": "For recall."}).status_code == 302
     assert Audit.objects.get(what="draw documents").why == "For recall."
     batch = DocumentBatch.objects.get()
@@ -81,7 +81,11 @@ def test_an_admin_orders_documents_in_two_stages(world: World, admin: Client) ->
     assert "each with its own probability" in page(admin)
     rows = list(
         csv.DictReader(
-            StringIO(admin.get(reverse("desk-documents-csv", args=["world"])).content.decode())
+            StringIO(
+                admin.get(reverse("desk-reading", args=["world"]) + "?format=csv")
+                .getvalue()
+                .decode()
+            )
         )
     )
     assert len(rows) == 10 and {row["stage"] for row in rows} == {"1", "2"}
@@ -102,16 +106,16 @@ def test_an_admin_orders_documents_in_two_stages(world: World, admin: Client) ->
 def test_a_bad_order_is_refused_in_a_sentence(
     world: World, admin: Client, said: dict[str, str], sentence: str
 ) -> None:
-    answer = admin.post(reverse("desk-documents", args=["world"]), said | {"why": "For recall."})
-    assert answer.status_code == 422 and sentence in answer.content.decode()
+    answer = admin.post(reverse("desk-reading", args=["world"]), said | {"why": "For recall."})
+    assert answer.status_code == 409 and sentence in answer.content.decode()
     assert not DocumentSample.objects.exists()
 
 
-@pytest.mark.parametrize("name", ["desk-documents", "desk-documents-csv"])
-def test_the_pages_are_the_admins(world: World, name: str) -> None:
+@pytest.mark.parametrize("said", ["", "?format=csv"])
+def test_the_page_is_the_admins(world: World, said: str) -> None:
     client = Client()
     client.force_login(world.toy.users["Rosa"])
-    address = reverse(name, args=["world"])
+    address = reverse("desk-reading", args=["world"]) + said
     assert client.get(address).status_code == 403 and Client().get(address).status_code == 302
 
 
@@ -269,8 +273,8 @@ def test_a_uniform_share_that_cannot_be_is_refused(
     world: World, admin: Client, share: str, said: str
 ) -> None:
     form = {"size": 8, "design": "two_stage", "uniform_share": share, "why": "To try."}
-    refused = admin.post(reverse("desk-documents", args=["world"]), form)
-    assert refused.status_code == 422 and "Uniform share" in refused.content.decode()
+    refused = admin.post(reverse("desk-reading", args=["world"]), form)
+    assert refused.status_code == 409 and "Uniform share" in refused.content.decode()
     assert said in refused.content.decode() and not DocumentBatch.objects.exists()
 
 

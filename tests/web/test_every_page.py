@@ -80,31 +80,20 @@ SEND = """(said) => {
 NO_PAGE = {
     "forms alone, answered by a redirect": {
         "annotate_appeal", "annotate_return", "annotate_stop", "annotate_work_mail",
-        "desk-answer-request", "desk-reset-link",
-        "desk-another-attempt", "desk-appeal", "desk-cap",
-        "desk-check-books",
-        "desk-annotation-upload", "desk-corpus-upload", "desk-dismiss", "desk-intake",
-        "desk-keep-all",
-        "desk-platforms-admit", "desk-platforms-explain", "desk-platforms-grant",
-        "desk-platforms-kill",
-        "desk-requests-write", "desk-resume", "desk-retry", "desk-stop", "desk-take-back",
-        "desk-undo",
-        "desk-volunteer", "logout", "submission-dispute", "submission-order", "submission-retry",
-        "submission-withdraw",
-        "notices-webhook", "runs-delete", "runs-read",
-        "team-invite", "team-member", "team-take-back", "token-revoke", "tokens", "upload-discard",
+        "logout", "submission-dispute",
+        "notices-webhook",
+        "token-revoke", "tokens",
     },
     "a way to another page": {
         "annotate_join", "annotate_next", "client", "compare", "expert-next",
         "explore", "favicon",
-        "submission-judged", "try",
+        "try",
         "try-it",
     },
     "read by a script": {
         "annotate_draft", "annotate_keys", "annotate_titles", "board-json",
-        "desk-live",
         "expert-draft",
-        "submission-live", "task_draft", "task_notify", "task_titles", "upload-live", "api-board",
+        "task_draft", "task_notify", "task_titles", "api-board",
         "api-confirm", "api-dispute", "api-evaluations", "api-history", "api-document", "api-retry",
         "api-slices",
         "api-order", "api-problems", "api-schema", "api-submission", "api-submissions",
@@ -113,7 +102,7 @@ NO_PAGE = {
         "api-judge", "api-judges", "api-missed", "api-releases", "api-scores",
         "api-unscored",
         "api-document-list", "api-invitation", "api-invitations", "api-member", "api-news",
-        "api-intervals", "api-ledger", "api-line", "api-metrics", "api-sample", "submission-line",
+        "api-intervals", "api-ledger", "api-metrics", "api-sample",
         "api-notices", "api-sent",
         "api-teams", "api-webhook", "api-webhook-test", "api-webhooks",
         "healthz", "service-metrics",
@@ -121,15 +110,10 @@ NO_PAGE = {
     "a file": {
         "api-documents", "api-file", "api-track-zip", "api-mention-types", "baseline",
         "baseline-output",
-        "board-csv", "desk-documents-csv", "desk-export", "desk-ledger-csv", "desk-log-csv",
-        "desk-money-csv",
-        "desk-owed-csv",
-        "desk-track-judgments-tsv", "metrics-csv", "own-data", "own-data-zip",
-        "client-file", "evaluation-cff", "release", "runs-csv", "track-zip",
-        "submission-history",
-        "submission-explore-csv", "submission-explore-jsonl",
-        "submission-missed-csv", "submission-missed-jsonl",
-        "submission-problems-tsv", "upload-example", "upload-file",
+        "board-csv", "desk-export",
+        "metrics-csv", "own-data", "own-data-zip",
+        "client-file", "evaluation-cff", "release", "track-zip",
+        "upload-example", "upload-file",
     },
 }  # fmt: skip
 
@@ -417,7 +401,6 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
         "desk-scores",
         "desk-slices",
         "desk-reading",
-        "desk-documents",
         "desk-experts",
     )
     found: dict[str, list[Page]] = {name: [("Admin", reverse(name))] for name in names}
@@ -427,12 +410,14 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
         "desk-worker": [
             ("Admin", reverse("desk-worker", args=[one.handle])) for one in (ada, bo, far)
         ],
-        "desk-answer": [("Admin", reverse("desk-answer", args=[bos.pk]))],
-        "desk-reject": [("Admin", reverse("desk-reject", args=[bos.pk]))],
+        "desk-answer": [
+            ("Admin", reverse("desk-answer", args=[bos.pk]) + said) for said in ("", "?refuse")
+        ],
         "desk-batch": [("Admin", reverse("desk-batch", args=[row.purpose]))],
-        "desk-form": [("Admin", reverse("desk-form", args=[name])) for name in declared],
-        "desk-form-preview": [
-            ("Admin", reverse("desk-form-preview", args=[name])) for name in declared
+        "desk-form": [
+            ("Admin", reverse("desk-form", args=[name]) + said)
+            for name in declared
+            for said in ("", "?preview")
         ],
         "desk-pilot": [("Admin", reverse("desk-pilot", args=["toy", pilot.pk]))],
         "gold_make": [("Admin", reverse("gold_make", args=[other.pk]))],

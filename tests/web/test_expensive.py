@@ -53,7 +53,7 @@ def expensive_addresses(rows: list[Submission]) -> list[str]:
     one, two = rows
     return [
         reverse("submission-explore", args=[one.pk]),
-        reverse("submission-explore-csv", args=[one.pk]),
+        reverse("submission-explore", args=[one.pk]) + "?format=csv",
         reverse("api-predictions", args=[one.pk]),
         reverse("track-zip", args=["toy"]),
         f"{reverse('compare-track', args=['toy'])}?a={one.pk}&b={two.pk}",
@@ -65,8 +65,8 @@ def expensive_addresses(rows: list[Submission]) -> list[str]:
         reverse("board-csv", args=["toy"]),
         reverse("board-json", args=["toy"]),
         reverse("api-board", args=["toy"]),
-        reverse("runs-csv"),
-        reverse("submission-history", args=[one.pk]),
+        reverse("runs") + "?format=csv",
+        reverse("submission", args=[one.pk]) + "?format=csv",
     ]
 
 
@@ -109,7 +109,7 @@ def test_a_password_is_hashed_in_a_slot(toy: Toy, rows: list[Submission]) -> Non
 def test_a_session_has_one_export_in_flight_and_a_slow_reader_holds_no_slot(
     rows: list[Submission], as_user: As
 ) -> None:
-    address = reverse("submission-explore-csv", args=[rows[0].pk])
+    address = reverse("submission-explore", args=[rows[0].pk]) + "?format=csv"
     rosa, other = as_user("Rosa"), as_user("Admin")
     sent = rosa.get(address)
     assert sent.streaming and expensive.SLOTS._value == expensive.AT_ONCE
@@ -122,7 +122,7 @@ def test_a_session_has_one_export_in_flight_and_a_slow_reader_holds_no_slot(
 
 def test_an_export_that_fails_leaves_the_session_free(rows: list[Submission], as_user: As) -> None:
     rosa = as_user("Rosa")
-    missing = reverse("submission-explore-csv", args=[0])
+    missing = reverse("submission-explore", args=[0]) + "?format=csv"
     assert rosa.get(missing).status_code == rosa.get(missing).status_code == 404
 
 
@@ -134,7 +134,7 @@ def test_exports_go_on_where_the_cache_does_not_answer(
 
     rosa = as_user("Rosa")
     monkeypatch.setattr(type(cache._connections["default"]), "add", away)
-    address = reverse("submission-explore-csv", args=[rows[0].pk])
+    address = reverse("submission-explore", args=[rows[0].pk]) + "?format=csv"
     assert rosa.get(address).status_code == 200
 
 

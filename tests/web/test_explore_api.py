@@ -156,7 +156,7 @@ def test_a_record_has_what_people_answered_as_the_page_has_it(row: Submission, t
     asked = {"verdict": "judged", "limit": "500"}
     told = page_and_api(toy, "Rosa", "submission-explore", "api-predictions", row.pk, **asked)[1]
     client, address = client_of(toy, "Rosa"), reverse("submission-explore", args=[row.pk])
-    file: Any = client.get(reverse("submission-explore-jsonl", args=[row.pk]), asked)
+    file: Any = client.get(address, asked | {"format": "jsonl"})
     lines = [json.loads(line) for line in b"".join(file.streaming_content).splitlines()]
     assert lines == told.json()["results"]
     held = 0

@@ -112,7 +112,7 @@ def test_the_runs_of_a_team_and_its_money_are_told_as_of_one_moment(
     assert levels == ["repeatable read"]
 
 
-@pytest.mark.parametrize("page", ["", "live/"])
+@pytest.mark.parametrize("page", ["", "?part=live"])
 def test_what_a_page_may_have_to_write_is_written_before_its_moment(
     toy: Toy, client: Client, monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:

@@ -172,14 +172,20 @@ class Seen:
         }.get((row.team.name, row.name))
         told = client.get(f"{board}board.json").json()
         self.whole = told
-        runs = client.get(reverse("runs-csv"), {"team": row.team.slug}).content.decode()
+        runs = (
+            client.get(reverse("runs"), {"format": "csv", "team": row.team.slug})
+            .getvalue()
+            .decode()
+        )
         self.run = {int(one["id"]): one for one in csv.DictReader(io.StringIO(runs))}.get(row.pk)
         page = client.get(reverse("runs"), {"team": row.team.slug, "state": "all"})
         self.runs = text_of(page.content.decode())
         self.embed = text_of(client.get(reverse("board-embed", args=[track.slug])).content.decode())
         address = reverse("submission-explore", args=[row.pk])
         self.explorer = text_of(client.get(address, {"verdict": "judged"}).content.decode())
-        history = client.get(reverse("submission-history", args=[row.pk])).content.decode()
+        history = (
+            client.get(reverse("submission", args=[row.pk]) + "?format=csv").getvalue().decode()
+        )
         self.history = list(csv.DictReader(io.StringIO(history)))
         others = [one["submission"] for one in told["systems"] if one["submission"] != row.pk]
         pair = {"a": row.pk, "b": others[0]} if others else {}

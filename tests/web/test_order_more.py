@@ -78,7 +78,7 @@ def test_a_press_orders_and_judging_goes_on(row: Submission, as_user: As) -> Non
     before = balance(purpose=row.purpose).open
     page = (
         as_user("Rosa")
-        .post(reverse("submission-order", args=[row.pk]), form(row), follow=True)
+        .post(reverse("submission", args=[row.pk]), {"action": "order"} | form(row), follow=True)
         .content.decode()
     )
     row.refresh_from_db()
@@ -95,7 +95,7 @@ def test_a_press_orders_and_judging_goes_on(row: Submission, as_user: As) -> Non
 def test_pressing_twice_spends_once(row: Submission, as_user: As) -> None:
     said, rosa = form(row), as_user("Rosa")
     for _ in range(3):
-        rosa.post(reverse("submission-order", args=[row.pk]), said)
+        rosa.post(reverse("submission", args=[row.pk]), {"action": "order"} | said)
     assert orders(row) == [f"order:{row.pk}:1"]
     row.refresh_from_db()
     assert row.orders == 1
@@ -104,7 +104,7 @@ def test_pressing_twice_spends_once(row: Submission, as_user: As) -> None:
 def test_bad_input_gets_a_sentence_and_orders_nothing_and_others_cannot_order(
     row: Submission, as_user: As
 ) -> None:
-    address, rosa = reverse("submission-order", args=[row.pk]), as_user("Rosa")
+    address, rosa = reverse("submission", args=[row.pk]), as_user("Rosa")
     for said, sentence in [
         ({"target": "0.5"}, "not offered"),
         ({"target": ""}, "not offered"),
@@ -112,12 +112,13 @@ def test_bad_input_gets_a_sentence_and_orders_nothing_and_others_cannot_order(
         ({"order": "7"}, "next order of this submission has number 1"),
         ({"offer": "2020-01-01T00:00:00+00:00"}, "reckoned anew"),
     ]:
-        page = rosa.post(address, form(row) | said, follow=True).content.decode()
+        page = rosa.post(
+            address, {"action": "order"} | form(row) | said, follow=True
+        ).content.decode()
         assert sentence in page and "Nothing was ordered" in page
     assert orders(row) == []
-    assert as_user("Tim").post(address, form(row)).status_code == 404
-    assert as_user("").post(address, form(row)).status_code == 302
-    assert as_user("Rosa").get(address).status_code == 405
+    assert as_user("Tim").post(address, {"action": "order"} | form(row)).status_code == 404
+    assert as_user("").post(address, {"action": "order"} | form(row)).status_code == 302
     assert orders(row) == []
 
 
@@ -131,7 +132,7 @@ def test_too_small_an_allowance_is_said_on_the_page_and_by_the_press(
     page = told(as_user("Rosa"), row)
     assert "$0.10 is left under the cap of one submission" in page and "disabled>Order" in page
     answer = as_user("Rosa").post(
-        reverse("submission-order", args=[row.pk]), form(row), follow=True
+        reverse("submission", args=[row.pk]), {"action": "order"} | form(row), follow=True
     )
     assert (
         "Nothing was ordered; choose a wider interval" in answer.content.decode()
@@ -146,7 +147,9 @@ def test_before_it_is_reckoned_the_page_says_so_and_looks_again(
     Further.objects.all().delete()
     page = told(as_user("Rosa"), row)
     assert "is being reckoned" in page and "data-live=" in page
-    answer = as_user("Rosa").post(reverse("submission-order", args=[row.pk]), said, follow=True)
+    answer = as_user("Rosa").post(
+        reverse("submission", args=[row.pk]), {"action": "order"} | said, follow=True
+    )
     assert "Look again in a minute" in answer.content.decode()
     assert orders(row) == []
 

@@ -157,7 +157,7 @@ def test_who_sees_a_judgment_sees_how_long_its_answers_took(
     everything = (["14 s", "33 s", "3 min", divided], [14, 33, 190])
     assert told("Rosa") == told("Admin") == everything
     assert told("Tim") == told("") == ([], None), "another team's study"
-    lines = client_of(toy, "Rosa").get(reverse("submission-explore-csv", args=[row.pk]))
+    lines = client_of(toy, "Rosa").get(reverse("submission-explore", args=[row.pk]) + "?format=csv")
     told_all = b"".join(lines.streaming_content)
     assert b"[14, 33, 190]" in told_all and b"[28]" in told_all
     Label.objects.filter(pk=label.pk).update(public_at=None)

@@ -126,7 +126,7 @@ def test_a_token_needs_a_name(as_user: As) -> None:
 
 def test_a_link_makes_a_researcher_of_the_team_once(toy: Toy, as_user: As) -> None:
     rosa = as_user("Rosa")
-    rosa.post(reverse("team-invite", args=["patterns"]))
+    rosa.post(reverse("team", args=["patterns"]), {"action": "invite"})
     invitation = Invitation.objects.get()
     address = reverse("join", args=[invitation.code])
     assert address in rosa.get(reverse("team", args=["patterns"])).content.decode()
@@ -185,17 +185,16 @@ def test_a_team_is_seen_by_its_members_alone(toy: Toy, as_user: As) -> None:
         name: as_user(name).get(address).status_code for name in ("Rosa", "Admin", "Tim", "Ada", "")
     }
     assert statuses == {"Rosa": 200, "Admin": 200, "Tim": 404, "Ada": 404, "": 302}
-    for verb in ("team-invite", "team-take-back"):
-        args = ["patterns"] if verb == "team-invite" else ["patterns", 1]
-        assert as_user("Tim").post(reverse(verb, args=args)).status_code == 404
+    for action in ("invite", "take-back"):
+        assert as_user("Tim").post(address, {"action": action, "pk": 1}).status_code == 404
     assert not Invitation.objects.exists()
 
 
 def test_a_link_can_be_taken_back_by_the_team(toy: Toy, as_user: As) -> None:
     rosa = as_user("Rosa")
-    rosa.post(reverse("team-invite", args=["patterns"]))
+    rosa.post(reverse("team", args=["patterns"]), {"action": "invite"})
     invitation = Invitation.objects.get()
-    rosa.post(reverse("team-take-back", args=["patterns", invitation.pk]))
+    rosa.post(reverse("team", args=["patterns"]), {"action": "take-back", "pk": invitation.pk})
     assert Client().get(reverse("join", args=[invitation.code])).status_code == 410
 
 

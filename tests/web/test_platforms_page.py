@@ -61,20 +61,25 @@ def test_only_admins_see_it(toy: Toy) -> None:
     client.force_login(toy.users["Rosa"])
     assert client.get("/desk/platforms/").status_code == 403
     assert (
-        client.post("/desk/stop/", {"why": "x", "word": "stop", "scope": "all"}).status_code == 403
+        client.post(
+            "/desk/", {"action": "stop", "why": "x", "word": "stop", "scope": "all"}
+        ).status_code
+        == 403
     )
     assert not Halt.objects.exists()
 
 
 def test_the_kill_switch_needs_a_word_and_a_reason(admin: Client) -> None:
     page = admin.get("/desk/platforms/").content.decode()
-    assert 'action="/desk/stop/"' in page and 'value="all" checked' in page, (
+    assert 'name="action" value="stop"' in page and 'value="all" checked' in page, (
         "the desk's own stop, the wider one chosen"
     )
     assert 'value="publishing" checked' in admin.get("/desk/").content.decode()
     for said in ({"why": "Fire", "word": ""}, {"why": " ", "word": "stop"}, {}):
         told = admin.post(
-            "/desk/stop/", said | {"scope": "all", "back": "desk-platforms"}, follow=True
+            "/desk/",
+            said | {"action": "stop", "scope": "all", "back": "desk-platforms"},
+            follow=True,
         )
         assert (
             told.redirect_chain == [("/desk/platforms/", 302)]
@@ -82,8 +87,14 @@ def test_the_kill_switch_needs_a_word_and_a_reason(admin: Client) -> None:
         )
         assert not Halt.objects.exists()
     admin.post(
-        "/desk/stop/",
-        {"why": "Fire", "word": "Stop", "scope": "all", "back": "//elsewhere.example"},
+        "/desk/",
+        {
+            "action": "stop",
+            "why": "Fire",
+            "word": "Stop",
+            "scope": "all",
+            "back": "//elsewhere.example",
+        },
     )
     halt = Halt.objects.get()
     assert (halt.scope, halt.track, halt.why) == ("all", None, "Fire")
@@ -111,7 +122,7 @@ def test_the_kill_switch_expires_what_is_open_on_our_own_pages(admin: Client, to
     )
     hit = HIT.objects.create(status="open", track=toy.track, platform="pool", reward="0.05")
     hit.questions.add(question)
-    admin.post("/desk/stop/", {"why": "Fire", "word": "stop", "scope": "all"})
+    admin.post("/desk/", {"action": "stop", "why": "Fire", "word": "stop", "scope": "all"})
     hit.refresh_from_db()
     assert hit.status == "expired"
 
@@ -127,7 +138,7 @@ def test_a_compensation_is_granted_once_and_its_money_is_set_aside(
     admin: Client, toy: Toy, turker: Worker
 ) -> None:
     said = {"worker": "abcdef", "track": "toy", "amount": "0.50", "why": "Our page failed."}
-    assert admin.post("/desk/platforms/grant/", said).status_code == 302
+    assert admin.post("/desk/platforms/", {"action": "grant"} | said).status_code == 302
     bonus = Bonus.objects.get()
     assert (str(bonus.amount), str(bonus.fee), bonus.why, bonus.who) == (
         "0.50",
@@ -141,7 +152,10 @@ def test_a_compensation_is_granted_once_and_its_money_is_set_aside(
     assert found is not None
     for _ in range(2):  # a double click
         assert (
-            admin.post("/desk/platforms/grant/", said | {"key": found.group(1)}).status_code == 302
+            admin.post(
+                "/desk/platforms/", {"action": "grant"} | said | {"key": found.group(1)}
+            ).status_code
+            == 302
         )
     assert Bonus.objects.count() == 2
 
@@ -169,20 +183,26 @@ def test_what_cannot_be_granted_is_refused_in_a_sentence(
         "amount": "0.50",
         "why": "Our page failed.",
     } | change
-    page = admin.post("/desk/platforms/grant/", said)
+    page = admin.post("/desk/platforms/", {"action": "grant"} | said)
     assert page.status_code == 422
     assert sentence in page.content.decode()
     assert not Bonus.objects.exists()
 
 
 def test_a_worker_is_admitted_and_no_more(admin: Client, turker: Worker) -> None:
-    admin.post("/desk/platforms/admit/", {"worker": "abcdef", "held": "yes", "why": "Known to us."})
+    admin.post(
+        "/desk/platforms/",
+        {"action": "admit", "worker": "abcdef", "held": "yes", "why": "Known to us."},
+    )
     assert turker.qualifications.get().wanted is True
-    admin.post("/desk/platforms/admit/", {"worker": "abcdef", "held": "no", "why": "A mistake."})
+    admin.post(
+        "/desk/platforms/",
+        {"action": "admit", "worker": "abcdef", "held": "no", "why": "A mistake."},
+    )
     assert turker.qualifications.get().wanted is False
     page = admin.post(
-        "/desk/platforms/admit/",
-        {"worker": "nobody", "held": "yes", "why": "Known to us."},
+        "/desk/platforms/",
+        {"action": "admit", "worker": "nobody", "held": "yes", "why": "Known to us."},
         follow=True,
     )
     assert "Give the hash of one worker" in page.content.decode()
@@ -201,9 +221,12 @@ def test_a_difference_in_the_balance_is_shown_and_explained_by_name(
         read_at="2026-11-21T10:00:00Z",
     )
     assert "off what our payments explain" in admin.get("/desk/platforms/").content.decode()
-    admin.post("/desk/platforms/mturk/explain/", {"why": " "})
+    admin.post("/desk/platforms/", {"action": "explain", "name": "mturk", "why": " "})
     assert not Audit.objects.filter(what="explain balance").exists()
-    admin.post("/desk/platforms/mturk/explain/", {"why": "We took ten dollars out."})
+    admin.post(
+        "/desk/platforms/",
+        {"action": "explain", "name": "mturk", "why": "We took ten dollars out."},
+    )
     assert Audit.objects.get(what="explain balance").why == "We took ten dollars out."
     assert "Both books say the same" in admin.get("/desk/platforms/").content.decode()
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 from annotation.workers.models import Application, Intake
 from kbpo.accounts import ask, waiting
 from kbpo.accounts.models import AccountRequest, User
-from kbpo.web.desk import home
+from kbpo.web.desk.people import accounts
 from kbpo.web.http import network_of
 
 pytestmark = pytest.mark.django_db
@@ -75,7 +75,7 @@ def test_the_only_request_of_a_network_is_not_given_up_for_a_newcomer(knock: Any
 def test_admins_see_the_first_and_are_told_that_the_queue_is_full(
     make_user: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(home, "REQUESTS", 2)
+    monkeypatch.setattr(accounts, "REQUESTS", 2)
     client = Client()
     client.force_login(make_user("admin", is_staff=True))
     for number in range(6):
@@ -93,7 +93,7 @@ def test_the_network_is_forgotten_with_the_decision(make_user: Any) -> None:
     assert volunteers("vera", "203.0.113.1") < 400 and asks("tim", "203.0.113.1") < 400
     row, request = Application.objects.get(), AccountRequest.objects.get()
     assert row.network == request.network == "203.0.113.0/24"
-    admin.post(reverse("desk-volunteer", args=[row.pk]), {"decision": "admit"})
+    admin.post(reverse("desk-requests"), {"action": "volunteer", "pk": row.pk, "decision": "admit"})
     ask.decline(request, User.objects.get(username="anna"), "Not now.")
     row.refresh_from_db()
     request.refresh_from_db()

@@ -92,11 +92,11 @@ def test_news_tell_before_and_now_until_they_are_read(toy: Toy, as_user: As, dra
     )
     until = page.context["now"].isoformat()
     row.move("failed", "The disk was full.")
-    assert rosa.post(reverse("runs-read"), {"until": until}).status_code == 302
+    assert rosa.post(reverse("runs"), {"action": "read", "until": until}).status_code == 302
     left = rosa.get(reverse("runs")).context["news"]
     assert [piece.title for piece in left] == [f"Patterns 1 on {toy.track.name} was given up"]
     for nonsense in ("", "tomorrow", "2999-01-01T00:00:00+00:00", "2026-01-01T00:00:00"):
-        rosa.post(reverse("runs-read"), {"until": nonsense})
+        rosa.post(reverse("runs"), {"action": "read", "until": nonsense})
     assert len(rosa.get(reverse("runs")).context["news"]) == 1
 
 
@@ -147,11 +147,14 @@ def test_who_reads_the_news_of_one_team_has_not_read_those_of_another(
     page = rosa.get(reverse("runs"), {"team": "neural"})
     assert 'name="team" value="neural"' in page.content.decode(), "the form says whose"
     now = page.context["now"].isoformat()
-    done = rosa.post(reverse("runs-read"), {"team": "neural", "until": now})
+    done = rosa.post(reverse("runs"), {"action": "read", "team": "neural", "until": now})
     assert done["Location"] == f"{reverse('runs')}?team=neural"
     assert told("neural") == [] and len(told("patterns")) == 1
     assert len(as_user("Tim").get(reverse("runs")).context["news"]) == 1, "nor has anybody else"
-    assert rosa.post(reverse("runs-read"), {"team": "toy", "until": now}).status_code == 404
+    assert (
+        rosa.post(reverse("runs"), {"action": "read", "team": "toy", "until": now}).status_code
+        == 404
+    )
 
 
 def test_money_is_one_sum_of_the_ledger(toy: Toy, as_user: As, draft: Draft) -> None:
@@ -199,7 +202,9 @@ def test_the_table_has_the_boards_figures_and_the_file_too(
     assert [
         row.submission for row in rosa.get(reverse("runs") + "?state=scored").context["rows"]
     ] == [one]
-    lines = list(csv.DictReader(io.StringIO(rosa.get(reverse("runs-csv")).content.decode())))
+    lines = list(
+        csv.DictReader(io.StringIO(rosa.get(reverse("runs") + "?format=csv").getvalue().decode()))
+    )
     assert [(line["name"], line["state"], line["estimate"]) for line in lines] == [
         ("two", "judging", ""),
         ("one", "scored", "0.41"),
@@ -276,9 +281,10 @@ def test_discards_stand_apart_and_are_deleted_with_their_file(
     context = rosa.get(reverse("runs")).context
     assert list(context["discards"]) == [refused] and not context["rows"]
     assert refused.reason[:20] in page_of(rosa).replace("&#x27;", "'").replace("&quot;", '"')
-    delete = reverse("runs-delete", args=[refused.pk])
-    assert as_user("Tim").post(delete).status_code == 404
-    assert rosa.post(delete).status_code == 302
+    delete = reverse("runs")
+    form = {"action": "delete", "pk": refused.pk}
+    assert as_user("Tim").post(delete, form).status_code == 404
+    assert rosa.post(delete, form).status_code == 302
     refused.refresh_from_db()
     assert refused.deleted_at and not refused.file and not refused.problems.exists()
     assert rosa.get(reverse("upload-check", args=[refused.pk])).status_code == 404
@@ -287,7 +293,7 @@ def test_discards_stand_apart_and_are_deleted_with_their_file(
     assert by_program.get(f"/api/submissions/{refused.pk}/").status_code == 404
     assert by_program.get(f"/api/submissions/{kept.pk}/").status_code == 200
     assert not rosa.get(reverse("runs")).context["discards"]
-    rosa.post(reverse("runs-delete", args=[kept.pk]))
+    rosa.post(reverse("runs"), {"action": "delete", "pk": kept.pk})
     kept.refresh_from_db()
     assert kept.deleted_at is None and kept.file, "a draft is discarded first, a run is withdrawn"
 
@@ -313,7 +319,7 @@ def test_a_name_is_one_runs_in_a_team(toy: Toy, as_user: As, draft: Draft) -> No
         taken.status_code == 409
         and "a run called GRAPH on this track already" in taken.content.decode()
     )
-    rosa.post(reverse("upload-discard", args=[first.pk]))
+    rosa.post(reverse("upload-check", args=[first.pk]), {"action": "discard"})
     assert draft(name="Graph").name == "Graph", "a discard gives its name back"
 
 

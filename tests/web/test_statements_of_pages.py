@@ -56,11 +56,11 @@ OF_TRACK = (
     "api-schema-of-track",
 )
 OF_RUN = (
-    "submission-explore-csv",
-    "submission-explore-jsonl",
-    "submission-problems-tsv",
-    "submission-history",
-    "submission-live",
+    "submission-explore?format=csv",
+    "submission-explore?format=jsonl",
+    "submission-problems?format=tsv",
+    "submission?format=csv",
+    "submission?part=live",
     "api-submission",
     "api-problems",
     "api-slices",
@@ -69,7 +69,7 @@ OF_RUN = (
     "api-intervals",
 )
 OF_TEAM = (
-    "runs-csv",
+    "runs?format=csv",
     "api-submissions",
     "api-teams",
     "api-notices",
@@ -82,11 +82,10 @@ OF_TEAM = (
     "account",
 )
 OF_ADMIN = (
-    "desk-live",
-    "desk-ledger-csv",
-    "desk-log-csv",
-    "desk-money-csv",
-    "desk-owed-csv",
+    "desk?part=live",
+    "desk-log?format=csv",
+    "desk-money?format=csv",
+    "desk-payouts?format=csv",
     "api-submissions",
     "own-data",
 )
@@ -96,7 +95,7 @@ GROWS = {
     },
     "the money of each track is added up by itself": {"runs", "team", "api-teams"},
     "the money of each payer is added up by itself, and each batch's state": {
-        "desk", "desk-live",
+        "desk", "desk?part=live",
     },
     "each worker about whom an admin decides is read with each of their answers": {
         "desk-requests",
@@ -160,12 +159,14 @@ def further(row: Submission) -> dict[str, list[tuple[str, str]]]:
         ("Rosa", OF_TEAM, []),
         ("Admin", OF_ADMIN, []),
         # To teams these are told once the track is closed.
-        ("Admin", ("submission-missed-csv", "submission-missed-jsonl"), [row.pk]),
-        ("Admin", ("desk-documents-csv",), ["toy"]),
+        ("Admin", ("submission-missed?format=csv", "submission-missed?format=jsonl"), [row.pk]),
+        ("Admin", ("desk-reading?format=csv",), ["toy"]),
         ("Ada", ("own-data",), []),
     ):
         for name in names:
-            found.setdefault(name, []).append((who, reverse(name, args=args)))
+            page, mark, query = name.partition("?")
+            address = reverse(page, args=args) + mark + query
+            found.setdefault(name, []).append((who, address))
     return found
 
 

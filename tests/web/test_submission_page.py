@@ -25,9 +25,15 @@ from tests.web.scored import judge_all, make_study, score
 As = Callable[[str], Client]
 Draft = Callable[..., Submission]
 pytestmark = pytest.mark.django_db
-EXPLORED = ("submission-explore", "submission-explore-csv", "submission-explore-jsonl")
-OPEN = ["submission", "submission-live"]
-OWN = ["submission-problems", "submission-problems-tsv", "submission-edit"]
+EXPLORED = ("submission-explore", "submission-explore?format=csv")
+OPEN = ["submission", "submission?part=live", "submission?format=csv"]
+OWN = ["submission-problems", "submission-problems?format=tsv", "submission-edit"]
+
+
+def at(name: str, pk: int) -> str:
+    """The address of a page, whose name may have a query."""
+    page, mark, query = name.partition("?")
+    return reverse(page, args=[pk]) + mark + query
 
 
 def confirm(client: Client, row: Submission) -> Submission:
@@ -56,8 +62,8 @@ def sees(client: Client, row: Submission) -> bool:
         and "verdict" in page.content.decode()
         and bool(page.context["rows"])
     )
-    for name in OPEN:
-        front = client.get(reverse(name, args=[row.pk]))
+    for name in OPEN[:2]:
+        front = client.get(at(name, row.pk))
         told = told or (front.status_code == 200 and bool((front.context or {}).get("latest")))
     return told
 
@@ -67,7 +73,7 @@ def test_a_submission_that_is_judged_is_its_teams_alone(
     name: str, as_user: As, draft: Draft
 ) -> None:
     row = judging(confirm(as_user("Rosa"), draft()))
-    address = reverse(name, args=[row.pk])
+    address = at(name, row.pk)
     statuses = {
         who: as_user(who).get(address).status_code for who in ("Rosa", "Admin", "Tim", "Ada", "")
     }
@@ -78,8 +84,11 @@ def test_a_submission_that_is_judged_is_its_teams_alone(
 @pytest.mark.parametrize("name", OPEN)
 def test_a_scored_one_is_everybodys(name: str, as_user: As, draft: Draft, toy: Toy) -> None:
     row = scored(toy, confirm(as_user("Rosa"), draft()))
-    pages = {who: as_user(who).get(reverse(name, args=[row.pk])) for who in ("Rosa", "Tim", "")}
+    pages = {who: as_user(who).get(at(name, row.pk)) for who in ("Rosa", "Tim", "")}
     assert {page.status_code for page in pages.values()} == {200}
+    if "format" in name:
+        assert {page.getvalue() for page in pages.values()} == {pages["Rosa"].getvalue()}
+        return
     assert "Cost" in pages["Rosa"].content.decode()
     for who in ("Tim", ""):
         told = pages[who].content.decode()
@@ -97,7 +106,7 @@ def test_the_page_of_a_run_stands_among_ones_own_runs_for_its_team_alone(
     lit = re.compile(r'aria-current="page"[^>]*>([^<]+)</a>')
 
     def marked(who: str, name: str = "submission") -> list[str]:
-        page = as_user(who).get(reverse(name, args=[row.pk])).content.decode()
+        page = as_user(who).get(at(name, row.pk)).content.decode()
         menu = page.partition('<nav class="nav"')[2].partition("</nav>")[0]
         return lit.findall(menu)
 
@@ -109,13 +118,14 @@ def test_the_page_of_a_run_stands_among_ones_own_runs_for_its_team_alone(
 @pytest.mark.parametrize("name", OWN)
 def test_a_scored_ones_file_stays_its_teams(name: str, as_user: As, draft: Draft, toy: Toy) -> None:
     row = scored(toy, confirm(as_user("Rosa"), draft()))
-    assert as_user("Tim").get(reverse(name, args=[row.pk])).status_code == 404
+    assert as_user("Tim").get(at(name, row.pk)).status_code == 404
 
 
-@pytest.mark.parametrize("name", ["submission-withdraw", "submission-retry", "submission-edit"])
-def test_another_team_cannot_change_it(name: str, as_user: As, draft: Draft) -> None:
-    row = confirm(as_user("Rosa"), draft())
-    assert as_user("Tim").post(reverse(name, args=[row.pk]), {"name": "theirs"}).status_code == 404
+@pytest.mark.parametrize("name", ["submission", "submission-edit"])
+@pytest.mark.parametrize("action", ["withdraw", "retry"])
+def test_another_team_cannot_change_it(name: str, action: str, as_user: As, draft: Draft) -> None:
+    row, said = confirm(as_user("Rosa"), draft()), {"name": "theirs", "action": action}
+    assert as_user("Tim").post(reverse(name, args=[row.pk]), said).status_code == 404
     row.refresh_from_db()
     assert (row.status, row.name) == ("confirmed", "run")
 
@@ -146,8 +156,8 @@ def test_a_draft_that_predicts_what_others_paid_for_shows_nothing(
     assert spy.status == "planned"
     tim = as_user("Tim")
     assert not sees(tim, spy)
-    for name in ("upload-check", "upload-live", "upload-describe", "upload-confirm"):
-        page = tim.get(reverse(name, args=[spy.pk])).content.decode()
+    for name in ("upload-check", "upload-check?part=live", "upload-describe", "upload-confirm"):
+        page = tim.get(at(name, spy.pk)).content.decode()
         assert "✓ right" not in page and "✗ wrong" not in page and 'class="judgments"' not in page
 
 
@@ -158,7 +168,7 @@ def test_confirming_reading_and_taking_back_shows_nothing(as_user: As, draft: Dr
     assert not sees(tim, spy), (
         "no sample is drawn yet, and it could still be taken back for nothing"
     )
-    tim.post(reverse("submission-withdraw", args=[spy.pk]), {"word": "withdraw"})
+    tim.post(reverse("submission", args=[spy.pk]), {"action": "withdraw", "word": "withdraw"})
     spy.refresh_from_db()
     assert spy.status == "withdrawn" and not sees(tim, spy)
     give_back()
@@ -167,11 +177,11 @@ def test_confirming_reading_and_taking_back_shows_nothing(as_user: As, draft: Dr
 
 def test_a_withdrawn_submission_is_gone_for_others(as_user: As, draft: Draft, toy: Toy) -> None:
     row = scored(toy, confirm(as_user("Rosa"), draft()))
-    rosa, withdraw = as_user("Rosa"), reverse("submission-withdraw", args=[row.pk])
-    refused = rosa.post(withdraw, follow=True)
+    rosa, withdraw = as_user("Rosa"), reverse("submission", args=[row.pk])
+    refused = rosa.post(withdraw, {"action": "withdraw"}, follow=True)
     assert "Nothing was withdrawn: type the word withdraw" in refused.content.decode()
     assert as_user("Tim").get(reverse("submission", args=[row.pk])).status_code == 200
-    rosa.post(withdraw, {"word": "withdraw"})
+    rosa.post(withdraw, {"action": "withdraw", "word": "withdraw"})
     assert as_user("Tim").get(reverse("submission", args=[row.pk])).status_code == 404
     page = as_user("Rosa").get(reverse("submission", args=[row.pk]))
     assert page.status_code == 200 and "Withdrawn" in page.content.decode()
@@ -197,12 +207,10 @@ def test_guessing_numbers_finds_nothing(as_user: As, draft: Draft) -> None:
         for name in (
             *OPEN,
             "submission-problems",
-            "submission-problems-tsv",
-            "submission-judged",
             *EXPLORED,
         ):
             for pk in (row.pk, row.pk + 1, 0, 2**62, 2**63):
-                assert client.get(reverse(name, args=[pk])).status_code == 404
+                assert client.get(at(name, pk)).status_code == 404
 
 
 def test_an_unread_file_cannot_be_named_nothing(as_user: As, draft: Draft) -> None:
@@ -220,7 +228,7 @@ def test_what_was_given_up_can_be_tried_again_by_its_team(as_user: As, draft: Dr
     row = confirm(as_user("Rosa"), draft())
     row.move("failed", "No sample was drawn within six hours. Press Retry.")
     page = as_user("Rosa").get(reverse("submission", args=[row.pk])).content.decode()
-    assert "No sample was drawn" in page and reverse("submission-retry", args=[row.pk]) in page
-    as_user("Rosa").post(reverse("submission-retry", args=[row.pk]))
+    assert "No sample was drawn" in page and 'value="retry"' in page
+    as_user("Rosa").post(reverse("submission", args=[row.pk]), {"action": "retry"})
     row.refresh_from_db()
     assert row.status == "confirmed"

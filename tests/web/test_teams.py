@@ -39,8 +39,9 @@ def nils(toy: Toy) -> User:
 
 
 def change(client: Client, team: Team, user: User, verb: str) -> int:
-    address = reverse("team-member", args=[team.slug, user.pk])
-    return client.post(address, {"verb": verb, "word": "leave"}).status_code
+    address = reverse("team", args=[team.slug])
+    form = {"action": "member", "pk": user.pk}
+    return client.post(address, form | {"verb": verb, "word": "leave"}).status_code
 
 
 def test_owners_give_roles_and_remove_and_a_team_keeps_an_owner(
@@ -72,7 +73,7 @@ def test_the_last_member_leaves_nothing_under_way_and_no_open_link(
     team, rosa = toy.teams["Patterns"], toy.users["Rosa"]
     teams.join(team, rosa)
     owner, row, page = as_user("Rosa"), draft(), reverse("team", args=[team.slug])
-    owner.post(reverse("team-invite", args=[team.slug]))
+    owner.post(reverse("team", args=[team.slug]), {"action": "invite"})
     confirm(row, rosa)
     told = owner.get(page).content.decode()
     assert "has runs under way or money set aside" in told and "Leave Patterns" not in told
@@ -81,7 +82,9 @@ def test_the_last_member_leaves_nothing_under_way_and_no_open_link(
     assert "has runs under way" in closing.content.decode()
     withdraw(row, rosa)
     give_back()
-    owner.post(reverse("team-member", args=[team.slug, rosa.pk]), {"verb": "remove"})
+    owner.post(
+        reverse("team", args=[team.slug]), {"action": "member", "pk": rosa.pk, "verb": "remove"}
+    )
     asked = owner.get(page).content.decode()
     assert team.members.get() == rosa and "type the word leave" in asked
     assert "You are its last member" in asked
@@ -93,7 +96,7 @@ def test_who_is_removed_cannot_come_back_by_a_link_that_they_saw(
     toy: Toy, as_user: As, nils: User
 ) -> None:
     team, owner = toy.teams["Patterns"], as_user("Rosa")
-    owner.post(reverse("team-invite", args=[team.slug]))
+    owner.post(reverse("team", args=[team.slug]), {"action": "invite"})
     code = team.invitation_set.get().code
     change(owner, team, nils, "remove")
     member = Client()

@@ -27,18 +27,13 @@ Draft = Callable[..., Submission]
 pytestmark = pytest.mark.django_db
 PAGES = [
     ("desk", []),
-    ("desk-live", []),
     ("desk-people", []),
     ("desk-tracks", []),
     ("desk-track-new", []),
     ("desk-track", ["toy"]),
 ]
 VERBS = [
-    ("desk-keep-all", []),
-    ("desk-retry", ["submission", 1]), ("desk-dismiss", ["submission", 1]), ("desk-stop", []),
-    ("desk-resume", []),
-    ("desk-people", []),
-    ("desk-take-back", [1]), ("desk-track-new", []), ("desk-track", ["toy"]),
+    ("desk", []), ("desk-people", []), ("desk-track-new", []), ("desk-track", ["toy"]),
 ]  # fmt: skip
 NEW = {
     "corpus": "toy", "name": "Second", "kind": "kbp", "distribution": "relation",
@@ -61,7 +56,13 @@ def test_only_admins_see_the_pages(name: str, args: list[object], toy: Toy, as_u
 
 @pytest.mark.parametrize(("name", "args"), VERBS)
 def test_only_admins_act(name: str, args: list[object], toy: Toy, as_user: As) -> None:
-    said = {"role": "annotator", "word": "stop", "why": "x", "verb": "freeze"} | NEW
+    said = {
+        "role": "annotator",
+        "word": "stop",
+        "why": "x",
+        "verb": "freeze",
+        "action": "stop",
+    } | NEW
     assert as_user("Rosa").post(reverse(name, args=args), said).status_code == 403
     assert as_user("").post(reverse(name, args=args), said).status_code == 302
     assert not Invitation.objects.exists() and not halts.current_halts()
@@ -86,7 +87,7 @@ def test_what_was_given_up_stands_with_its_reason_and_can_be_tried_again(
     row.move("failed", "The disk was full.")
     page = as_user("Admin").get(reverse("desk")).content.decode()
     assert "The disk was full." in page and "given up" in page
-    as_user("Admin").post(reverse("desk-retry", args=["submission", row.pk]))
+    as_user("Admin").post(reverse("desk"), {"action": "retry", "kind": "submission", "pk": row.pk})
     row.refresh_from_db()
     assert (row.status, row.reason) == ("planned", "")
     said = Audit.objects.get(what="retry")
@@ -100,16 +101,17 @@ def test_what_failed_is_dismissed_with_a_note_until_it_fails_again(
     as_user: As, draft: Draft
 ) -> None:
     row, admin = draft(), as_user("Admin")
-    address = reverse("desk-dismiss", args=["submission", row.pk])
-    page = admin.post(address, {"why": "The team knows."}, follow=True).content.decode()
+    address = reverse("desk")
+    form = {"action": "dismiss", "kind": "submission", "pk": row.pk}
+    page = admin.post(address, form | {"why": "The team knows."}, follow=True).content.decode()
     assert "not given up" in page and not Audit.objects.filter(what="dismiss").exists()
     row.move("failed", "The disk was full.")
-    admin.post(address, {"why": " "})
+    admin.post(address, form | {"why": " "})
     assert "The disk was full." in admin.get(reverse("desk")).content.decode(), "a note is needed"
-    admin.post(address, {"why": "The team knows."})
+    admin.post(address, form | {"why": "The team knows."})
     assert "The disk was full." not in admin.get(reverse("desk")).content.decode()
     assert "The team knows." in admin.get(reverse("desk-log")).content.decode()
-    admin.post(reverse("desk-retry", args=["submission", row.pk]))
+    admin.post(reverse("desk"), {"action": "retry", "kind": "submission", "pk": row.pk})
     row.refresh_from_db()
     row.move("failed", "The disk is full again.")
     assert "The disk is full again." in admin.get(reverse("desk")).content.decode()
@@ -120,21 +122,23 @@ def test_what_failed_is_dismissed_with_a_note_until_it_fails_again(
     [("question", "There is no question 99"), ("nonsense", "There is no nonsense")],
 )
 def test_a_retry_of_nothing_is_a_sentence(kind: str, says: str, as_user: As, toy: Toy) -> None:
-    page = as_user("Admin").post(reverse("desk-retry", args=[kind, 99]), follow=True)
+    page = as_user("Admin").post(
+        reverse("desk"), {"action": "retry", "kind": kind, "pk": 99}, follow=True
+    )
     assert page.status_code == 200 and says in page.content.decode()
 
 
 def test_stopping_takes_the_word_and_a_reason(as_user: As, toy: Toy) -> None:
     admin = as_user("Admin")
-    admin.post(reverse("desk-stop"), {"word": "stpo", "why": "prices are wrong"})
-    admin.post(reverse("desk-stop"), {"word": "stop", "why": " "})
+    admin.post(reverse("desk"), {"action": "stop", "word": "stpo", "why": "prices are wrong"})
+    admin.post(reverse("desk"), {"action": "stop", "word": "stop", "why": " "})
     assert not halts.current_halts()
-    admin.post(reverse("desk-stop"), {"word": "stop", "why": "prices are wrong"})
+    admin.post(reverse("desk"), {"action": "stop", "word": "stop", "why": "prices are wrong"})
     assert [halt.why for halt in halts.current_halts()] == ["prices are wrong"]
     assert "prices are wrong" in admin.get(reverse("desk")).content.decode()
-    admin.post(reverse("desk-resume"), {"why": " "})
+    admin.post(reverse("desk"), {"action": "resume", "why": " "})
     assert halts.current_halts(), "it goes on for a reason too"
-    admin.post(reverse("desk-resume"), {"why": "It is mended."})
+    admin.post(reverse("desk"), {"action": "resume", "why": "It is mended."})
     assert not halts.current_halts()
 
 
@@ -151,7 +155,8 @@ def test_a_link_for_a_researcher_makes_the_team_that_it_names(as_user: As, toy: 
     admin.post(reverse("desk-people"), said | {"team": "new team"})
     assert Team.objects.filter(name__iexact="new team").count() == 1
     admin.post(
-        reverse("desk-take-back", args=[invitation.pk]), {"why": "It was sent to the wrong list."}
+        reverse("desk-people"),
+        {"action": "take-back", "pk": invitation.pk, "why": "It was sent to the wrong list."},
     )
     told = set(Audit.objects.values_list("what", "why"))
     assert told == {

@@ -179,7 +179,7 @@ def test_only_the_first_ten_problems_stand_on_the_page(toy: Toy, as_user: As, dr
     page = as_user("Rosa").get(reverse("upload-check", args=[row.pk])).content.decode()
     assert page.count('class="problem"') == 10 and "Show the other 20" in page
     assert "kbpo validate FILE" in page
-    report = as_user("Rosa").get(reverse("submission-problems-tsv", args=[row.pk]))
+    report = as_user("Rosa").get(reverse("submission-problems", args=[row.pk]) + "?format=tsv")
     assert b"".join(report.streaming_content).count(b"syntax.json") == Problem.objects.count() == 30  # type: ignore[arg-type]
 
 
@@ -224,16 +224,16 @@ def test_a_draft_can_be_discarded_and_a_confirmed_one_cannot(
     one, other = draft(name="one"), draft(GOOD[:3], name="other")
     rosa = as_user("Rosa")
     assert b"one.jsonl" in rosa.get(reverse("submit")).content
-    rosa.post(reverse("upload-discard", args=[one.pk]))
+    rosa.post(reverse("upload-check", args=[one.pk]), {"action": "discard"})
     assert Submission.objects.get(pk=one.pk).status == "withdrawn"
     rosa.post(reverse("upload-confirm", args=[other.pk]))
-    rosa.post(reverse("upload-discard", args=[other.pk]))
+    rosa.post(reverse("upload-check", args=[other.pk]), {"action": "discard"})
     assert Submission.objects.get(pk=other.pk).status == "confirmed"
     assert b"jsonl</a>" not in rosa.get(reverse("submit")).content
 
 
 @pytest.mark.parametrize(
-    "page", ["upload-check", "upload-live", "upload-describe", "upload-confirm", "upload-file"]
+    "page", ["upload-check", "upload-describe", "upload-confirm", "upload-file"]
 )
 def test_nobody_but_its_team_sees_a_draft(page: str, as_user: As, draft: Draft) -> None:
     address = reverse(page, args=[draft().pk])
@@ -247,14 +247,15 @@ def test_nobody_but_its_team_sees_a_draft(page: str, as_user: As, draft: Draft) 
 def test_the_live_part_of_a_refused_upload_is_a_page(as_user: As, draft: Draft) -> None:
     row = draft(body=b"\xff\x00", until="read")
     assert row.status == "refused"
-    for page in ("upload-live", "submission-live"):
-        assert as_user("Rosa").get(reverse(page, args=[row.pk])).status_code in (200, 302, 404)
+    for page in ("upload-check", "submission"):
+        address = reverse(page, args=[row.pk]) + "?part=live"
+        assert as_user("Rosa").get(address).status_code in (200, 302, 404)
 
 
-@pytest.mark.parametrize("page", ["upload-confirm", "upload-discard", "upload-describe"])
+@pytest.mark.parametrize("page", ["upload-confirm", "upload-check", "upload-describe"])
 def test_another_team_cannot_act_on_a_draft(page: str, as_user: As, draft: Draft) -> None:
-    row = draft()
-    assert as_user("Tim").post(reverse(page, args=[row.pk]), {"name": "mine"}).status_code == 404
+    row, said = draft(), {"name": "mine", "action": "discard"}
+    assert as_user("Tim").post(reverse(page, args=[row.pk]), said).status_code == 404
     row.refresh_from_db()
     assert (row.status, row.name) == ("planned", "run") and not Ledger.objects.exists()
 

@@ -64,7 +64,7 @@ def test_a_stranger_asks_is_let_in_with_one_click_and_submits_for_a_new_team(
     request = AccountRequest.objects.get()
     desk = as_user("Admin")
     assert "Harbor University" in desk.get(reverse("desk-people")).content.decode()
-    desk.post(reverse("desk-answer-request", args=[request.pk]), {"verdict": "accept"})
+    desk.post(reverse("desk-people"), {"action": "answer", "pk": request.pk, "verdict": "accept"})
     deliver.tick()
     assert [letter.to for letter in mail.outbox] == [["nina@example.org"]]
     join = address_in(mail.outbox[0].body)
@@ -92,13 +92,14 @@ def test_nobody_gets_into_a_team_that_is_there_by_typing_its_name(
     client: Client, as_user: As, toy: Toy
 ) -> None:
     client.post(reverse("ask"), NEW | {"team": "patterns"})
-    address = reverse("desk-answer-request", args=[AccountRequest.objects.get().pk])
+    address = reverse("desk-people")
+    form = {"action": "answer", "pk": AccountRequest.objects.get().pk}
     desk = as_user("Admin")
     page = desk.get(reverse("desk-people")).content.decode()
     assert "here already, with 1 member." in page and "Let into Patterns" in page
-    told = desk.post(address, {"verdict": "accept"}, follow=True).content.decode()
+    told = desk.post(address, form | {"verdict": "accept"}, follow=True).content.decode()
     assert "There is a team Patterns already" in told and not Invitation.objects.exists()
-    desk.post(address, {"verdict": "join"})
+    desk.post(address, form | {"verdict": "join"})
     assert Invitation.objects.get().team == toy.teams["Patterns"]
 
 
@@ -107,7 +108,7 @@ def test_names_of_any_alphabet_are_names(client: Client, as_user: As, toy: Toy) 
         client.post(reverse("ask"), NEW | {"team": name, "email": f"n{number}@example.org"})
         asked = AccountRequest.objects.get(team=name)
         as_user("Admin").post(
-            reverse("desk-answer-request", args=[asked.pk]), {"verdict": "accept"}
+            reverse("desk-people"), {"action": "answer", "pk": asked.pk, "verdict": "accept"}
         )
     assert {one.slug for one in Team.objects.filter(name__in=("東京大学", "Институт"))} == {
         "team",
@@ -117,9 +118,10 @@ def test_names_of_any_alphabet_are_names(client: Client, as_user: As, toy: Toy) 
 
 def test_two_admins_make_one_link(client: Client, as_user: As, toy: Toy) -> None:
     client.post(reverse("ask"), NEW)
-    address = reverse("desk-answer-request", args=[AccountRequest.objects.get().pk])
+    address = reverse("desk-people")
+    form = {"action": "answer", "pk": AccountRequest.objects.get().pk}
     for _ in range(2):
-        as_user("Admin").post(address, {"verdict": "accept"})
+        as_user("Admin").post(address, form | {"verdict": "accept"})
     assert Invitation.objects.count() == Delivery.objects.count() == 1
 
 
@@ -173,8 +175,8 @@ def test_whoever_is_declined_reads_why(client: Client, as_user: As, toy: Toy) ->
     client.post(reverse("ask"), NEW)
     request = AccountRequest.objects.get()
     as_user("Admin").post(
-        reverse("desk-answer-request", args=[request.pk]),
-        {"verdict": "decline", "why": "The track is full."},
+        reverse("desk-people"),
+        {"action": "answer", "pk": request.pk, "verdict": "decline", "why": "The track is full."},
     )
     request.refresh_from_db()
     assert request.accepted is False and request.decided_by == toy.users["Admin"]
@@ -187,8 +189,11 @@ def test_an_admin_is_told_where_no_mail_goes_to_whoever_is_declined(
 ) -> None:
     settings.MAIL_URL = ""
     client.post(reverse("ask"), NEW)
-    address = reverse("desk-answer-request", args=[AccountRequest.objects.get().pk])
-    done = as_user("Admin").post(address, {"verdict": "decline", "why": "Full."}, follow=True)
+    address = reverse("desk-people")
+    form = {"action": "answer", "pk": AccountRequest.objects.get().pk}
+    done = as_user("Admin").post(
+        address, form | {"verdict": "decline", "why": "Full."}, follow=True
+    )
     page = done.content.decode()
     assert "No mail is sent: write to nina@example.org" in page and "is told that" not in page
 
@@ -199,7 +204,9 @@ def test_two_links_of_a_team_name_whom_they_are_for(client: Client, as_user: As,
             reverse("ask"), NEW | {"name": name, "email": f"{name[:4].lower()}@example.org"}
         )
     for row in AccountRequest.objects.all():
-        as_user("Admin").post(reverse("desk-answer-request", args=[row.pk]), {"verdict": "accept"})
+        as_user("Admin").post(
+            reverse("desk-people"), {"action": "answer", "pk": row.pk, "verdict": "accept"}
+        )
     page = as_user("Admin").get(reverse("desk-people")).content.decode()
     for row in AccountRequest.objects.select_related("invitation"):
         assert row.invitation is not None
@@ -209,9 +216,10 @@ def test_two_links_of_a_team_name_whom_they_are_for(client: Client, as_user: As,
 
 def test_nobody_but_admins_answers(client: Client, as_user: As, toy: Toy) -> None:
     client.post(reverse("ask"), NEW)
-    address = reverse("desk-answer-request", args=[AccountRequest.objects.get().pk])
-    assert as_user("Rosa").post(address, {"verdict": "accept"}).status_code == 403
-    assert client.post(address, {"verdict": "accept"}).status_code == 302
+    address = reverse("desk-people")
+    form = {"action": "answer", "pk": AccountRequest.objects.get().pk}
+    assert as_user("Rosa").post(address, form | {"verdict": "accept"}).status_code == 403
+    assert client.post(address, form | {"verdict": "accept"}).status_code == 302
     assert AccountRequest.objects.get().decided_at is None
 
 
@@ -276,7 +284,9 @@ def test_a_password_set_by_a_link_ends_every_token_and_session(
         deliver.tick()
         link = address_in(mail.outbox[0].body)
     else:
-        made = as_user("Admin").post(reverse("desk-reset-link"), {"username": "Rosa"}, follow=True)
+        made = as_user("Admin").post(
+            reverse("desk-people"), {"action": "reset-link", "username": "Rosa"}, follow=True
+        )
         link = address_in(made.content.decode())
     address = client.get(link, follow=True).request["PATH_INFO"]
     assert client.get(submissions, **bearer).status_code == 200, "a link alone ends nothing"
@@ -295,7 +305,9 @@ def test_links_that_let_somebody_in_stay_out_of_logs(
     client.post(reverse("forgotten"), {"email": "rosa@example.org"})
     client.post(reverse("ask"), NEW)
     asked = AccountRequest.objects.get()
-    as_user("Admin").post(reverse("desk-answer-request", args=[asked.pk]), {"verdict": "accept"})
+    as_user("Admin").post(
+        reverse("desk-people"), {"action": "answer", "pk": asked.pk, "verdict": "accept"}
+    )
     secrets = [address_in(row.body["text"]) for row in Delivery.objects.all()]
     deliver.tick()
     text = "".join(letter.body for letter in mail.outbox)
@@ -315,8 +327,9 @@ def test_decided_requests_are_deleted_after_90_days_with_what_the_log_says_of_th
         client.post(reverse("ask"), NEW | {"team": name, "email": f"{name}@example.org"})
     old, recent, waiting = AccountRequest.objects.order_by("pk")
     for row in (old, recent):
-        address = reverse("desk-answer-request", args=[row.pk])
-        as_user("Admin").post(address, {"verdict": "decline", "why": f"No, {row.team}."})
+        address = reverse("desk-people")
+        form = {"action": "answer", "pk": row.pk}
+        as_user("Admin").post(address, form | {"verdict": "decline", "why": f"No, {row.team}."})
     past = {"asked_at": clock.now() - timedelta(days=100)}
     AccountRequest.objects.filter(pk=waiting.pk).update(**past)
     AccountRequest.objects.filter(pk=old.pk).update(decided_at=clock.now() - timedelta(days=91))
@@ -369,7 +382,7 @@ def test_who_has_an_account_and_no_team_asks_for_one_and_joins_it(
     desk = as_user("Admin")
     assert "as ro, who has an account" in desk.get(reverse("desk-people")).content.decode()
     row = AccountRequest.objects.get()
-    desk.post(reverse("desk-answer-request", args=[row.pk]), {"verdict": "accept"})
+    desk.post(reverse("desk-people"), {"action": "answer", "pk": row.pk, "verdict": "accept"})
     deliver.tick()
     written = mail.outbox[0].body
     assert "you can join Harbor now, with your account ro" in written
@@ -415,11 +428,13 @@ def test_without_mail_an_admin_makes_the_link(
     settings.MAIL_URL, settings.CONTACT = "", "help@example.org"
     assert "help@example.org" in client.get(reverse("forgotten")).content.decode()
     desk = as_user("Admin")
-    shown = desk.post(reverse("desk-reset-link"), {"username": "Rosa"}, follow=True)
+    shown = desk.post(
+        reverse("desk-people"), {"action": "reset-link", "username": "Rosa"}, follow=True
+    )
     link = address_in(shown.content.decode())
     assert client.get(link, follow=True).status_code == 200
     assert link not in desk.get(reverse("desk-people")).content.decode(), "it is shown once"
-    desk.post(reverse("desk-reset-link"), {"username": "admin"}, follow=True)
+    desk.post(reverse("desk-people"), {"action": "reset-link", "username": "admin"}, follow=True)
     assert Audit.objects.filter(what="make reset link").count() == 1, "not for an admin"
 
 
@@ -434,8 +449,9 @@ def test_a_mail_that_cannot_be_sent_loses_nothing(
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
     client.post(reverse("ask"), NEW)
-    address = reverse("desk-answer-request", args=[AccountRequest.objects.get().pk])
-    assert as_user("Admin").post(address, {"verdict": "accept"}).status_code == 302
+    address = reverse("desk-people")
+    form = {"action": "answer", "pk": AccountRequest.objects.get().pk}
+    assert as_user("Admin").post(address, form | {"verdict": "accept"}).status_code == 302
     assert Invitation.objects.count() == 1 and deliver.tick() == 1
     row = Delivery.objects.get()
     assert (row.status, row.reason) == ("waiting", "It could not be sent.")
@@ -453,8 +469,9 @@ def test_a_mail_server_is_read_from_one_address() -> None:
 
 def test_a_link_of_an_accepted_request_runs_out(client: Client, as_user: As, toy: Toy) -> None:
     client.post(reverse("ask"), NEW)
-    address = reverse("desk-answer-request", args=[AccountRequest.objects.get().pk])
-    as_user("Admin").post(address, {"verdict": "accept"})
+    address = reverse("desk-people")
+    form = {"action": "answer", "pk": AccountRequest.objects.get().pk}
+    as_user("Admin").post(address, form | {"verdict": "accept"})
     invitation = Invitation.objects.get()
     assert invitation.expires_at is not None
     Invitation.objects.update(expires_at=invitation.expires_at - timedelta(days=15))

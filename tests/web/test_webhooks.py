@@ -209,7 +209,9 @@ def test_what_somebody_else_withdrew_is_told_with_the_reason(
 ) -> None:
     before = clock.now()
     own = confirm(draft(name="own"), toy.users["Rosa"])
-    as_user("Rosa").post(reverse("submission-withdraw", args=[own.pk]), {"word": "withdraw"})
+    as_user("Rosa").post(
+        reverse("submission", args=[own.pk]), {"action": "withdraw", "word": "withdraw"}
+    )
     assert not calls().exists(), "who did it knows"
     row, admin = confirm(draft(name="copied"), toy.users["Rosa"]), as_user("Admin")
     label = "Why; Patterns reads it"
@@ -217,7 +219,7 @@ def test_what_somebody_else_withdrew_is_told_with_the_reason(
     page = as_user("Rosa").get(reverse("submission-edit", args=[row.pk]))
     assert label not in page.content.decode()
     said = {"why": "It copies the answers.", "word": "withdraw"}
-    admin.post(reverse("submission-withdraw", args=[row.pk]), said)
+    admin.post(reverse("submission", args=[row.pk]), {"action": "withdraw"} | said)
     told = calls().get().body
     assert "copied on Toy track was withdrawn by an admin" in told["text"]
     assert "It copies the answers." in told["text"] and told["submission"]["status"] == "withdrawn"
@@ -358,11 +360,14 @@ def test_a_mail_that_is_given_up_stands_on_the_desk_and_is_sent_from_there(
     assert f"Mail to rosa@example.org: {row.body['subject']}" in (
         admin.get(reverse("desk")).content.decode()
     )
-    admin.post(reverse("desk-retry", args=["mail", row.pk]))
+    admin.post(reverse("desk"), {"action": "retry", "kind": "mail", "pk": row.pk})
     assert send() == 1 and len(post.taken) == 1
     Delivery.objects.update(status="failed")
     assert "Mail to rosa@example.org" in admin.get(reverse("desk")).content.decode()
-    admin.post(reverse("desk-dismiss", args=["mail", row.pk]), {"why": "Rosa read it here."})
+    admin.post(
+        reverse("desk"),
+        {"action": "dismiss", "kind": "mail", "pk": row.pk, "why": "Rosa read it here."},
+    )
     assert "Mail to rosa@example.org" not in admin.get(reverse("desk")).content.decode()
 
 

@@ -244,7 +244,7 @@ def test_what_stood_on_the_board_stays_in_the_history(
 ) -> None:
     Submission.objects.filter(pk=secret.pk).update(scored_at=clock.now())
     rosa, address = as_user("Rosa"), reverse("submission-edit", args=[secret.pk])
-    rosa.post(reverse("submission-withdraw", args=[secret.pk]), {"word": "withdraw"})
+    rosa.post(reverse("submission", args=[secret.pk]), {"action": "withdraw", "word": "withdraw"})
     secret.refresh_from_db()
     assert secret.status == "withdrawn"
     assert 'name="is_private"' not in rosa.get(address).content.decode()

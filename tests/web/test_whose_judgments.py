@@ -76,7 +76,9 @@ def seen(toy: Toy, name: str, row: Submission, keys: dict[str, int]) -> dict[str
         headers = {"Authorization": f"Token {Token.issue(toy.users[name], 'test')[1]}"}
     chosen = {"verdict": "judged", "limit": 500}
     api = Client().get(reverse("api-predictions", args=[row.pk]), chosen, headers=headers)
-    file: Any = client.get(reverse("submission-explore-csv", args=[row.pk]), {"verdict": "judged"})
+    file: Any = client.get(
+        reverse("submission-explore", args=[row.pk]), {"format": "csv", "verdict": "judged"}
+    )
     lines = b"".join(file.streaming_content).decode().splitlines()
     page = client.get(reverse("submission-explore", args=[row.pk]))
     assert judged_of(page) == api.json()["count"] == len(lines) - 1

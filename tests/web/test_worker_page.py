@@ -44,7 +44,8 @@ def test_it_shows_the_appeals_and_takes_the_answer(admin: Client, toy: Toy) -> N
     page = page_of(admin, worker)
     assert "I read fast, and every word." in page and "against: Too fast." in page
     admin.post(
-        reverse("desk-appeal", args=[appeal.pk]), {"text": "So we see.", "decision": "reinstate"}
+        reverse("desk-requests"),
+        {"action": "appeal", "pk": appeal.pk, "text": "So we see.", "decision": "reinstate"},
     )
     page = page_of(admin, worker)
     assert "So we see." in page and "reinstated" in page

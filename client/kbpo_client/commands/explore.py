@@ -115,24 +115,4 @@ def dispute(service: Service, number: int, prediction: int, note: str, as_json: 
         click.echo("An expert is asked.")
 
 
-@click.command()
-@click.argument("number", type=RUN)
-@click.argument("prediction", type=int)
-@json_option
-@service_of
-def line(service: Service, number: int, prediction: int, as_json: bool) -> None:
-    """Show the line of the file of submission NUMBER that states PREDICTION, with its own ids.
-
-    `kbpo errors NUMBER` begins each prediction with its number; `--verdict all` has all of them.
-    """
-    with service.client() as client:
-        stated = client.line(number, prediction)
-    if as_json:
-        show_json(stated)
-        return
-    click.echo(stated["text"])
-    if stated["is_cut"]:
-        click.echo("The line is longer than what is shown.", err=True)
-
-
-COMMANDS = (errors, line, dispute)
+COMMANDS = (errors, dispute)

@@ -24,14 +24,13 @@ from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.errors import Refused
 from kbpo.web.api.parameters import BIGGEST, limit_of, whole_number
 from kbpo.web.api.said import Said
-from kbpo.web.api.submissions import PAGING, find, find_to_act, page_of
+from kbpo.web.api.submissions import PAGING, find_to_act, page_of
 from kbpo.web.api.view import APIView
 from kbpo.web.expensive import expensive
 from kbpo.web.public.documents import shows_readers
-from kbpo.web.research.explore import as_record, explored, rows_of
+from kbpo.web.research.explore import as_record, chosen_of, explored, rows_of
 from kbpo.web.research.explorer import SORTS, VERDICTS, Choice, Unreadable, read_choice
 from kbpo.web.research.judged import dispute
-from kbpo.web.research.line import line_of
 from kbpo.web.research.missed import MISSED, NOT_READ_YET, missed_of, missed_record
 from kbpo.web.research.missed import SORTS as SORTS_OF_MISSED
 
@@ -85,7 +84,7 @@ class Predictions(APIView):
     def get(self, request: Request, pk: int) -> Response:
         explorer = explored(request, pk)
         try:
-            choice = read_choice(_filters(request), explorer.submission, strict=True)
+            choice = read_choice(chosen_of(request), explorer.submission, strict=True)
         except Unreadable as wrong:
             raise ValidationError({wrong.field: [str(wrong)]}) from wrong
         limit = limit_of(request, DEFAULT, MOST)
@@ -125,35 +124,6 @@ class Dispute(APIView):
         return Response({"prediction": prediction, "status": row.status}, status=201)
 
 
-class Line(APIView):
-    """The line of a file of yours that states a prediction, with the ids that stand there."""
-
-    permission_classes = [IsAuthenticated]
-
-    @extend_schema(
-        operation_id="get_line",
-        responses={
-            200: {
-                "type": "object",
-                "properties": {
-                    "prediction": {"type": "integer"},
-                    "line": {"type": "integer"},
-                    "text": {"type": "string"},
-                    "is_cut": {"type": "boolean"},
-                },
-                "required": ["prediction", "line", "text", "is_cut"],
-            }
-        },
-    )
-    def get(self, request: Request, pk: int, prediction: int) -> Response:
-        """Return the line as it stands in the file, its first 2,000 characters; `is_cut`: it has
-        more.
-        """
-        line = line_of(find(request, pk), prediction)
-        told = {"line": line.number, "text": line.text, "is_cut": line.is_cut}
-        return Response({"prediction": prediction, **told})
-
-
 @method_decorator(expensive, name="dispatch")
 class Missed(APIView):
     """What people found true in documents that they read in full and a submission does not state:
@@ -186,19 +156,11 @@ class Missed(APIView):
         if not shows_readers(request.user, explorer.submission.track):
             raise Http404(NOT_READ_YET)
         try:
-            missed = missed_of(request.user, explorer, _filters(request), strict=True)
+            missed = missed_of(request.user, explorer, chosen_of(request), strict=True)
         except Unreadable as wrong:
             raise ValidationError({wrong.field: [str(wrong)]}) from wrong
         pages, page = page_of(missed.listed, request, self)
         return pages.get_paginated_response([missed_record(*fact) for fact in page])
-
-
-def _filters(request: Request) -> dict[str, str]:
-    """Return what chooses, without what says how much of it is sent."""
-    query = request.query_params.dict()
-    return {
-        name: value for name, value in query.items() if name not in ("limit", "offset", "format")
-    }
 
 
 def _next(request: Request, choice: Choice, after: int) -> str:

@@ -87,11 +87,6 @@ urlpatterns = [
         judgments.Dispute.as_view(),
         name="api-dispute",
     ),
-    path(
-        "submissions/<int:pk>/predictions/<int:prediction>/line/",
-        judgments.Line.as_view(),
-        name="api-line",
-    ),
     path("submissions/<int:pk>/missed/", judgments.Missed.as_view(), name="api-missed"),
     path("submissions/<int:pk>/problems/", submissions.Problems.as_view(), name="api-problems"),
     path("teams/", teams.Teams.as_view(), name="api-teams"),

@@ -14,7 +14,6 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
-from django.views.decorators.http import require_POST
 
 from kbpo.accounts.audit import note
 from kbpo.corpus.upload import discard, want
@@ -23,7 +22,7 @@ from kbpo.sampling.documents.draw import waiting_documents
 from kbpo.sampling.models import AnnotationUpload
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
-from kbpo.web.http import admin_of, for_admins
+from kbpo.web.http import admin_of, for_admins, pk_of
 
 LISTED = 20
 
@@ -57,8 +56,12 @@ class AnnotationForm(forms.Form):
 
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """Return the form and the latest uploads. A POST keeps the files; the pipeline tries them."""
+    """Return the form and the latest uploads. A POST keeps the files, which the pipeline tries, or
+    loads or drops some that were tried.
+    """
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
+    if "verb" in request.POST:
+        return _change(request, track)
     form = AnnotationForm(
         request.POST or None,
         request.FILES or None,
@@ -122,28 +125,18 @@ def verb_of(request: HttpRequest) -> str:
     return verb
 
 
-@for_admins
-@require_POST
-def change(request: HttpRequest, pk: int) -> HttpResponse:
-    """Loads an upload that was tried, or drops one."""
-    annotation_upload = get_object_or_404(AnnotationUpload.objects.select_related("track"), pk=pk)
-    verb = verb_of(request)
+def _change(request: HttpRequest, track: Track) -> HttpResponse:
+    """Load an upload that was tried, or drop one."""
+    verb, pk = verb_of(request), pk_of(request)
+    get_object_or_404(AnnotationUpload, track=track, pk=pk)
     if (want if verb == "load" else discard)(AnnotationUpload, pk) is None:
         messages.error(request, "Nothing was done: it is loaded, dropped or being tried.")
     else:
         subject = f"annotation upload:{pk}"
-        note(
-            f"{verb} annotations",
-            subject,
-            who=admin_of(request),
-            track=annotation_upload.track.slug,
-        )
+        note(f"{verb} annotations", subject, who=admin_of(request), track=track.slug)
         done = "are being loaded" if verb == "load" else "are dropped"
         messages.success(request, f"The annotations {done}.")
-    return redirect("desk-annotations", slug=annotation_upload.track.slug)
+    return redirect("desk-annotations", slug=track.slug)
 
 
-urlpatterns = [
-    path("desk/tracks/<slug:slug>/annotations/", show, name="desk-annotations"),
-    path("desk/annotations/<int:pk>/", change, name="desk-annotation-upload"),
-]
+urlpatterns = [path("desk/tracks/<slug:slug>/annotations/", show, name="desk-annotations")]

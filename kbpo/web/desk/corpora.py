@@ -11,14 +11,13 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
-from django.views.decorators.http import require_POST
 
 from kbpo.accounts.audit import note
 from kbpo.corpus import upload
 from kbpo.corpus.models import Corpus, CorpusUpload
 from kbpo.queue import nudge
 from kbpo.web.desk.annotations import verb_of
-from kbpo.web.http import admin_of, for_admins
+from kbpo.web.http import admin_of, for_admins, pk_of
 
 LISTED = 20
 
@@ -88,7 +87,11 @@ class UploadForm(forms.Form):
 
 @for_admins
 def show(request: HttpRequest) -> HttpResponse:
-    """Return the form and the latest uploads. A POST keeps the file; the pipeline tries it."""
+    """Return the form and the latest uploads. A POST keeps the file, which the pipeline tries, or
+    loads or drops one that was tried.
+    """
+    if "verb" in request.POST:
+        return _change(request)
     form = UploadForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
         _keep(form, request)
@@ -129,11 +132,9 @@ def _name_of(file: Any) -> str:
     return str(file.name)[:255] if file else ""
 
 
-@for_admins
-@require_POST
-def change(request: HttpRequest, pk: int) -> HttpResponse:
-    """Loads an upload that was tried, or drops one."""
-    verb = verb_of(request)
+def _change(request: HttpRequest) -> HttpResponse:
+    """Load an upload that was tried, or drop one."""
+    verb, pk = verb_of(request), pk_of(request)
     row = (upload.want if verb == "load" else upload.discard)(CorpusUpload, pk)
     if row is None:
         messages.error(request, "Nothing was done: it is loaded, dropped or being tried.")
@@ -149,7 +150,4 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("desk-corpora")
 
 
-urlpatterns = [
-    path("desk/corpora/", show, name="desk-corpora"),
-    path("desk/corpora/<int:pk>/", change, name="desk-corpus-upload"),
-]
+urlpatterns = [path("desk/corpora/", show, name="desk-corpora")]

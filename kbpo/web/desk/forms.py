@@ -71,7 +71,9 @@ def _text_of(request: HttpRequest) -> tuple[str, tuple[str, ...]]:
 
 @for_admins
 def one(request: HttpRequest, name: str) -> HttpResponse:
-    """One form: its YAML, the tracks that ask by it, and its page."""
+    """Return one form: its YAML, the tracks that ask by it; with `?preview` its page."""
+    if "preview" in request.GET:
+        return _preview(request, name)
     row = get_object_or_404(DeclaredForm, name=name)
     context = {
         "row": row,
@@ -82,8 +84,7 @@ def one(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "desk/form.html", context)
 
 
-@for_admins
-def preview(request: HttpRequest, name: str) -> HttpResponse:
+def _preview(request: HttpRequest, name: str) -> HttpResponse:
     """Return the page that annotators see, with the first text of the tutorial."""
     try:
         form = form_of(name)
@@ -104,5 +105,4 @@ def preview(request: HttpRequest, name: str) -> HttpResponse:
 urlpatterns = [
     path("desk/forms/", show, name="desk-forms"),
     path("desk/forms/<slug:name>/", one, name="desk-form"),
-    path("desk/forms/<slug:name>/preview/", preview, name="desk-form-preview"),
 ]

@@ -10,12 +10,11 @@ from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
-from django.db.models import Count, Sum
-from django.db.models.functions import Lower, TruncDate
+from django.db.models import Sum
+from django.db.models.functions import TruncDate
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
-from django.views.decorators.http import require_POST
 
 from annotation.budget import accrue, check_books
 from annotation.budget.halts import current_halts, stop_publishing
@@ -30,10 +29,8 @@ from annotation.quality.warn import warned_since
 from annotation.workers import volunteer
 from annotation.workers.models import Appeal
 from kbpo import clock
-from kbpo.accounts import waiting as queues
-from kbpo.accounts.ask import team_named
 from kbpo.accounts.audit import DISMISS, note
-from kbpo.accounts.models import AccountRequest, Invitation, Team, User
+from kbpo.accounts.models import AccountRequest
 from kbpo.money.models import Budget, Ledger
 from kbpo.money.spend import NOTHING, OverBudget, balance, balances, committed_under
 from kbpo.queue import nudge
@@ -47,22 +44,19 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.components.days import Day, draw_days
 from kbpo.web.components.drawing import axis_over
 from kbpo.web.desk.health import signs
+from kbpo.web.desk.people.workers import table_of
 from kbpo.web.desk.quality.agreement import agreement_lines
 from kbpo.web.desk.quality.experts import waiting_for_experts
 from kbpo.web.desk.stages import failures, runs, stages
-from kbpo.web.http import admin_of, at_one_moment, for_admins, is_armed, why_of
+from kbpo.web.http import act, admin_of, at_one_moment, for_admins, is_armed, pk_of, text_of, why_of
 from kbpo.web.research.submissions import put_back
-from kbpo.web.research.teams import invite, links, usable, withdraw
 
-MOST_USES = 200
 A_WEEK = timedelta(days=7)
 DAYS_DRAWN = 14
 SPENDING = ("open", "frozen")
 """Statuses of tracks that spend money"""
 FEW = 4
 """Annotators and failures that stand on the desk at once"""
-REQUESTS = 20
-"""Requests for accounts on a page; the others follow as these are answered"""
 NEARLY = Decimal("0.8")
 """Share of a cap from which on the desk shows it"""
 
@@ -70,14 +64,13 @@ NEARLY = Decimal("0.8")
 @for_admins
 @at_one_moment
 def show(request: HttpRequest) -> HttpResponse:
-    """Return what needs an admin: what is late first, then what failed, then the money."""
-    return render(request, "desk/desk.html", _context())
-
-
-@for_admins
-def live(request: HttpRequest) -> HttpResponse:
-    """Return the part of the desk that refreshes itself."""
-    return render(request, "desk/live.html", _context())
+    """Return what needs an admin: what is late first, then what failed, then the money; with
+    `?part=live` what refreshes itself. A POST does what its form names.
+    """
+    if request.method == "POST":
+        return act(request, ACTIONS)
+    template = "desk/live.html" if request.GET.get("part") == "live" else "desk/desk.html"
+    return render(request, template, _context())
 
 
 def _context() -> dict[str, Any]:
@@ -110,7 +103,7 @@ def _context() -> dict[str, Any]:
         "unwell": unwell,
         "well": not any(needs),
         "begins": not Track.objects.exists(),
-        "workers": describe.workers(FEW),
+        "workers": table_of(FEW),
         "warned": warned_since(clock.now() - A_WEEK),
         "excluded": exclude.excluded_since(clock.now() - A_WEEK),
         "online": describe.online(),
@@ -262,10 +255,9 @@ def _at_once(submission: Submission) -> bool:
     return row is not None
 
 
-@for_admins
-@require_POST
-def retry(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
-    """Tries a row again at once."""
+def retry(request: HttpRequest) -> HttpResponse:
+    """Try a row again at once."""
+    kind, pk = text_of(request, "kind"), pk_of(request)
     if kind == "submission":
         row = get_object_or_404(Submission, pk=pk)
         user, before, reason = admin_of(request), row.status, row.reason
@@ -319,10 +311,9 @@ def _release_again(request: HttpRequest, row: Release) -> None:
     messages.success(request, f"Release {made.number} of {row.track.name} is being made.")
 
 
-@for_admins
-@require_POST
-def dismiss(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
-    """Takes a failure off the list; the log keeps it, with who and why."""
+def dismiss(request: HttpRequest) -> HttpResponse:
+    """Take a failure off the list; the log keeps it, with who and why."""
+    kind, pk = text_of(request, "kind"), pk_of(request)
     user, why = admin_of(request), why_of(request)
     try:
         if kind == "submission":
@@ -343,8 +334,6 @@ def dismiss(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
     return redirect("desk")
 
 
-@for_admins
-@require_POST
 def keep_all(request: HttpRequest) -> HttpResponse:
     """Everybody stays about whom the desk asked: what is known by now counts against them no more.
     Only those whom the page showed.
@@ -365,30 +354,26 @@ def keep_all(request: HttpRequest) -> HttpResponse:
     return redirect("desk")
 
 
-@for_admins
-@require_POST
 def stop(request: HttpRequest) -> HttpResponse:
     """Return the one stop: of publishing everywhere, or of everything that is open, if the word was
     typed.
     """
-    why = request.POST.get("why", "").replace("\x00", "").strip()
+    why = why_of(request)
     if not is_armed(request, "stop"):
         messages.error(request, "Nothing was stopped: type the word stop to arm the button.")
     elif not why:
         messages.error(request, "Nothing was stopped: say why. Whoever waits will read it.")
     elif request.POST.get("scope") == "all":
-        n = take_down.take_down(None, admin_of(request), why[:500])
+        n = take_down.take_down(None, admin_of(request), why)
         messages.warning(
             request, f"Everything is stopped; {n} open question{'' if n == 1 else 's'} taken down."
         )
     else:
-        stop_publishing(None, admin_of(request), why[:500])
+        stop_publishing(None, admin_of(request), why)
         messages.warning(request, "Publishing is stopped. What is up goes on and is paid.")
     return redirect("desk-platforms" if request.POST.get("back") == "desk-platforms" else "desk")
 
 
-@for_admins
-@require_POST
 def resume(request: HttpRequest) -> HttpResponse:
     """Lifts every stop of publishing but those of single batches."""
     user, why = admin_of(request), why_of(request)
@@ -401,8 +386,6 @@ def resume(request: HttpRequest) -> HttpResponse:
     return redirect("desk")
 
 
-@for_admins
-@require_POST
 def check_now(request: HttpRequest) -> HttpResponse:
     """Queues a check of the books; the clock makes it, and this page shows what it found."""
     queued = check_books.ask_to_check(admin_of(request))
@@ -413,76 +396,12 @@ def check_now(request: HttpRequest) -> HttpResponse:
     return redirect("desk")
 
 
-@for_admins
-def people(request: HttpRequest) -> HttpResponse:
-    """Teams and invitation links. A POST makes a link, and its team if that is new."""
-    refusal = _invite(request) if request.method == "POST" else ""
-    if request.method == "POST" and not refusal:
-        return redirect("desk-people")
-    context = {
-        "teams": Team.objects.prefetch_related("members").order_by("name"),
-        "links": links(request, usable()),
-        "refusal": refusal,
-        "said": request.POST,
-        "annotators": User.objects.filter(is_annotator=True, is_active=True).count(),
-        "requests": _requests(),
-        "n_requests": AccountRequest.objects.filter(decided_at=None).count(),
-        "most_requests": queues.MOST,
-        "reset_link": request.session.pop("reset_link", None),
-    }
-    return render(request, "desk/people.html", context, status=422 if refusal else 200)
-
-
-def _requests() -> list[dict[str, Any]]:
-    """Who asked first for an account, with the team of that name if there is one already."""
-    asked = AccountRequest.objects.select_related("user").filter(decided_at=None).order_by("pk")
-    requests = list(asked[:REQUESTS])
-    teams = Team.objects.annotate(lower=Lower("name"), n=Count("members", distinct=True))
-    team_of_name = {team.lower: team for team in teams if team.n} if requests else {}
-    return [{"row": row, "team": team_of_name.get(row.team.lower())} for row in requests]
-
-
-def _invite(request: HttpRequest) -> str:
-    """Return why no link was made, as a sentence; nothing if one was."""
-    role, user = request.POST.get("role", ""), admin_of(request)
-    uses = request.POST.get("uses", "1")
-    if role not in ("annotator", "researcher"):
-        return "Say whom the link is for: an annotator or a researcher."
-    if not uses.isdecimal() or not 1 <= int(uses) <= MOST_USES:
-        return f"A link works between 1 and {MOST_USES} times."
-    team = None
-    if role == "researcher":
-        name = " ".join(request.POST.get("team", "").replace("\x00", "").split())
-        if not any(letter.isalnum() for letter in name) or len(name) > 80:
-            return (
-                "A researcher submits for a team: give its name, of 1 to 80 characters, with"
-                " letters or digits."
-            )
-        team = team_named(name)
-    invite(role, user, team=team, uses=int(uses), why=why_of(request, "Invited from the desk."))
-    messages.success(request, "The link is made; it stands first below.")
-    return ""
-
-
-@for_admins
-@require_POST
-def take_back(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return an invitation works no more."""
-    why = why_of(request, "Taken back from the desk.")
-    withdraw(Invitation.objects.filter(pk=pk), admin_of(request), why)
-    messages.success(request, "The link works no more.")
-    return redirect("desk-people")
-
-
-urlpatterns = [
-    path("desk/", show, name="desk"),
-    path("desk/live/", live, name="desk-live"),
-    path("desk/retry/<str:kind>/<int:pk>/", retry, name="desk-retry"),
-    path("desk/dismiss/<str:kind>/<int:pk>/", dismiss, name="desk-dismiss"),
-    path("desk/keep-all/", keep_all, name="desk-keep-all"),
-    path("desk/stop/", stop, name="desk-stop"),
-    path("desk/check-books/", check_now, name="desk-check-books"),
-    path("desk/resume/", resume, name="desk-resume"),
-    path("desk/people/", people, name="desk-people"),
-    path("desk/people/<int:pk>/take-back/", take_back, name="desk-take-back"),
-]
+ACTIONS = {
+    "retry": retry,
+    "dismiss": dismiss,
+    "keep-all": keep_all,
+    "stop": stop,
+    "resume": resume,
+    "check-books": check_now,
+}
+urlpatterns = [path("desk/", show, name="desk")]

@@ -7,7 +7,7 @@ from typing import BinaryIO, cast
 
 from django.contrib import messages
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
@@ -89,9 +89,13 @@ def _given_here(track: Track, *, public: bool = False) -> Iterator[Single]:
 
 
 @for_admins
-def judgments(request: HttpRequest, slug: str) -> HttpResponse:
-    """Return what a file of judgments looks like; a POST imports one."""
+def judgments(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """Return what a file of judgments looks like; with `?format=tsv` all judgments of the track. A
+    POST imports a file.
+    """
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
+    if "format" in request.GET and not why_none(track):
+        return export(lambda request: judgment_file(track))(request)
     report, refusal, sent = Report(), "", request.FILES.get("file")
     if request.method == "POST" and sent is None:
         refusal = "Nothing was imported: choose a file."
@@ -130,19 +134,4 @@ def why_none(track: Track) -> str:
     return ""
 
 
-@for_admins
-@export
-def download(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """Return all single judgments of a track, as a file."""
-    track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
-    try:
-        return judgment_file(track)
-    except CannotImport as no:
-        messages.error(request, str(no))
-        return redirect("desk-track-judgments", slug=slug)
-
-
-urlpatterns = [
-    path("desk/tracks/<slug:slug>/judgments/", judgments, name="desk-track-judgments"),
-    path("desk/tracks/<slug:slug>/judgments.tsv", download, name="desk-track-judgments-tsv"),
-]
+urlpatterns = [path("desk/tracks/<slug:slug>/judgments/", judgments, name="desk-track-judgments")]

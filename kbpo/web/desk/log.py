@@ -1,29 +1,42 @@
-"""The audit log: who changed which state and who moved which money, with the reason; a page and a
-CSV file.
-"""
+"""The audit log: who changed which state and who moved which money, with the reason."""
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
 
-from django.core.paginator import Paginator
 from django.db.models import CharField, F, QuerySet, Value
 from django.db.models.functions import Cast, Coalesce, Concat
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import path
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 
 from kbpo.accounts.models import Audit
 from kbpo.money.models import Ledger
 from kbpo.money.purpose import Purpose
 from kbpo.tracks.models import Track
-from kbpo.web.expensive import export
+from kbpo.web.components.figures import time_text
 from kbpo.web.http import for_admins
-from kbpo.web.table import csv_stream
+from kbpo.web.table import Column, Table, code, tag
 
 PAGE = 100
-COLUMNS = ("at", "what", "about", "who", "before", "after", "why", "track", "book")
+COLUMNS = (
+    Column("at", "When", itemgetter("at_"), lambda row: time_text(row["at_"])),
+    Column("what", "What", itemgetter("what_"), lambda row: _what(row)),
+    Column(
+        "about", "About", itemgetter("about_"), lambda row: code(Truncator(row["about_"]).chars(28))
+    ),
+    Column("who", "Who", itemgetter("who_")),
+    Column("before", value=itemgetter("before_")),
+    Column("after", "From, to", itemgetter("after_"), lambda row: _from_to(row)),
+    Column("why", "Why", itemgetter("why_")),
+    Column("track", value=itemgetter("track_")),
+    Column("book", value=itemgetter("book_")),
+)
 TEXT: CharField[str, str] = CharField()
 NOBODY = "the service"
 
@@ -90,33 +103,23 @@ def _asked(request: HttpRequest) -> dict[str, str]:
 
 
 @for_admins
-def show(request: HttpRequest) -> HttpResponse:
-    """Return the log, a hundred entries a page."""
+def show(request: HttpRequest) -> HttpResponseBase:
+    """Return the log, a hundred entries a page, or all of them as a file."""
     asked = _asked(request)
-    page = Paginator(entries(**asked), PAGE).get_page(request.GET.get("page"))
-    shown = [{name: row[f"{name}_"] for name in COLUMNS} for row in page]
-    query = request.GET.copy()
-    query.pop("page", None)
-    tracks = Track.objects.order_by("name")
-    context = {
-        "page": page,
-        "rows": shown,
-        "asked": asked,
-        "tracks": tracks,
-        "query": query.urlencode(),
-    }
+    table = Table("log", COLUMNS, entries(**asked), request, PAGE)
+    if "format" in request.GET:
+        return table.file(request)
+    context = {"table": table, "asked": asked, "tracks": Track.objects.order_by("name")}
     return render(request, "desk/log.html", context)
 
 
-@for_admins
-@export
-def as_csv(request: HttpRequest) -> HttpResponseBase:
-    """Return the same entries, all of them, as CSV."""
-    rows = ([row[f"{name}_"] for name in COLUMNS] for row in entries(**_asked(request)).iterator())
-    return csv_stream("log.csv", COLUMNS, rows)
+def _what(row: dict[str, Any]) -> SafeString:
+    is_money = row["book_"] == "money"
+    return format_html("{} {}", row["what_"], tag("money", "info") if is_money else "")
 
 
-urlpatterns = [
-    path("desk/log/", show, name="desk-log"),
-    path("desk/log.csv", as_csv, name="desk-log-csv"),
-]
+def _from_to(row: dict[str, Any]) -> str:
+    return f"{row['before_']} → {row['after_']}" if row["before_"] else row["after_"]
+
+
+urlpatterns = [path("desk/log/", show, name="desk-log")]

@@ -1,5 +1,5 @@
-"""The desk's pages of money: every cent by track, submission, worker and state; caps; an estimate;
-CSV of all of it.
+"""The desk's page of money: every cent by track, submission, worker and state, also as a file;
+caps; an estimate.
 """
 
 from __future__ import annotations
@@ -7,32 +7,43 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
-from typing import Any, cast
+from operator import attrgetter, itemgetter
+from typing import Any
 
 from django.contrib import messages
-from django.db.models import CharField, Value
-from django.db.models.functions import Cast, Concat
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
-from django.views.decorators.http import require_POST
 
 from annotation.budget import cents
 from annotation.budget.cents import STATES, Cents
 from annotation.quality.hourly import ADVICE, FLOOR, Hourly, hourly_rates
 from annotation.questions import share
-from kbpo.accounts.models import User
 from kbpo.money.caps import BadCap, caps_of, set_cap
-from kbpo.money.models import Ledger, Price
+from kbpo.money.models import Price
 from kbpo.money.quote import Quote, quote
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.web.expensive import export
-from kbpo.web.http import at_one_moment, for_admins
-from kbpo.web.table import csv_response
+from kbpo.web.components.figures import count_text, money_text
+from kbpo.web.http import admin_of, at_one_moment, for_admins, why_of
+from kbpo.web.table import Column, Table, code, link
 
 ZERO = Decimal("0.00")
+CENTS = (
+    Column("track", value=attrgetter("track_name")),
+    Column("purpose"),
+    Column("worker"),
+    Column("state"),
+    Column("amount"),
+)
+SHARED = (
+    Column("link", "Submission"),
+    Column("own", "Asked itself", is_number=True),
+    Column("others", "Asked by others", is_number=True),
+    Column("lent", "Its own, used by others", is_number=True),
+)
 KINDS = {
     "tutorial": "Tutorials",
     "gold": "Gold questions",
@@ -42,28 +53,37 @@ KINDS = {
 }
 """What a purpose that is no submission's is for, by its kind."""
 MOST_SHOWN = 500
-TEXT: CharField[str, str] = CharField()
 
 
 @for_admins
 @at_one_moment
-def show(request: HttpRequest) -> HttpResponse:
-    """Return every cent: by track, by what it is for, by worker; caps; an estimate."""
+def show(request: HttpRequest) -> HttpResponseBase:
+    """Return every cent: by track, by what it is for, by worker; caps; an estimate. As a file in
+    its finest parts: the sum of the amounts of a purpose is what was reserved for it. A POST sets
+    a cap.
+    """
+    if request.method == "POST":
+        return cap(request)
     track = _track(request)
     amounts = cents.cents(track.pk if track else None)
     submissions = _submissions(amounts)
+    if "format" in request.GET:
+        of = Column("for", value=lambda row: _purpose(row, submissions)[0])
+        return Table("money", [*CENTS[:2], of, *CENTS[2:]], amounts).file(request)
     context = {
         "track": track,
         "tracks": _switches(track),
         "states": STATES,
-        "by_track": _table(amounts, lambda amount: (amount.track_name, "")),
-        "by_purpose": _table(amounts, lambda amount: _purpose(amount, submissions)),
+        "by_track": _table("Track", amounts, lambda amount: (amount.track_name, "")),
+        "by_purpose": _table("For", amounts, lambda amount: _purpose(amount, submissions)),
         "by_worker": _table(
-            [row for row in amounts if row.worker], lambda amount: (amount.worker[:8], "")
+            "Worker",
+            [row for row in amounts if row.worker],
+            lambda amount: (code(amount.worker[:8]), ""),
         ),
         "sums": balance(track=track) if track else balance(),
         "caps": caps_of(track) if track else [],
-        "shared": _shared(track) if track else [],
+        "shared": _shared(track) if track else None,
         "interfaces": Price.objects.filter(track=track).order_by("interface") if track else [],
         "said": request.GET,
         "hourly": _hourly(track),
@@ -120,36 +140,50 @@ def _purpose(amount: Cents, submissions: dict[int, Submission]) -> tuple[str, st
     return KINDS.get(kind, str(amount.purpose)), ""
 
 
-def _table(amounts: Iterable[Cents], name_of: Any) -> dict[str, Any]:
-    """Sums by name: what was reserved, and its parts by the states that occur; the largest
+def _table(what: str, amounts: Iterable[Cents], name_of: Any) -> Table:
+    """Return sums by name: what was reserved, and its parts by the states that occur; the largest
     first.
     """
     sums: dict[tuple[str, str], dict[str, Decimal]] = defaultdict(lambda: defaultdict(lambda: ZERO))
     for part in amounts:
         sums[name_of(part)][part.state] += part.amount
-    states = [state for state in STATES if any(state in parts for parts in sums.values())]
-    lines: list[dict[str, Any]] = [
-        {
-            "name": name,
-            "url": url,
-            "total": sum(parts.values(), ZERO),
-            "cells": [(state, parts[state]) for state in states],
-        }
-        for (name, url), parts in sums.items()
+    rows: list[Any] = [
+        ((name, url), sum(parts.values(), ZERO), parts) for (name, url), parts in sums.items()
     ]
-    return {
-        "states": states,
-        "rows": sorted(lines, key=lambda row: (-row["total"], row["name"]))[:MOST_SHOWN],
-    }
+    rows.sort(key=lambda row: (-row[1], row[0][0]))
+    states = [state for state in STATES if any(state in parts for parts in sums.values())]
+    total = "Reserved" if what != "Worker" else "In all"
+    columns = [
+        Column("name", what, itemgetter(0), lambda row: link(row[0][1], row[0][0])),
+        Column("total", total, itemgetter(1), lambda row: money_text(row[1]), is_number=True),
+        *(_of_state(state) for state in states),
+    ]
+    return Table("sums", columns, rows[:MOST_SHOWN])
 
 
-def _shared(track: Track) -> list[dict[str, Any]]:
+def _of_state(state: str) -> Column:
+    """Return the column of the money in a state."""
+    return Column(
+        state,
+        state.capitalize(),
+        cell=lambda row: money_text(row[2][state]),
+        is_number=True,
+    )
+
+
+def _shared(track: Track) -> Table:
+    """Return who pays for what several submissions want."""
     submissions = (
         track.submissions.exclude(confirmed_at=None)
         .select_related("team")
         .order_by("confirmed_at")[:50]
     )
-    return [{"row": row, "shared": share.shared(row)} for row in submissions]
+    rows = []
+    for row in submissions:
+        shared = share.shared(row)
+        counts = {name: count_text(getattr(shared, name)) for name in ("own", "others", "lent")}
+        rows.append({"link": link(reverse("submission", args=[row.pk]), row.own_name)} | counts)
+    return Table("shared", SHARED, rows)
 
 
 def _quoted(request: HttpRequest, track: Track | None) -> dict[str, Any]:
@@ -174,10 +208,8 @@ def _quoted(request: HttpRequest, track: Track | None) -> dict[str, Any]:
     return {"quote": estimate, "refusal": refusal}
 
 
-@for_admins
-@require_POST
 def cap(request: HttpRequest) -> HttpResponse:
-    """Sets, changes or removes a cap."""
+    """Set, change or remove a cap."""
     sent = request.POST
     track = get_object_or_404(Track, slug=sent.get("track", ""))
     text = sent.get("cap", "").strip().removeprefix("$")
@@ -187,8 +219,8 @@ def cap(request: HttpRequest) -> HttpResponse:
             track,
             sent.get("scope", ""),
             value,
-            who=cast(User, request.user),
-            why=sent.get("why", "").replace("\x00", "")[:500],
+            who=admin_of(request),
+            why=why_of(request),
         )
     except InvalidOperation:
         messages.error(request, f"“{text[:40]}” is no amount in dollars.")
@@ -201,50 +233,4 @@ def cap(request: HttpRequest) -> HttpResponse:
     return redirect(f"{reverse('desk-money')}?track={track.slug}")
 
 
-@for_admins
-@export
-def cents_csv(request: HttpRequest) -> HttpResponse:
-    """Return every cent in its finest parts; the sum of the amounts of a purpose is what was
-    reserved for it.
-    """
-    track = _track(request)
-    amounts = cents.cents(track.pk if track else None)
-    submissions = _submissions(amounts)
-    header = ["track", "purpose", "for", "worker", "state", "amount"]
-    parts = []
-    for row in amounts:
-        name, _ = _purpose(row, submissions)
-        parts.append([row.track_name, row.purpose, name, row.worker, row.state, row.amount])
-    return csv_response("money.csv", header, parts)
-
-
-@for_admins
-@export
-def ledger_csv(request: HttpRequest) -> HttpResponse:
-    """Return every movement of the ledger, as it stands there."""
-    track = _track(request)
-    movements = Ledger.objects.select_related("track", "team").order_by("pk")
-    if track is not None:
-        movements = movements.filter(track=track)
-    header = ["id", "at", "track", "team", "purpose", "kind", "state", "amount", "key", "why"]
-    columns = (
-        "pk",
-        "created_at",
-        "track__name",
-        "team__name",
-        Concat("purpose_kind", Value(":"), Cast("purpose_number", TEXT), output_field=TEXT),
-        "kind",
-        "state",
-        "amount",
-        "key",
-        "why",
-    )
-    return csv_response("ledger.csv", header, movements.values_list(*columns).iterator())
-
-
-urlpatterns = [
-    path("desk/money/", show, name="desk-money"),
-    path("desk/money/cap/", cap, name="desk-cap"),
-    path("desk/money/money.csv", cents_csv, name="desk-money-csv"),
-    path("desk/money/ledger.csv", ledger_csv, name="desk-ledger-csv"),
-]
+urlpatterns = [path("desk/money/", show, name="desk-money")]

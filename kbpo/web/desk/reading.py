@@ -1,29 +1,52 @@
-"""The admins' page of documents that are annotated whole: what it would cost, ordering them, and
-where they are.
+"""The admins' page of documents that people read in full: which are drawn and how, what reading
+costs, ordering it, and where it is.
 """
 
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any, cast
+from operator import attrgetter
+from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.db.models import Count, Q
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
 from annotation.questions import follow_documents
 from annotation.questions.order import CannotOrder, add_money_to, order_documents, plan_documents
-from kbpo.accounts.models import User
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import OverBudget, allowance
-from kbpo.sampling.documents.draw import in_two_stages, waiting_documents
-from kbpo.sampling.models import DocumentSample
+from kbpo.sampling.documents.annotated import annotated
+from kbpo.sampling.documents.draw import (
+    LEAST_UNIFORM,
+    UNIFORM_SHARE,
+    CannotDraw,
+    in_two_stages,
+    waiting_documents,
+    what_was_drawn,
+)
+from kbpo.sampling.documents.draw import order_documents as draw_documents
+from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
-from kbpo.web.http import for_admins, why_of
+from kbpo.web.http import admin_of, for_admins, why_of
+from kbpo.web.table import Column, Table
 
 CENTS = Decimal(100)
+DRAWN = (
+    Column("document", value=attrgetter("document.key")),
+    Column("stage"),
+    Column("design"),
+    Column("probability"),
+    Column("batch", value=attrgetter("batch_id")),
+    Column("seed"),
+    Column("position"),
+    Column("drawn_at"),
+    Column("settled_at"),
+)
 
 
 class OrderForm(forms.Form):
@@ -57,17 +80,31 @@ class OrderForm(forms.Form):
         }
 
 
+class DrawForm(forms.Form):
+    """How many documents are drawn, and how."""
+
+    size = forms.IntegerField(min_value=1, max_value=10**7, label="Documents")
+    design = forms.ChoiceField(choices=DocumentBatch.Design.choices, initial="uniform")
+    seed = forms.IntegerField(min_value=0, max_value=2**62, required=False)
+    uniform_share = forms.FloatField(min_value=LEAST_UNIFORM, max_value=1, required=False)
+
+
 @for_admins
-def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """Return the orders of a track and the form of a new one; a POST with the price that was shown
-    orders.
+def show(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """Return the draws and orders of a track, and the forms of new ones; with `?format=csv` every
+    document that was drawn, with its probability. A POST draws some, or orders at the price that
+    was shown.
     """
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
+    if "format" in request.GET:
+        drawn = DocumentSample.objects.filter(track=track).select_related("document")
+        drawn = drawn.order_by("stage", "batch", "position")
+        return Table(f"documents-{slug}", DRAWN, drawn).file(request)
     refusal, plan = "", None
     asked = request.POST if request.method == "POST" else request.GET
     form = OrderForm(asked if "n" in asked else None)
-    if request.method == "POST" and "more" in request.POST:
-        refusal = _add_money(track, request)
+    if request.method == "POST" and ("more" in request.POST or "design" in request.POST):
+        refusal = (_add_money if "more" in request.POST else _draw)(track, request)
         if not refusal:
             return redirect("desk-reading", slug=slug)
         form = OrderForm()
@@ -79,18 +116,14 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
                 return redirect("desk-reading", slug=slug)
         except (CannotOrder, OverBudget) as error:
             refusal = str(error)
-    samples = DocumentSample.objects.filter(track=track)
-    context: dict[str, Any] = {
+    context = _drawn(track, request) | {
         "track": track,
         "form": form,
         "plan": plan,
         "refusal": refusal,
         "left": allowance(track, None, Purpose("documents")).left,
         "orders": follow_documents.document_orders(track),
-        "drawn": samples.count(),
-        "read": samples.filter(settled_at__isnull=False).count(),
         "waiting": len(waiting_documents(track)),
-        "two_stages": in_two_stages(track),
     }
     return render(
         request,
@@ -98,6 +131,56 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         context,
         status=409 if refusal and request.method == "POST" else 200,
     )
+
+
+def _drawn(track: Track, request: HttpRequest) -> dict[str, Any]:
+    """Return what is drawn and what the draws came to."""
+    document_samples = DocumentSample.objects.filter(track=track)
+    done = Count("samples", filter=Q(samples__settled_at__isnull=False))
+    counting = annotated(track)
+    latest = track.evaluations.order_by("-number").first()
+    return {
+        "said": request.POST,
+        "uniform_checked": request.POST.get("design") != "two_stage",
+        "two_stage_checked": request.POST.get("design") == "two_stage",
+        "batches": DocumentBatch.objects.filter(track=track).annotate(done=done).order_by("pk"),
+        "imported": document_samples.filter(batch=None).count(),
+        "drawn": document_samples.count(),
+        "settled": document_samples.filter(settled_at__isnull=False).count(),
+        "counting": len(counting.documents),
+        "weighted": counting.inclusion is not None,
+        "two_stages": in_two_stages(track),
+        "second": DocumentBatch.objects.filter(track=track, stage=2).first(),
+        "undrawn": track.corpus.n_test - document_samples.count(),
+        "misses": latest.report.misses if latest else None,
+    }
+
+
+def _draw(track: Track, request: HttpRequest) -> str:
+    """Return why nothing was drawn, as a sentence; nothing if it was."""
+    form = DrawForm(request.POST)
+    if not form.is_valid():
+        field, errors = next(iter(form.errors.items()))
+        return f"{field.replace('_', ' ').capitalize()}: {errors[0]}"
+    cleaned = form.cleaned_data
+    if not (why := why_of(request)):
+        return "Nothing was drawn: say what the documents are for. It stands in the log."
+    try:
+        batch = draw_documents(
+            track,
+            cleaned["size"],
+            cleaned["design"],
+            seed=cleaned["seed"],
+            uniform_share=UNIFORM_SHARE
+            if cleaned["uniform_share"] is None
+            else cleaned["uniform_share"],
+            user=admin_of(request),
+            why=why,
+        )
+    except CannotDraw as problem:
+        return str(problem)
+    messages.success(request, what_was_drawn(batch))
+    return ""
 
 
 def _shown(request: HttpRequest, name: str) -> Decimal:
@@ -114,7 +197,7 @@ def _shown(request: HttpRequest, name: str) -> Decimal:
 def _order(track: Track, form: OrderForm, request: HttpRequest) -> None:
     """Raises CannotOrder or OverBudget, with a sentence."""
     shown = _shown(request, "at_most")
-    admin, why = cast(User, request.user), why_of(request)
+    admin, why = admin_of(request), why_of(request)
     order = order_documents(
         track, form.cleaned_data["n"], shown, who=admin, why=why, **form.terms()
     )
@@ -127,7 +210,7 @@ def _add_money(track: Track, request: HttpRequest) -> str:
     if not number.isascii() or not number.isdigit() or len(number) > 18:
         return "There is no such order."
     try:
-        added = add_money_to(track, int(number), who=cast(User, request.user), why=why_of(request))
+        added = add_money_to(track, int(number), who=admin_of(request), why=why_of(request))
     except (CannotOrder, OverBudget) as error:
         return str(error)
     messages.success(

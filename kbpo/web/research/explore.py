@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from textwrap import shorten
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
 
@@ -17,9 +19,7 @@ from kbpo.submissions.models import Submission
 from kbpo.submissions.tally import BANDS
 from kbpo.tracks.base import Judged
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of
-from kbpo.web.expensive import expensive
-from kbpo.web.expensive import export as limited_export
+from kbpo.web.expensive import expensive, export
 from kbpo.web.public.documents import may_read, shows_readers
 from kbpo.web.research.explorer import (
     BY_CONFIDENCE,
@@ -37,7 +37,7 @@ from kbpo.web.research.judged import describe, is_of_team, may_see, only_public,
 from kbpo.web.research.missed import MISSED, NOT_READ_YET, Fact, missed_of
 from kbpo.web.research.slices import by_slice
 from kbpo.web.research.submissions import Asking, acts, find, is_own, name_for
-from kbpo.web.table import csv_stream, json_stream
+from kbpo.web.table import file_of
 
 NOT_YET = (
     "Judgments are shown once the submission's sample is drawn, and not after it is withdrawn."
@@ -47,9 +47,16 @@ SHOWN = 8
 """Values of a filter that are listed before “more”"""
 LONGEST_NAME = 140
 """Characters of a claim in the title of its page and in what its region is called"""
+HOW = ("limit", "offset", "format")
 SELDOM = ("undecided", "turned", "disputed")
 """Verdicts that most runs have none of"""
 KEYS = {"right": "r", "wrong": "w", "unjudged": "u"}
+
+
+def chosen_of(request: Asking) -> dict[str, str]:
+    """Return what an address chooses, without what says how much of it is sent, and how."""
+    query = request.GET.dict()
+    return {name: value for name, value in query.items() if name not in HOW}
 
 
 def explored(request: Asking, pk: int) -> Explorer:
@@ -68,13 +75,19 @@ def explored(request: Asking, pk: int) -> Explorer:
     )
 
 
+def show(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """Return the list of what was chosen, and one prediction of it in its text; or all that was
+    chosen as a file.
+    """
+    return (_file if "format" in request.GET else _page)(request, pk)
+
+
 @expensive
-def show(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return the list of what was chosen, and one prediction of it in its text."""
+def _page(request: HttpRequest, pk: int) -> HttpResponse:
     explorer = explored(request, pk)
     submission, refusal, own = explorer.submission, "", is_own(request, explorer.submission)
     try:
-        choice = read_choice(request.GET, submission)
+        choice = read_choice(chosen_of(request), submission)
     except Unreadable as wrong:
         choice, refusal = Choice(), f"{wrong} All predictions are listed."
     page, counts = explorer.page(choice)
@@ -373,20 +386,19 @@ def _named(explorer: Explorer, choice: Choice) -> list[dict[str, str]]:
     ][:SHOWN]
 
 
-@limited_export
-def export(request: HttpRequest, pk: int, form: str) -> StreamingHttpResponse | HttpResponse:
+@export
+def _file(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Return all that was chosen, as a file."""
     explorer = explored(request, pk)
     try:
-        choice = read_choice(request.GET, explorer.submission)
+        choice = read_choice(chosen_of(request), explorer.submission)
     except Unreadable as wrong:
         return HttpResponse(str(wrong), status=400, content_type="text/plain; charset=utf-8")
-    name = f"predictions-{pk}.{form}"
     records = _records(explorer, choice)
     first = next(records, None)
     header = list(first or _any_record(explorer))
-    lines = (list(record.values()) for record in _again(first, records))
-    return (csv_stream if form == "csv" else json_stream)(name, header, lines)
+    lines = (list(record.values()) for record in chain([first] if first else [], records))
+    return file_of(request, f"predictions-{pk}", header, lines)
 
 
 def _records(explorer: Explorer, choice: Choice) -> Iterator[dict[str, Any]]:
@@ -419,26 +431,6 @@ def as_record(row: Judged) -> dict[str, Any]:
     }
 
 
-def _again(
-    first: dict[str, Any] | None, rest: Iterator[dict[str, Any]]
-) -> Iterator[dict[str, Any]]:
-    if first is not None:
-        yield first
-        yield from rest
-
-
-def judged(request: HttpRequest, pk: int) -> HttpResponse:
-    """To the explorer, from the address at which judged predictions used to be listed."""
-    submission = find(request, pk)
-    chosen = {"verdict": request.GET.get("verdict", "")}
-    for facet in kind_of(submission.track).facets[:1]:
-        chosen[facet.name] = request.GET.get("predicate", "")
-    if chosen["verdict"] in ("", "all"):
-        chosen["verdict"] = "judged"
-    query = Choice({name: value for name, value in chosen.items() if value}).query()
-    return redirect(reverse("submission-explore", args=[pk]) + query)
-
-
 def newest(request: HttpRequest) -> HttpResponse:
     """To the run of one's own of which something happened last: it was drawn, more was ordered for
     it, or it was scored; else to the newest track's documents.
@@ -461,15 +453,5 @@ def newest(request: HttpRequest) -> HttpResponse:
 
 urlpatterns = [
     path("explore/", newest, name="explore"),
-    path("submissions/<int:pk>/judged/", judged, name="submission-judged"),
     path("submissions/<int:pk>/explore/", show, name="submission-explore"),
-    path(
-        "submissions/<int:pk>/explore.csv", export, {"form": "csv"}, name="submission-explore-csv"
-    ),
-    path(
-        "submissions/<int:pk>/explore.jsonl",
-        export,
-        {"form": "jsonl"},
-        name="submission-explore-jsonl",
-    ),
 ]

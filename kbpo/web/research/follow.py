@@ -97,7 +97,7 @@ def _end(submission: Submission) -> dict[str, Any]:
         "of": _moment(submission.status_since),
     }
     if submission.status == "failed":
-        row["retry_url"] = reverse("submission-retry", args=[submission.pk])
+        row["retry_url"] = reverse("submission", args=[submission.pk])
     return row
 
 

@@ -6,30 +6,34 @@ from collections import Counter
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import path
 
 from kbpo.sampling.documents.annotated import annotated
 from kbpo.tracks.recall import kind_with_recall
 from kbpo.web.components.figures import count_text
-from kbpo.web.expensive import expensive
-from kbpo.web.expensive import export as limited_export
+from kbpo.web.expensive import expensive, export
 from kbpo.web.public.documents import may_read, shows_readers
-from kbpo.web.research.explore import explored, tabs_of
+from kbpo.web.research.explore import chosen_of, explored, tabs_of
 from kbpo.web.research.explorer import PAGE, Explorer, Unreadable
 from kbpo.web.research.missed import MISSED, NOT_READ_YET, SORTS, Missed, missed_of, missed_record
 from kbpo.web.research.submissions import is_own, name_for
-from kbpo.web.table import csv_stream, json_stream
+from kbpo.web.table import file_of
+
+
+def show(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """Return a page of it, or all of it as a file."""
+    return (_file if "format" in request.GET else _page)(request, pk)
 
 
 @expensive
-def show(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return a page of it."""
+def _page(request: HttpRequest, pk: int) -> HttpResponse:
     explorer, refusal = explored(request, pk), ""
     submission = explorer.submission
     try:
-        missed = missed_of(request.user, explorer, request.GET.dict())
+        missed = missed_of(request.user, explorer, chosen_of(request))
     except Unreadable as wrong:
         missed, refusal = missed_of(request.user, explorer, {}), f"{wrong} All is listed."
     choice = missed.choice
@@ -82,34 +86,19 @@ def _filters(explorer: Explorer, missed: Missed) -> list[dict[str, Any]]:
     return filters
 
 
-@limited_export
-def export(request: HttpRequest, pk: int, form: str) -> HttpResponse | StreamingHttpResponse:
+@export
+def _file(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Return the same as a file. Raises Http404 while it may not be told."""
     explorer = explored(request, pk)
     if not shows_readers(request.user, explorer.submission.track):
         raise Http404(NOT_READ_YET)
     try:
-        missed = missed_of(request.user, explorer, request.GET.dict())
+        missed = missed_of(request.user, explorer, chosen_of(request))
     except Unreadable as wrong:
         return HttpResponse(str(wrong), status=400, content_type="text/plain; charset=utf-8")
     header = [*kind_with_recall(explorer.submission.track).found_columns, "found_by"]
     rows = [list(missed_record(fact, runs).values()) for fact, runs in missed.listed]
-    name = f"missed-{pk}.{form}"
-    return csv_stream(name, header, rows) if form == "csv" else json_stream(name, header, rows)
+    return file_of(request, f"missed-{pk}", header, rows)
 
 
-urlpatterns = [
-    path("submissions/<int:pk>/missed/", show, name="submission-missed"),
-    path(
-        "submissions/<int:pk>/missed.csv",
-        export,
-        {"form": "csv"},
-        name="submission-missed-csv",
-    ),
-    path(
-        "submissions/<int:pk>/missed.jsonl",
-        export,
-        {"form": "jsonl"},
-        name="submission-missed-jsonl",
-    ),
-]
+urlpatterns = [path("submissions/<int:pk>/missed/", show, name="submission-missed")]

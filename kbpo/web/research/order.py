@@ -8,12 +8,9 @@ from datetime import datetime
 from typing import Any, cast
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
-from django.urls import path
+from django.shortcuts import redirect
 from django.utils.dateparse import parse_datetime
-from django.views.decorators.http import require_POST
 
 from kbpo.accounts.models import User
 from kbpo.evaluation.extent import Extent
@@ -23,7 +20,6 @@ from kbpo.sampling.order import CannotOrder, may_order, offered, order
 from kbpo.sampling.plan import refresh, was_computed_before
 from kbpo.submissions.models import Submission
 from kbpo.web.components.figures import count_text, half_width_text, money_text
-from kbpo.web.http import check_may_act
 from kbpo.web.research.quote import Quote, quotes
 
 
@@ -93,11 +89,8 @@ def _stamp(offer: Further) -> str:
     return offer.made_at.isoformat() if offer.made_at else ""
 
 
-@login_required
-@require_POST
-def buy(request: HttpRequest, pk: int) -> HttpResponse:
-    """Orders what the slider says. The press that came with the same number changes nothing."""
-    submission = _own(request, pk)
+def buy(request: HttpRequest, submission: Submission) -> HttpResponse:
+    """Order what the slider says. The press that came with the same number changes nothing."""
     number = request.POST.get("order", "")
     try:
         ordered = order(
@@ -119,18 +112,7 @@ def buy(request: HttpRequest, pk: int) -> HttpResponse:
         messages.success(
             request, f"Ordered: {width}, at most {money_text(option['at_most'])}. Judging goes on."
         )
-    return redirect("submission", pk=pk)
-
-
-def _own(request: HttpRequest, pk: int) -> Submission:
-    """Return the submission, for those who may spend on it. Raises Http404 for everybody else."""
-    submissions = Submission.objects.select_related("track", "team")
-    user = cast(User, request.user)
-    row = get_object_or_404(
-        submissions if user.is_staff else submissions.filter(team__members=user), pk=pk
-    )
-    check_may_act(user, row.team)
-    return row
+    return redirect("submission", pk=submission.pk)
 
 
 def _moment(text: str) -> datetime | None:
@@ -138,6 +120,3 @@ def _moment(text: str) -> datetime | None:
         return parse_datetime(text)
     except ValueError:
         return None
-
-
-urlpatterns = [path("submissions/<int:pk>/order/", buy, name="submission-order")]

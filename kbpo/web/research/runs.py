@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from operator import attrgetter
 from typing import Any, cast
 from urllib.parse import urlencode
 
@@ -15,11 +16,11 @@ from django.contrib import messages
 from django.core.paginator import Page, Paginator
 from django.db.models import F, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST
 
 from kbpo import clock
 from kbpo.accounts.models import Team, User
@@ -36,14 +37,13 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import count_text
-from kbpo.web.expensive import export
-from kbpo.web.http import at_one_moment, check_may_act
+from kbpo.web.http import act, at_one_moment, check_may_act, pk_of
 from kbpo.web.research.follow import time_left
 from kbpo.web.research.news import mark_read, news_of, since_of
 from kbpo.web.research.quote import quote
 from kbpo.web.research.teams import UNDER_WAY, money_of, open_invitations
 from kbpo.web.research.upload import drafts, for_researchers, team_of
-from kbpo.web.table import csv_response
+from kbpo.web.table import Column, Table
 
 PAGE = 50
 STATES = {"all": "All", "under-way": "Under way", "scored": "Scored", "private": "Private"}
@@ -92,14 +92,42 @@ class Run:
         return f"{100 * (1 - self.extent.open / sample):.3g}%" if self.extent and sample else "0%"
 
 
+COLUMNS = (
+    Column("id", value=attrgetter("submission.pk")),
+    Column("name", value=attrgetter("submission.name")),
+    Column("track", value=attrgetter("submission.track.slug")),
+    Column("state", value=attrgetter("submission.status")),
+    Column("private", value=attrgetter("submission.is_private")),
+    Column("number", value=attrgetter("label")),
+    *(
+        Column(end, value=attrgetter(f"interval.{end}"))
+        for end in ("estimate", "low80", "high80", "low95", "high95")
+    ),
+    Column("judged", value=lambda run: run.n_labels or None),
+    Column("rank_best", value=lambda run: run.rank and run.rank[0]),
+    Column("rank_worst", value=lambda run: run.rank and run.rank[1]),
+    Column("spent", value=lambda run: run.money.spent if run.money else 0),
+    Column("reserved", value=lambda run: run.money.open if run.money else 0),
+    Column("confirmed_at", value=attrgetter("submission.confirmed_at")),
+    Column("scored_at", value=attrgetter("submission.scored_at")),
+)
+"""All runs of a team with the figures of the page, unrounded"""
+
+
 @never_cache
 @for_researchers
 @at_one_moment
-def show(request: HttpRequest) -> HttpResponse:
-    """Return the page. It says first what waits, then what is new, then everything."""
+def show(request: HttpRequest) -> HttpResponseBase:
+    """Return the page: it says first what waits, then what is new, then everything. As a file all
+    runs of the team. A POST does what its form names.
+    """
+    if request.method == "POST":
+        return act(request, {"read": mark_as_read, "delete": delete_discard})
     team = team_of(request, looks=True)
     if team is None:  # an admin who belongs to no team
         return render(request, "upload_not_yet.html", {"researcher": True}, status=403)
+    if "format" in request.GET:
+        return Table(f"runs-{team.slug}", COLUMNS, runs(_of_state(team, "all")[0])).file(request)
     user, now = cast(User, request.user), clock.now()
     since = since_of(user, team)
     state = request.GET.get("state", "all")
@@ -131,7 +159,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "rows": listed,
         "axis": drawing.axis_over([row.interval for row in listed]),
         "legends": [kind for kind in EXPLAINED if any(row.is_drawn_as(kind) for row in listed)],
-        "csv": f"{reverse('runs-csv')}?{urlencode({'team': team.slug})}",
+        "csv": _url(team, format="csv"),
         "discards": discards[:200],
         "money": money_of(team),
         "members": roles_of(team),
@@ -262,10 +290,8 @@ def _score(
     return NOTHING, "", 0, "final"
 
 
-@require_POST
-@for_researchers
 def mark_as_read(request: HttpRequest) -> HttpResponse:
-    """Return what was shown of a team is read; what happened since the page was made stays news."""
+    """Mark what was shown of a team as read; what happened since the page was made stays news."""
     team = team_of(request, looks=True)
     if team is None:  # an admin who belongs to no team
         return redirect("runs")
@@ -285,13 +311,11 @@ def _moment(text: str) -> datetime | None:
     return moment if moment is not None and moment.tzinfo is not None else None
 
 
-@require_POST
-@for_researchers
-def delete_discard(request: HttpRequest, pk: int) -> HttpResponse:
-    """A refused upload or a discarded draft leaves the page, with its file."""
+def delete_discard(request: HttpRequest) -> HttpResponse:
+    """Delete a refused upload or a discarded draft, with its file."""
     user = cast(User, request.user)
     submissions = Submission.objects.filter(team__members=user, deleted_at=None)
-    row = get_object_or_404(submissions.select_related("team"), pk=pk)
+    row = get_object_or_404(submissions.select_related("team"), pk=pk_of(request))
     check_may_act(user, row.team)
     if delete(row, user):
         messages.success(request, f"{row.file_name} is deleted.")
@@ -300,42 +324,4 @@ def delete_discard(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(f"{reverse('runs')}{_url(row.team)}")
 
 
-@export
-@for_researchers
-def as_csv(request: HttpRequest) -> HttpResponse:
-    """Return all runs of a team with the figures of the page, unrounded."""
-    team = team_of(request, looks=True)
-    if team is None:
-        raise Http404("You belong to no team yet.")
-    chosen, _ = _of_state(team, "all")
-    ends = ("estimate", "low80", "high80", "low95", "high95")
-    header = [
-        "id",
-        "name",
-        "track",
-        "state",
-        "private",
-        "number",
-        *ends,
-        "judged",
-        "rank_best",
-        "rank_worst",
-    ]
-    header += ["spent", "reserved", "confirmed_at", "scored_at"]
-    lines = []
-    for run in runs(chosen):
-        row, money = run.submission, run.money
-        line = [row.pk, row.name, row.track.slug, row.status, row.is_private, run.label]
-        line += [getattr(run.interval, end) for end in ends]
-        line += [run.n_labels or None, *(run.rank or (None, None))]
-        line += [money.spent if money else 0, money.open if money else 0]
-        lines.append([*line, row.confirmed_at, row.scored_at])
-    return csv_response(f"runs-{team.slug}.csv", header, lines)
-
-
-urlpatterns = [
-    path("runs/", show, name="runs"),
-    path("runs/runs.csv", as_csv, name="runs-csv"),
-    path("runs/read/", mark_as_read, name="runs-read"),
-    path("runs/<int:pk>/delete/", delete_discard, name="runs-delete"),
-]
+urlpatterns = [path("runs/", show, name="runs")]

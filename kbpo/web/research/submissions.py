@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any, cast
 
 import numpy as np
@@ -21,14 +22,13 @@ from django.http import (
     HttpRequest,
     HttpResponse,
     HttpResponseRedirect,
-    StreamingHttpResponse,
 )
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
 from django.utils.formats import date_format
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_POST
 from rest_framework.request import Request
 
 from annotation.quality.reliability import reliability
@@ -58,18 +58,17 @@ from kbpo.submissions.receive import describe as say_of_run
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
-from kbpo.web.expensive import export
-from kbpo.web.http import at_one_moment, check_may_act, is_armed, why_of
+from kbpo.web.http import act, at_one_moment, check_may_act, is_armed, why_of
 from kbpo.web.kept import part, values
 from kbpo.web.public.judges import of_submission
 from kbpo.web.research.follow import reached, stages
-from kbpo.web.research.history import about
+from kbpo.web.research.history import about, history_of
 from kbpo.web.research.judged import describe, may_see, only_public, verdicts
-from kbpo.web.research.order import more, renewed
+from kbpo.web.research.order import buy, more, renewed
 from kbpo.web.research.sampled import sampled
 from kbpo.web.research.score_tables import checked, not_corrected, tables
 from kbpo.web.research.slices import by_slice, watched
-from kbpo.web.table import csv_stream
+from kbpo.web.table import Column, Table, columns
 from scoring.slices import OWN
 from scoring.words import no_width_text
 
@@ -103,6 +102,17 @@ ENDED = {
 """Why judging ended, in a sentence."""
 
 
+HISTORY = columns(
+    *("evaluation", "made_at", "number"),
+    *("value", "low80", "high80", "low95", "high95", "n_labels"),
+)
+PROBLEMS = (
+    Column("line"),
+    Column("severity"),
+    Column("code"),
+    Column("what", value=attrgetter("text")),
+    Column("text", value=attrgetter("line_text")),
+)
 MOVING = ("confirmed", "judging")
 """Statuses in which a page follows what is judged"""
 KEPT_WHILE_JUDGED = 5
@@ -200,14 +210,40 @@ def is_own(request: Asking, submission: Submission) -> bool:
     return isinstance(user, User) and (user.is_staff or submission.team_id in user.team_keys)
 
 
-def show(request: HttpRequest, pk: int) -> HttpResponse:
-    """One submission. Its own team sees everything, others its scores."""
-    return _whole(request, pk, _further(request, pk))
+def show(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """Return one submission: its own team sees everything, others its scores. With `?part=live` the
+    part that changes, for polling; with `?format=csv` the numbers behind its history. A POST does
+    what its form names.
+    """
+    if request.method == "POST":
+        return _change(request, pk)
+    if "format" in request.GET:
+        return _history_file(request, pk)
+    part = _moving if request.GET.get("part") == "live" else _whole
+    return part(request, pk, _further(request, pk))
 
 
-def live(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return the part of the page that changes, for polling."""
-    return _moving(request, pk, _further(request, pk))
+@login_required
+def _change(request: HttpRequest, pk: int) -> HttpResponse:
+    actions = {"withdraw": take_back, "retry": retry, "order": buy}
+    return act(request, actions, find_to_act(request, pk))
+
+
+def _history_file(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """Return what the plot is drawn from: every evaluation that is kept, unrounded."""
+    submission = find(request, pk)
+    history = history_of(Latest.of(submission)) if submission.has_score else None
+    rows = (
+        [
+            {"evaluation": evaluation.number, "made_at": evaluation.made_at}
+            | {"number": history.quantity.name}
+            | vars(figure)
+            for evaluation, figure in history.figures
+        ]
+        if history
+        else []
+    )
+    return Table(f"history-{pk}", HISTORY, rows).file(request)
 
 
 def _further(request: HttpRequest, pk: int) -> Further | None:
@@ -472,10 +508,14 @@ def _several(n: int, word: str) -> str:
     return f"{n:,} {word.removesuffix('s') if n == 1 else word}"
 
 
-def problems(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return all problems of an upload, by line, fifty a page, filtered by severity."""
+def problems(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """Return all problems of an upload, by line, fifty a page, filtered by severity; or the report
+    as a file.
+    """
     submission = find(request, pk, own=True)
     listed = Problem.objects.filter(submission=submission).order_by("line", "pk")
+    if "format" in request.GET:
+        return Table(f"problems-{pk}", PROBLEMS, listed).file(request)
     severity = request.GET.get("severity", "")
     counts = Counter(listed.values_list("severity", flat=True))
     if severity in counts:
@@ -520,20 +560,6 @@ def told(rows: Any) -> list[dict[str, Any]]:
         }
         for row in rows
     ]
-
-
-@export
-def problems_tsv(request: HttpRequest, pk: int) -> StreamingHttpResponse:
-    """Return the problem report as a file."""
-    submission = find(request, pk, own=True)
-    problems = (
-        Problem.objects.filter(submission=submission)
-        .order_by("line", "pk")
-        .iterator(chunk_size=2000)
-    )
-    header = ["line", "severity", "code", "what", "text"]
-    lines = ([row.line, row.severity, row.code, row.text, row.line_text] for row in problems)
-    return csv_stream(f"problems-{submission.pk}.tsv", header, lines, tabs=True)
 
 
 class RunForm(forms.Form):
@@ -631,11 +657,9 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "submission_edit.html", context, status=status)
 
 
-@login_required
-@require_POST
-def take_back(request: HttpRequest, pk: int) -> HttpResponse:
+def take_back(request: HttpRequest, submission: Submission) -> HttpResponse:
     """Withdraw a submission, if the word was typed; what was not spent is given back."""
-    submission = find_to_act(request, pk)
+    pk = submission.pk
     if not is_armed(request, "withdraw"):
         messages.error(request, "Nothing was withdrawn: type the word withdraw to arm the button.")
         return HttpResponseRedirect(f"{reverse('submission-edit', args=[pk])}#withdraw")
@@ -650,15 +674,13 @@ def take_back(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("submission", pk=pk)
 
 
-@login_required
-@require_POST
-def retry(request: HttpRequest, pk: int) -> HttpResponse:
+def retry(request: HttpRequest, submission: Submission) -> HttpResponse:
     """Put a submission that was given up back where it was."""
     try:
-        put_back(find_to_act(request, pk), cast(User, request.user))
+        put_back(submission, cast(User, request.user))
     except (CannotChange, OverBudget) as refusal:
         messages.error(request, f"{refusal} Nothing was tried again.")
-    return redirect("submission", pk=pk)
+    return redirect("submission", pk=submission.pk)
 
 
 @transaction.atomic
@@ -690,10 +712,6 @@ def put_back(submission: Submission, who: User) -> bool:
 
 urlpatterns = [
     path("submissions/<int:pk>/", show, name="submission"),
-    path("submissions/<int:pk>/live/", live, name="submission-live"),
     path("submissions/<int:pk>/problems/", problems, name="submission-problems"),
-    path("submissions/<int:pk>/problems.tsv", problems_tsv, name="submission-problems-tsv"),
     path("submissions/<int:pk>/edit/", edit, name="submission-edit"),
-    path("submissions/<int:pk>/withdraw/", take_back, name="submission-withdraw"),
-    path("submissions/<int:pk>/retry/", retry, name="submission-retry"),
 ]

@@ -21,7 +21,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST
 from rest_framework.request import Request
 
 from annotation.workers.intake import offers_of
@@ -36,7 +35,7 @@ from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, allowance, balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.web.http import check_may_act, is_armed, why_of
+from kbpo.web.http import act, check_may_act, is_armed, pk_of, why_of
 
 DAYS = 14
 USED_UP = (
@@ -194,8 +193,11 @@ def find_team(request: HttpRequest | Request, slug: str) -> Team:
 @never_cache
 @login_required
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """Return a team's page, for its members."""
+    """Return a team's page, for its members. A POST does what its form names."""
     team, user = find_team(request, slug), cast(User, request.user)
+    if request.method == "POST":
+        actions = {"invite": invite_member, "member": member, "take-back": take_back}
+        return act(request, actions, team)
     members, here, purses = teams.roles_of(team), concerned(team), money_of(team).purses
     context = {
         "team": team,
@@ -318,11 +320,9 @@ def own_cap(track: Track, team: Team) -> Decimal | None:
     return min(caps, default=None)
 
 
-@login_required
-@require_POST
-def invite_member(request: HttpRequest, slug: str) -> HttpResponse:
-    """Makes an invitation for one researcher of the team."""
-    team, user = find_team(request, slug), cast(User, request.user)
+def invite_member(request: HttpRequest, team: Team) -> HttpResponse:
+    """Make an invitation for one researcher of the team."""
+    user = cast(User, request.user)
     check_may_act(user, team)
     invite(
         "observer" if request.POST.get("role") == "observer" else "researcher",
@@ -331,17 +331,15 @@ def invite_member(request: HttpRequest, slug: str) -> HttpResponse:
         why=why_of(request, "Invited from the team’s page."),
     )
     messages.success(request, f"A link for one person is made. It works for {DAYS} days.")
-    return redirect("team", slug=slug)
+    return redirect("team", slug=team.slug)
 
 
-@login_required
-@require_POST
-def member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Return an owner gives a member a role or removes them, or a member leaves, if the word was
+def member(request: HttpRequest, team: Team) -> HttpResponse:
+    """Give a member a role or remove them, for an owner; or let a member leave, if the word was
     typed.
     """
-    team, user, verb = find_team(request, slug), cast(User, request.user), request.POST.get("verb")
-    person = get_object_or_404(team.members, pk=pk)
+    user, verb = cast(User, request.user), request.POST.get("verb")
+    person = get_object_or_404(team.members, pk=pk_of(request))
     leaves = verb == "remove" and person == user
     if not leaves and not teams.may_manage(team, user):
         raise PermissionDenied(ONLY_OWNERS)
@@ -360,7 +358,7 @@ def member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     except teams.CannotChange as refusal:
         messages.error(request, str(refusal))
         leaves = False
-    return redirect("account") if leaves else redirect("team", slug=slug)
+    return redirect("account") if leaves else redirect("team", slug=team.slug)
 
 
 def check_may_leave(team: Team, user: User) -> None:
@@ -389,24 +387,18 @@ def _check_armed(request: HttpRequest) -> None:
         raise teams.CannotChange("You did not leave: type the word leave to arm the button.")
 
 
-@login_required
-@require_POST
-def take_back(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Return an invitation of the team works no more."""
-    team = find_team(request, slug)
+def take_back(request: HttpRequest, team: Team) -> HttpResponse:
+    """Make an invitation of the team work no more."""
     check_may_act(cast(User, request.user), team)
-    invitations = Invitation.objects.filter(pk=pk, team=team)
+    invitations = Invitation.objects.filter(pk=pk_of(request), team=team)
     withdraw(
         invitations, cast(User, request.user), why_of(request, "Taken back from the team’s page.")
     )
     messages.success(request, "The link works no more.")
-    return redirect("team", slug=slug)
+    return redirect("team", slug=team.slug)
 
 
 urlpatterns = [
     path("join/<str:code>/", join, name="join"),
     path("teams/<slug:slug>/", show, name="team"),
-    path("teams/<slug:slug>/members/<int:pk>/", member, name="team-member"),
-    path("teams/<slug:slug>/invite/", invite_member, name="team-invite"),
-    path("teams/<slug:slug>/invite/<int:pk>/take-back/", take_back, name="team-take-back"),
 ]

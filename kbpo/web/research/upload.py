@@ -30,9 +30,9 @@ from django.http import (
     HttpResponseRedirect,
     JsonResponse,
 )
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
-from django.views.decorators.http import require_POST
 
 from annotation.workers.judged import has_judged
 from kbpo import clock
@@ -48,6 +48,7 @@ from kbpo.submissions.receive import NOT_TAKEN, CannotChange, CannotReceive, rec
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of, n_inputs_of
 from kbpo.web.components.figures import count_text
+from kbpo.web.http import act
 from kbpo.web.public.track import reads_offline
 from kbpo.web.research.quote import Quote, quote, quotes
 from kbpo.web.research.submissions import RunForm, acts, find, find_to_act, told
@@ -63,13 +64,13 @@ ENDINGS = (".gz", ".tsv", ".txt", ".kb", ".jsonl", ".json")
 
 
 def for_researchers(
-    view: Callable[Concatenate[HttpRequest, P], HttpResponse],
-) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+    view: Callable[Concatenate[HttpRequest, P], HttpResponseBase],
+) -> Callable[Concatenate[HttpRequest, P], HttpResponseBase]:
     """Return the view, for researchers who have a team; everybody else reads what to do."""
 
     @wraps(view)
     @login_required
-    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         user = cast(User, request.user)
         if not user.is_staff and (not user.is_researcher or user.team(looks=True) is None):
             return render(
@@ -234,18 +235,16 @@ def drafts(team: Team) -> QuerySet[Submission]:
 @for_researchers
 def check(request: HttpRequest, pk: int) -> HttpResponse:
     """Return the second step: what was understood, and what it will cost. It follows the reading by
-    itself.
+    itself: `?part=live` is what changes. A POST discards the draft.
     """
+    if request.method == "POST":
+        return act(request, {"discard": discard}, find_to_act(request, pk))
     submission = find(request, pk, own=True)
+    if request.GET.get("part") == "live":
+        return render(request, "upload_check_live.html", _checked(request, submission))
     if submission.status not in (*DRAFT, "refused", "expired"):
         return redirect("submission", pk=pk)
     return render(request, "upload_check.html", _checked(request, submission))
-
-
-@for_researchers
-def live(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return the part of the check that changes while the file is read."""
-    return render(request, "upload_check_live.html", _checked(request, find(request, pk, own=True)))
 
 
 def _checked(request: HttpRequest, submission: Submission) -> dict[str, Any]:
@@ -503,11 +502,9 @@ def _dollars(amount: str) -> Decimal | None:
         return ZERO
 
 
-@for_researchers
-@require_POST
-def discard(request: HttpRequest, pk: int) -> HttpResponse:
-    """A draft is thrown away; nothing was spent on it."""
-    submission = find_to_act(request, pk)
+def discard(request: HttpRequest, submission: Submission) -> HttpResponse:
+    """Throw a draft away; nothing was spent on it."""
+    pk = submission.pk
     if submission.confirmed_at:
         messages.error(request, f"{submission.name} is confirmed. Withdraw it on its own page.")
         return redirect("submission", pk=pk)
@@ -533,7 +530,7 @@ def example(request: HttpRequest, slug: str) -> HttpResponse:
     return response
 
 
-@for_researchers  # type: ignore[arg-type]  # a streamed response
+@for_researchers
 def download(request: HttpRequest, pk: int) -> FileResponse:
     """Return the file as it was uploaded, for its own team."""
     submission = find(request, pk, own=True)
@@ -546,9 +543,7 @@ urlpatterns = [
     path("submit/", submit, name="submit"),
     path("submit/example/<slug:slug>.jsonl", example, name="upload-example"),
     path("submit/<int:pk>/", check, name="upload-check"),
-    path("submit/<int:pk>/live/", live, name="upload-live"),
     path("submit/<int:pk>/file/", download, name="upload-file"),
     path("submit/<int:pk>/describe/", describe_page, name="upload-describe"),
     path("submit/<int:pk>/confirm/", confirm_page, name="upload-confirm"),
-    path("submit/<int:pk>/discard/", discard, name="upload-discard"),
 ]

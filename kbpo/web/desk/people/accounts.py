@@ -1,27 +1,97 @@
-"""What admins do about accounts: answer requests from outside, and help with lost passwords."""
+"""The admins' page of people: teams, invitation links, requests from outside, lost passwords."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.contrib.auth.tokens import default_token_generator
+from django.db.models import Count
+from django.db.models.functions import Lower
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils.http import urlsafe_base64_encode
-from django.views.decorators.http import require_POST
 
-from kbpo.accounts.ask import JoinsTeam, accept, decline
+from kbpo.accounts import waiting as queues
+from kbpo.accounts.ask import JoinsTeam, accept, decline, team_named
 from kbpo.accounts.audit import note
 from kbpo.accounts.mail import goes_out
-from kbpo.accounts.models import AccountRequest, User
-from kbpo.web.http import admin_of, for_admins, why_of
+from kbpo.accounts.models import AccountRequest, Invitation, Team, User
+from kbpo.web.http import act, admin_of, for_admins, pk_of, text_of, why_of
+from kbpo.web.research.teams import invite, links, usable, withdraw
+
+MOST_USES = 200
+REQUESTS = 20
+"""Requests for accounts on a page; the others follow as these are answered"""
 
 
 @for_admins
-@require_POST
-def answer_request(request: HttpRequest, pk: int) -> HttpResponse:
+def people(request: HttpRequest) -> HttpResponse:
+    """Return teams, invitation links and requests. A POST makes a link, and its team if that is
+    new, or does what its form names.
+    """
+    if "action" in request.POST:
+        return act(request, ACTIONS)
+    refusal = _invite(request) if request.method == "POST" else ""
+    if request.method == "POST" and not refusal:
+        return redirect("desk-people")
+    context = {
+        "teams": Team.objects.prefetch_related("members").order_by("name"),
+        "links": links(request, usable()),
+        "refusal": refusal,
+        "said": request.POST,
+        "annotators": User.objects.filter(is_annotator=True, is_active=True).count(),
+        "requests": _requests(),
+        "n_requests": AccountRequest.objects.filter(decided_at=None).count(),
+        "most_requests": queues.MOST,
+        "reset_link": request.session.pop("reset_link", None),
+    }
+    return render(request, "desk/people.html", context, status=422 if refusal else 200)
+
+
+def _requests() -> list[dict[str, Any]]:
+    """Who asked first for an account, with the team of that name if there is one already."""
+    asked = AccountRequest.objects.select_related("user").filter(decided_at=None).order_by("pk")
+    requests = list(asked[:REQUESTS])
+    teams = Team.objects.annotate(lower=Lower("name"), n=Count("members", distinct=True))
+    team_of_name = {team.lower: team for team in teams if team.n} if requests else {}
+    return [{"row": row, "team": team_of_name.get(row.team.lower())} for row in requests]
+
+
+def _invite(request: HttpRequest) -> str:
+    """Return why no link was made, as a sentence; nothing if one was."""
+    role, user = request.POST.get("role", ""), admin_of(request)
+    uses = request.POST.get("uses", "1")
+    if role not in ("annotator", "researcher"):
+        return "Say whom the link is for: an annotator or a researcher."
+    if not uses.isdecimal() or not 1 <= int(uses) <= MOST_USES:
+        return f"A link works between 1 and {MOST_USES} times."
+    team = None
+    if role == "researcher":
+        name = " ".join(text_of(request, "team").split())
+        if not any(letter.isalnum() for letter in name) or len(name) > 80:
+            return (
+                "A researcher submits for a team: give its name, of 1 to 80 characters, with"
+                " letters or digits."
+            )
+        team = team_named(name)
+    invite(role, user, team=team, uses=int(uses), why=why_of(request, "Invited from the desk."))
+    messages.success(request, "The link is made; it stands first below.")
+    return ""
+
+
+def take_back(request: HttpRequest) -> HttpResponse:
+    """Make an invitation work no more."""
+    why = why_of(request, "Taken back from the desk.")
+    withdraw(Invitation.objects.filter(pk=pk_of(request)), admin_of(request), why)
+    messages.success(request, "The link works no more.")
+    return redirect("desk-people")
+
+
+def answer_request(request: HttpRequest) -> HttpResponse:
     """Accepts or declines a request for an account; the link of an accepted one stands below."""
-    asked = get_object_or_404(AccountRequest, pk=pk)
+    asked = get_object_or_404(AccountRequest, pk=pk_of(request))
     admin = admin_of(request)
     verdict = request.POST.get("verdict")
     if verdict == "decline":
@@ -46,11 +116,9 @@ def answer_request(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("desk-people")
 
 
-@for_admins
-@require_POST
 def reset_link(request: HttpRequest) -> HttpResponse:
     """Makes a link with which somebody sets a new password, once; it is shown to the admin."""
-    name = request.POST.get("username", "").replace("\x00", "").strip()
+    name = text_of(request, "username")
     person = User.objects.filter(username__iexact=name, is_active=True).first()
     if person is None:
         messages.error(request, f"Nobody is called “{name[:80]}” here.")
@@ -69,7 +137,5 @@ def reset_link(request: HttpRequest) -> HttpResponse:
     return redirect("desk-people")
 
 
-urlpatterns = [
-    path("desk/people/request/<int:pk>/", answer_request, name="desk-answer-request"),
-    path("desk/people/reset/", reset_link, name="desk-reset-link"),
-]
+ACTIONS = {"take-back": take_back, "answer": answer_request, "reset-link": reset_link}
+urlpatterns = [path("desk/people/", people, name="desk-people")]

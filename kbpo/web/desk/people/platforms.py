@@ -6,26 +6,26 @@ from __future__ import annotations
 
 import secrets
 from decimal import Decimal, InvalidOperation
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
-from django.views.decorators.http import require_POST
 
 from annotation.budget import halts
 from annotation.marketplace import books, give
-from kbpo.accounts.models import User
 from kbpo.tracks.models import Track
-from kbpo.web.http import for_admins
+from kbpo.web.http import act, admin_of, for_admins, text_of, why_of
 
 
 @for_admins
 def show(request: HttpRequest) -> HttpResponse:
     """Return every platform that is not our own pages: its balance, its HITs, and where its books
-    and ours disagree.
+    and ours disagree. A POST does what its form names.
     """
+    if request.method == "POST":
+        return act(request, {"explain": explain, "grant": grant, "admit": admit})
     return render(request, "desk/platforms.html", _context())
 
 
@@ -41,12 +41,10 @@ def _context() -> dict[str, Any]:
     }
 
 
-@for_admins
-@require_POST
-def explain(request: HttpRequest, name: str) -> HttpResponse:
+def explain(request: HttpRequest) -> HttpResponse:
     """Somebody paid in or took out: the balance as it is now is right."""
-    why = request.POST.get("why", "").strip()
-    if not why or not books.explain_balance(name, cast(User, request.user), why[:500]):
+    why = why_of(request)
+    if not why or not books.explain_balance(text_of(request, "name"), admin_of(request), why):
         messages.error(request, "Nothing was changed. Say where the difference comes from.")
     else:
         messages.success(
@@ -55,8 +53,6 @@ def explain(request: HttpRequest, name: str) -> HttpResponse:
     return redirect("desk-platforms")
 
 
-@for_admins
-@require_POST
 def grant(request: HttpRequest) -> HttpResponse:
     """Money for a worker of a platform besides rewards: a bonus for an answer, or a
     compensation.
@@ -74,7 +70,7 @@ def grant(request: HttpRequest) -> HttpResponse:
             track,
             _dollars(sent["amount"]),
             sent["why"][:900],
-            cast(User, request.user),
+            admin_of(request),
             answer=sent["answer"],
             key=sent["key"][:64],
         )
@@ -90,17 +86,12 @@ def grant(request: HttpRequest) -> HttpResponse:
     return redirect("desk-platforms")
 
 
-@for_admins
-@require_POST
 def admit(request: HttpRequest) -> HttpResponse:
     """Gives a worker the qualification that HITs can ask for, or takes it back."""
-    held, why = (
-        request.POST.get("held") == "yes",
-        request.POST.get("why", "").replace("\x00", "")[:500],
-    )
+    held = request.POST.get("held") == "yes"
     try:
         notice = give.admit(
-            request.POST.get("worker", "").strip(), cast(User, request.user), why, held=held
+            text_of(request, "worker"), admin_of(request), why_of(request), held=held
         )
     except ValueError as no:
         messages.error(request, str(no))
@@ -120,9 +111,4 @@ def _dollars(text: str) -> Decimal:
     return amount
 
 
-urlpatterns = [
-    path("desk/platforms/", show, name="desk-platforms"),
-    path("desk/platforms/admit/", admit, name="desk-platforms-admit"),
-    path("desk/platforms/grant/", grant, name="desk-platforms-grant"),
-    path("desk/platforms/<slug:name>/explain/", explain, name="desk-platforms-explain"),
-]
+urlpatterns = [path("desk/platforms/", show, name="desk-platforms")]

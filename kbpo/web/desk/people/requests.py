@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import secrets
 from decimal import Decimal, InvalidOperation
+from operator import attrgetter
 from typing import Any
 
 from django.contrib import messages
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Q, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_POST
+from django.urls import path
 
 from annotation.desk.appeals import answer_appeal
 from annotation.interfaces.registry import interface_of
@@ -32,11 +34,20 @@ from kbpo.accounts.audit import note
 from kbpo.accounts.models import AccountRequest
 from kbpo.tracks.models import Track
 from kbpo.web.desk.people.workers import in_doubt
-from kbpo.web.expensive import export
-from kbpo.web.http import admin_of, for_admins, is_armed
+from kbpo.web.http import act, admin_of, for_admins, is_armed, pk_of, text_of, why_of
 from kbpo.web.judging.own_pages import show_receipt
-from kbpo.web.table import csv_response
+from kbpo.web.table import Column, Table
 
+OWED = (
+    Column("worker", value=attrgetter("worker.handle")),
+    Column("login", value=lambda row: row.worker.user.get_username() if row.worker.user else ""),
+    Column("email", value=lambda row: row.worker.user.email if row.worker.user else ""),
+    Column("amount"),
+    Column("payments", value=attrgetter("n")),
+    Column("since"),
+    Column("address"),
+)
+"""What is to be paid, for the bank. Holds names: for admins only."""
 MOST = Decimal("100000")
 TAKEN_BACK = {True: "What was refused is paid.", False: "Reinstated."}
 MOST_SHOWN = 200
@@ -48,7 +59,11 @@ NOBODY_COMES = (
 
 @for_admins
 def overview(request: HttpRequest) -> HttpResponse:
-    """Return what needs an answer first, then what annotators say, then who they are."""
+    """Return what needs an answer first, then what annotators say, then who they are. A POST does
+    what its form names.
+    """
+    if request.method == "POST":
+        return act(request, ANSWERS)
     counts = Feedback.objects.aggregate(
         n=Count("pk"),
         clear=Count("pk", filter=Q(clear=True)),
@@ -94,13 +109,6 @@ def _annotators() -> list[dict[str, Any]]:
     return [{"worker": row, "n": row.n, "owed": owed.get(row.pk)} for row in workers]
 
 
-def _why(request: HttpRequest) -> str:
-    """Return the reason that an admin gives; it stands in the log."""
-    return request.POST.get("why", "").replace("\x00", "").strip()[:500]
-
-
-@for_admins
-@require_POST
 def write(request: HttpRequest) -> HttpResponse:
     """Return a message to one annotator (by their whole hash, or their login), or to all."""
     sent, admin = request.POST, admin_of(request)
@@ -125,9 +133,7 @@ def write(request: HttpRequest) -> HttpResponse:
     return redirect("desk-requests")
 
 
-@for_admins
-@require_POST
-def answer(request: HttpRequest, pk: int) -> HttpResponse:
+def answer(request: HttpRequest) -> HttpResponse:
     """Return the answer to an appeal, which may take back what it is against."""
     decision = request.POST.get("decision", "")
     if decision not in ("reinstate", "keep"):
@@ -135,7 +141,10 @@ def answer(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect("desk-requests")
     try:
         row = answer_appeal(
-            pk, admin_of(request), request.POST.get("text", ""), reinstate=decision == "reinstate"
+            pk_of(request),
+            admin_of(request),
+            request.POST.get("text", ""),
+            reinstate=decision == "reinstate",
         )
         messages.success(
             request,
@@ -146,15 +155,13 @@ def answer(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("desk-requests")
 
 
-@for_admins
-@require_POST
-def admit(request: HttpRequest, pk: int) -> HttpResponse:
+def admit(request: HttpRequest) -> HttpResponse:
     """A volunteer is admitted, or not."""
-    admits, why = request.POST.get("decision") == "admit", _why(request)
+    admits, why = request.POST.get("decision") == "admit", why_of(request)
     if not admits and not why:
         messages.error(request, "Nobody was turned away: say why. They read it.")
         return redirect("desk-requests")
-    row = volunteer.decide(pk, admin_of(request), admit=admits, why=why)
+    row = volunteer.decide(pk_of(request), admin_of(request), admit=admits, why=why)
     if row is None:
         messages.info(request, "That was decided already.")
     else:
@@ -163,13 +170,12 @@ def admit(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("desk-requests")
 
 
-@for_admins
-@require_POST
-def another_attempt(request: HttpRequest, handle: str, interface: str) -> HttpResponse:
-    """Lets somebody who failed a tutorial twice try it again."""
+def another_attempt(request: HttpRequest) -> HttpResponse:
+    """Let somebody who failed a tutorial twice try it again."""
+    interface, handle = text_of(request, "interface"), text_of(request, "handle")
     worker = get_object_or_404(Worker, handle=handle)
     run = _failed().filter(worker=worker, interface=interface).first()
-    if not (why := _why(request)):
+    if not (why := why_of(request)):
         messages.error(
             request, "They may not try it again yet: say why you let them. It stands in the log."
         )
@@ -189,9 +195,11 @@ def another_attempt(request: HttpRequest, handle: str, interface: str) -> HttpRe
 
 @for_admins
 def rules(request: HttpRequest) -> HttpResponse:
-    """Who may come in, what a tutorial pays, the least payout; the terms. A POST makes a new
-    version of the terms.
+    """Return who may come in, what a tutorial pays, the least payout; the terms. A POST makes a new
+    version of the terms, or sets the rules.
     """
+    if request.POST.get("action") == "intake":
+        return set_intake(request)
     refusal = _new_terms(request) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-rules")
@@ -205,7 +213,7 @@ def rules(request: HttpRequest) -> HttpResponse:
         "terms": consent.current(),
         "versions": Terms.objects.select_related("made_by").order_by("-version"),
         "refusal": refusal,
-        "why": _why(request),
+        "why": why_of(request),
         "text": request.POST.get("text") if refusal else consent.current().text,
     }
     return render(request, "annotators/desk/rules.html", context, status=422 if refusal else 200)
@@ -221,7 +229,7 @@ def _new_terms(request: HttpRequest) -> str:
         return f"Terms have 100 to {consent.LONGEST} characters; these have {len(text)}."
     if text == holds.text.strip():
         return "Nothing was changed: this is the text that holds."
-    if not _why(request):
+    if not why_of(request):
         return "Nothing was changed: say what is new in it, and why. It stands in the log."
     try:
         with transaction.atomic():
@@ -232,7 +240,7 @@ def _new_terms(request: HttpRequest) -> str:
                 "terms",
                 f"terms:{row.version}",
                 who=admin_of(request),
-                why=_why(request),
+                why=why_of(request),
                 before=str(holds.version),
             )
     except IntegrityError:
@@ -243,19 +251,17 @@ def _new_terms(request: HttpRequest) -> str:
     return ""
 
 
-@for_admins
-@require_POST
 def set_intake(request: HttpRequest) -> HttpResponse:
     """Sets the rules of the service, or of a track; a track can go back to the service's."""
     slug = request.POST.get("track", "")
     track = get_object_or_404(Track, slug=slug) if slug else None
     name, subject = (track.name, f"track:{track.slug}") if track else ("the service", "service")
-    if not _why(request):
+    if not why_of(request):
         messages.error(request, "Nothing was changed: say why. It stands in the log.")
         return redirect("desk-rules")
     if track is not None and request.POST.get("mode") == "":
         Intake.objects.filter(track=track).delete()
-        note("intake", subject, who=admin_of(request), why=_why(request), after="as the service")
+        note("intake", subject, who=admin_of(request), why=why_of(request), after="as the service")
         messages.success(request, f"{name} follows the service again.")
         return redirect("desk-rules")
     mode = request.POST.get("mode", "")
@@ -282,7 +288,7 @@ def set_intake(request: HttpRequest) -> HttpResponse:
     before = payee.schedule()
     Intake.objects.update_or_create(track=track, defaults=fields)
     rules = ", ".join(f"{field} {value}" for field, value in fields.items())
-    note("intake", subject, who=admin_of(request), why=_why(request), after=rules)
+    note("intake", subject, who=admin_of(request), why=why_of(request), after=rules)
     messages.success(request, f"The rules of {name} are changed.")
     if track is not None and mode != Intake.Volunteers.CLOSED == takes_volunteers():
         messages.warning(request, NOBODY_COMES)
@@ -305,8 +311,12 @@ def amount_of(text: str) -> Decimal | None:
 
 
 @for_admins
-def payouts(request: HttpRequest) -> HttpResponse:
-    """Who is owed what, and what was paid. A POST marks one as paid, or undoes a mark."""
+def payouts(request: HttpRequest) -> HttpResponseBase:
+    """Return who is owed what, and what was paid; with `?format=csv` what is to be paid now, as a
+    list for the bank. A POST marks one as paid, or undoes a mark.
+    """
+    if "format" in request.GET:
+        return Table("owed", OWED, [row for row in payout.owed() if row.due]).file(request)
     refusal = ""
     if request.method == "POST":
         refusal = _undo(request) if request.POST.get("undo") else _pay(request)
@@ -367,31 +377,21 @@ def _undo(request: HttpRequest) -> str:
     return ""
 
 
-@export
-@for_admins
-def owed_csv(request: HttpRequest) -> HttpResponse:
-    """Return what is to be paid now, as a list for the bank. Holds names: for admins only."""
-    header = ["worker", "login", "email", "amount", "payments", "since", "address"]
-    rows = []
-    for balance in payout.owed():
-        if balance.due:
-            user = balance.worker.user
-            name, email = (user.get_username(), user.email) if user else ("", "")
-            rows.append(
-                [
-                    balance.worker.handle,
-                    name,
-                    email,
-                    balance.amount,
-                    balance.n,
-                    balance.since,
-                    balance.address,
-                ]
-            )
-    return csv_response("owed.csv", header, rows)
-
-
 @for_admins
 def receipt(request: HttpRequest, number: str) -> HttpResponse:
     """One receipt."""
     return show_receipt(request, get_object_or_404(Payout, number=number, undoes=None))
+
+
+ANSWERS = {
+    "write": write,
+    "appeal": answer,
+    "volunteer": admit,
+    "another-attempt": another_attempt,
+}
+urlpatterns = [
+    path("desk/requests/", overview, name="desk-requests"),
+    path("desk/requests/rules/", rules, name="desk-rules"),
+    path("desk/requests/payouts/", payouts, name="desk-payouts"),
+    path("desk/requests/payouts/<str:number>/", receipt, name="desk-receipt"),
+]

@@ -5,14 +5,16 @@ undoing it.
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import path
-from django.views.decorators.http import require_POST
+from django.urls import path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 
 from annotation.desk import command
 from annotation.hits.read_answer import read_side_by_side
@@ -20,8 +22,9 @@ from annotation.interfaces.shared.statements import SideBySide
 from annotation.labels.reject import CannotReject
 from annotation.models import Assignment, Worker
 from annotation.quality import describe
-from kbpo.accounts.models import User
-from kbpo.web.http import for_admins, is_armed
+from kbpo.web.components.figures import DASH, count_text, money_text
+from kbpo.web.http import admin_of, for_admins, is_armed, text_of
+from kbpo.web.table import Column, Table, code, link, tag
 
 MOST_READ = 8
 """Answers in doubt that stand on a page in words"""
@@ -29,11 +32,60 @@ LONG = 80
 """Characters of a field that stand in a line"""
 
 
+def _who(line: Any) -> SafeString:
+    address = reverse("desk-worker", args=[line.handle])
+    online = tag("online", "good") if line.online else ""
+    who = link(address, code(line.handle[:6]))
+    return format_html('{} <span class="quiet">{}</span> {}', who, line.platform, online)
+
+
+def _agreement(line: Any) -> SafeString | str:
+    held = line.agreement
+    if not held:
+        return DASH
+    return format_html(
+        '<span class="nobr">{} <span class="quiet">of {}</span></span>',
+        f"{held.agreeing:.2f}",
+        count_text(held.of),
+    )
+
+
+def _state(line: Any) -> SafeString:
+    if line.excluded_reason:
+        reason = Truncator(line.excluded_reason).chars(90)
+        return format_html("<span>{} {}</span>", tag("excluded", "warn"), reason)
+    if line.beyond:
+        return format_html("<span>{}</span>", " ".join(flag.sentence for flag in line.beyond))
+    several = "" if line.signals == 1 else "s"
+    words = f"{count_text(line.signals)} signal{several}, within limits"
+    return format_html('<span class="quiet">{}</span>', words if line.signals else "no signal")
+
+
+COLUMNS = (
+    Column("handle", "Who", cell=_who),
+    Column("answers", "Answers", cell=lambda line: count_text(line.answers), is_number=True),
+    Column(
+        "seconds",
+        "Seconds each",
+        cell=lambda line: f"{line.seconds:.0f}" if line.seconds else DASH,
+        is_number=True,
+    ),
+    Column("agreement", "With most of the others", cell=_agreement, is_number=True),
+    Column("owed", "Owed", cell=lambda line: money_text(line.owed), is_number=True),
+    Column("state", "State", cell=_state),
+)
+
+
+def table_of(n: int) -> Table:
+    """Return the annotators who were seen last, as a table."""
+    return Table("annotators", COLUMNS, describe.workers(n))
+
+
 @for_admins
 def listing(request: HttpRequest) -> HttpResponse:
     """Return every annotator, last seen first."""
-    lines = describe.workers(500)
-    return render(request, "desk/workers.html", {"workers": lines, "online": describe.online()})
+    context = {"table": table_of(500), "online": describe.online()}
+    return render(request, "desk/workers.html", context)
 
 
 @for_admins
@@ -64,7 +116,7 @@ def _change(request: HttpRequest, handle: str) -> str:
     """Return why nothing was changed, as a sentence; nothing if something was."""
     if describe.record(handle, 1) is None:
         raise Http404("There is no such annotator.")
-    user, why = cast(User, request.user), _text(request, "why")
+    user, why = admin_of(request), _text(request, "why")
     verb = request.POST.get("verb")
     if verb in ("write", "erase"):
         return _write_or_erase(request, handle, verb)
@@ -89,7 +141,7 @@ def _change(request: HttpRequest, handle: str) -> str:
 def _keep(request: HttpRequest, handle: str, why: str) -> str:
     """Return why nothing was changed, as a sentence; nothing if they stay."""
     try:
-        command.keep_worker(handle, cast(User, request.user), why)
+        command.keep_worker(handle, admin_of(request), why)
     except ValueError as no:
         return str(no)
     messages.success(
@@ -100,7 +152,7 @@ def _keep(request: HttpRequest, handle: str, why: str) -> str:
 
 def _write_or_erase(request: HttpRequest, handle: str, verb: str) -> str:
     """Return why nothing was sent or erased, as a sentence; nothing if it was."""
-    user = cast(User, request.user)
+    user = admin_of(request)
     try:
         if verb == "write":
             messages.success(
@@ -122,10 +174,16 @@ def _write_or_erase(request: HttpRequest, handle: str, verb: str) -> str:
 
 @for_admins
 def answer(request: HttpRequest, pk: int) -> HttpResponse:
-    """One answer in words and in its text, beside the right one and those of others."""
+    """Return one answer in words and in its text, beside the right one and those of others; with
+    `?refuse` the form that refuses its pay. A POST refuses it, or undoes that.
+    """
     pair = describe.answer(pk)
     if pair is None:
         raise Http404("There is no such answer.")
+    if request.POST.get("action") == "undo":
+        return _undo(request, pk, pair[0])
+    if request.method == "POST" or "refuse" in request.GET:
+        return _reject(request, pk, *pair)
     context = {"worker": pair[0], "answer": pair[1], "read": _read(pk)}
     return render(request, "desk/answer.html", context)
 
@@ -152,16 +210,11 @@ def in_doubt(worker: Worker) -> list[dict[str, Any]]:
     ]
 
 
-@for_admins
-def reject(request: HttpRequest, pk: int) -> HttpResponse:
-    """Refusing pay for an answer: the evidence first, then what follows from it, then the second
+def _reject(request: HttpRequest, pk: int, worker: Worker, answer: Any) -> HttpResponse:
+    """Refuse pay for an answer: the evidence first, then what follows from it, then the second
     click.
     """
-    pair = describe.answer(pk)
-    if pair is None:
-        raise Http404("There is no such answer.")
-    worker, answer = pair
-    user, evidence, refusal, sure = cast(User, request.user), _text(request, "evidence"), "", False
+    user, evidence, refusal, sure = admin_of(request), _text(request, "evidence"), "", False
     if request.method == "POST":
         try:
             command.check_rejection(pk, evidence)
@@ -212,29 +265,22 @@ def _size_of(text: str) -> str:
     return f"{n:,} {singular if n == 1 else many}"
 
 
-@for_admins
-@require_POST
-def undo(request: HttpRequest, pk: int) -> HttpResponse:
-    """A rejection is undone: the answer is paid."""
-    pair = describe.answer(pk)
-    if pair is None:
-        raise Http404("There is no such answer.")
+def _undo(request: HttpRequest, pk: int, worker: Worker) -> HttpResponse:
+    """Undo a rejection: the answer is paid."""
     try:
-        command.undo_rejection(pk, cast(User, request.user), _text(request, "why"))
+        command.undo_rejection(pk, admin_of(request), _text(request, "why"))
         messages.success(request, "The rejection is undone: the answer counts and is paid.")
     except CannotReject as wrong:
         messages.error(request, str(wrong))
-    return redirect("desk-worker", handle=pair[0].handle)
+    return redirect("desk-worker", handle=worker.handle)
 
 
 def _text(request: HttpRequest, name: str) -> str:
-    return request.POST.get(name, "").replace("\x00", "").strip()[:2000]
+    return text_of(request, name, 2000)
 
 
 urlpatterns = [
     path("desk/annotators/", listing, name="desk-workers"),
     path("desk/annotators/<str:handle>/", one, name="desk-worker"),
     path("desk/answers/<int:pk>/", answer, name="desk-answer"),
-    path("desk/answers/<int:pk>/reject/", reject, name="desk-reject"),
-    path("desk/answers/<int:pk>/undo/", undo, name="desk-undo"),
 ]
