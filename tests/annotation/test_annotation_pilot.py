@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from decimal import ROUND_CEILING, Decimal
-from io import StringIO
 from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 import pytest
 from annotation_world import ToyTrack, answer_all, make_submission
-from django.core.management import call_command
-from django.core.management.base import CommandError
 from django.test import Client
 
 from annotation.budget import give_back
@@ -263,23 +260,3 @@ def test_the_price_of_a_seed_is_the_price_of_its_pilot_or_it_is_refused(
     asked = Question.objects.filter(**made.payer.at("payer")).values_list("target", flat=True)
     assert set(asked) == {one.draft.target_id for one in plan.asked}
     assert balance(purpose=made.payer).open == dearer.cost > plan.cost
-
-
-def test_the_command_launches_and_reports(
-    predicted: Submission, track: Track, clients: list[Client]
-) -> None:
-    out = StringIO()
-    call_command("pilot", "toy", "--workers", "2", "--items", "6", stdout=out)
-    assert "2 workers on 6 items" in out.getvalue()
-    publish.tick()
-    for client in clients[:2]:
-        answer_all(client)
-    settle.tick()
-    call_command("pilot", "toy", "--report", stdout=out)
-    # All say the same of all: as one choice that is no agreement that κ could measure.
-    assert "relation choice  κ –  (published κ 0.61 with 3)" in out.getvalue()
-    assert "relation relation  κ 1.000  α" in out.getvalue()
-    assert "relation relation  with 2 of them  κ 1.000" in out.getvalue()
-    for wrong in (["nowhere"], ["toy", "--report", "99"], ["toy", "--workers", "1"]):
-        with pytest.raises(CommandError):
-            call_command("pilot", *wrong)

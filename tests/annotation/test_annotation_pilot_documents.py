@@ -5,10 +5,8 @@ is held against what is true.
 from __future__ import annotations
 
 from decimal import Decimal
-from io import StringIO
 
 import pytest
-from django.core.management import call_command
 from django.test import Client
 from documents_world import TRUE, marks_answer, order, place
 
@@ -191,14 +189,3 @@ def test_beyond_the_budget_nothing_is_asked(toy: Toy) -> None:
     with pytest.raises(OverBudget):
         launch(toy)
     assert not Question.objects.exists() and not Pilot.objects.exists()
-
-
-def test_the_command_launches_and_prints_the_union(toy: Toy) -> None:
-    out = StringIO()
-    call_command("pilot", "toy", "--documents", "--workers", "3", "--items", "4", stdout=out)
-    assert "3 workers on 4 documents" in out.getvalue()
-    publish.tick()
-    mark(toy)
-    call_command("pilot", "toy", "--report", str(Pilot.objects.get().pk), stdout=out)
-    assert "spans found by 3 of them together  1.000  (published 0.92)" in out.getvalue()
-    assert "Mean over 4 documents" in out.getvalue()

@@ -4,12 +4,10 @@ caught; single keys can be switched off and changed, and stay so.
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import pytest
 from browsing import IN_CHROMIUM, draft_with, log_in, note_faults, open_page
-from django.core.management import call_command
 from django.test import Client
 from documents_world import answer_to, order
 from playwright.sync_api import Browser, Frame, Page, expect
@@ -145,7 +143,7 @@ def test_tab_reaches_everything_of_a_text(browser: Browser, live_server: Any, ki
 def test_a_declared_form_is_answered_by_keys_and_says_only_keys_that_it_has(
     browser: Browser, live_server: Any
 ) -> None:
-    call_command("declare_form", EXAMPLE, stdout=io.StringIO())
+    declare(EXAMPLE.read_text())
     asked("form-helpfulness", input="q", text=TEXT)
     page = open_page(browser, live_server)
     page.wait_for_selector("html[data-ready]")

@@ -93,8 +93,8 @@ def test_a_volunteer_waits_for_an_admin_and_then_judges_where_volunteers_may(
     row = Application.objects.get()
     assert "I read a lot." in text_of(admin.get(DESK))
     with django_capture_on_commit_callbacks(execute=True):
-        admin.post(f"{DESK}volunteers/{row.pk}/", {"decision": "admit"})
-    admin.post(f"{DESK}volunteers/{row.pk}/", {"decision": "decline"})
+        admin.post(DESK, {"action": "volunteer", "pk": row.pk, "decision": "admit"})
+    admin.post(DESK, {"action": "volunteer", "pk": row.pk, "decision": "decline"})
     user = User.objects.get(username="vera")
     deliver.tick()
     [letter] = mail.outbox
@@ -129,10 +129,14 @@ def test_somebody_who_is_turned_away_reads_it(admin: Client) -> None:
     )
     Webhook.objects.create(user=User.objects.get(username="tim"), url="https://tim.example/")
     tim.post(VOLUNTEER, {})
-    decide = f"{DESK}volunteers/{Application.objects.get().pk}/"
-    assert "say why" in text_of(admin.post(decide, {"decision": "decline"}, follow=True))
+    decide = {
+        "action": "volunteer",
+        "pk": Application.objects.get().pk,
+        "decision": "decline",
+    }
+    assert "say why" in text_of(admin.post(DESK, decide, follow=True))
     assert Application.objects.get().admitted is None
-    admin.post(decide, {"decision": "decline", "why": "We have enough."})
+    admin.post(DESK, decide | {"why": "We have enough."})
     assert Audit.objects.get(what="volunteer").why == "We have enough."
     page = text_of(tim.get(VOLUNTEER))
     assert "could not take you this time. We have enough." in page
@@ -149,15 +153,18 @@ def test_somebody_who_is_turned_away_reads_it(admin: Client) -> None:
 
 def test_a_message_stands_on_the_page_until_it_is_read(ada: Client, admin: Client) -> None:
     admin.post(
-        f"{DESK}write/", {"to": "ada", "subject": "Dates", "text": "Please read\n<b>part 3</b>"}
+        DESK,
+        {"action": "write", "to": "ada", "subject": "Dates", "text": "Please read\n<b>part 3</b>"},
     )
     assert "(1 new)" in text_of(ada.get("/annotate/"))
     assert "&lt;b&gt;part 3" in text_of(ada.get("/annotate/messages/"))
     assert "new)" not in text_of(ada.get("/annotate/"))
-    page = admin.post(f"{DESK}write/", {"to": "nobody", "subject": "x", "text": "y"}, follow=True)
+    page = admin.post(
+        DESK, {"action": "write", "to": "nobody", "subject": "x", "text": "y"}, follow=True
+    )
     assert "There is no annotator “nobody”" in text_of(page)
-    admin.post(f"{DESK}write/", {"all": "yes", "subject": "To all", "text": "Thank you"})
-    admin.post(f"{DESK}write/", {"to": "ada", "subject": " ", "text": "y"})
+    admin.post(DESK, {"action": "write", "all": "yes", "subject": "To all", "text": "Thank you"})
+    admin.post(DESK, {"action": "write", "to": "ada", "subject": " ", "text": "y"})
     assert Message.objects.count() == 2
 
 
@@ -200,12 +207,20 @@ def test_an_appeal_is_answered_once_and_may_reinstate(
     )
     row = Appeal.objects.get()
     assert "I had read it before." in text_of(admin.get(DESK))
-    admin.post(f"{DESK}appeals/{row.pk}/", {"text": "", "decision": "reinstate"})
+    admin.post(DESK, {"action": "appeal", "pk": row.pk, "text": "", "decision": "reinstate"})
     assert worker().excluded_at is not None, "an answer needs words"
     admin.post(
-        f"{DESK}appeals/{row.pk}/", {"text": "You are right, sorry.", "decision": "reinstate"}
+        DESK,
+        {
+            "action": "appeal",
+            "pk": row.pk,
+            "text": "You are right, sorry.",
+            "decision": "reinstate",
+        },
     )
-    admin.post(f"{DESK}appeals/{row.pk}/", {"text": "Changed my mind", "decision": "keep"})
+    admin.post(
+        DESK, {"action": "appeal", "pk": row.pk, "text": "Changed my mind", "decision": "keep"}
+    )
     assert worker().excluded_at is None
     page = text_of(ada.get("/annotate/"))
     assert "You are right, sorry." in page and "you judge again" in page
@@ -233,7 +248,9 @@ def test_refused_pay_can_be_appealed_and_is_paid_after_all(
     assert "Your appeal is being read" in page and 'name="text"' not in page
     row = Appeal.objects.get()
     assert row.about_pay and "Pay after all" in text_of(admin.get(DESK))
-    admin.post(f"{DESK}appeals/{row.pk}/", {"text": "It was, sorry.", "decision": "reinstate"})
+    admin.post(
+        DESK, {"action": "appeal", "pk": row.pk, "text": "It was, sorry.", "decision": "reinstate"}
+    )
     answer.refresh_from_db()
     assert answer.status != "rejected" and Payment.objects.get(assignment=answer).status == "owed"
     assert worker().reinstated_at is None, "nobody had left them out"
@@ -247,7 +264,13 @@ def test_an_appeal_against_refused_pay_may_fail(
     answer = refused(ada)
     ada.post("/annotate/appeal/", {"text": "The first button was right."})
     admin.post(
-        f"{DESK}appeals/{Appeal.objects.get().pk}/", {"text": "It was not.", "decision": "keep"}
+        DESK,
+        {
+            "action": "appeal",
+            "pk": Appeal.objects.get().pk,
+            "text": "It was not.",
+            "decision": "keep",
+        },
     )
     answer.refresh_from_db()
     assert (
@@ -274,8 +297,13 @@ def test_what_is_decided_about_ones_answers_is_told_by_mail_and_by_a_call(
         command.exclude_worker(worker().handle, anna, "Too fast for reading")
         ada.post("/annotate/appeal/", {"text": "I had read it before."})
         admin.post(
-            f"{DESK}appeals/{Appeal.objects.get().pk}/",
-            {"text": "You are right.", "decision": "reinstate"},
+            DESK,
+            {
+                "action": "appeal",
+                "pk": Appeal.objects.get().pk,
+                "text": "You are right.",
+                "decision": "reinstate",
+            },
         )
     said = {
         "We refused pay for an answer": "Every answer was the first button.",
@@ -580,11 +608,12 @@ def test_admins_set_the_rules_and_publish_terms(
 ) -> None:
     assert admin.get(f"{DESK}rules/").status_code == 200
     wanted = {"track": "toy", "mode": "open", "reward": "0", "why": "x"}
-    told = text_of(admin.post(f"{DESK}rules/intake/", wanted, follow=True))
+    told = text_of(admin.post(f"{DESK}rules/", {"action": "intake"} | wanted, follow=True))
     assert "Nobody comes in without an invitation yet" in told
     Intake.objects.all().delete()
     admin.post(
-        f"{DESK}rules/intake/", {"mode": "open", "reward": "0.75", "minimum": "2", "why": "x"}
+        f"{DESK}rules/",
+        {"action": "intake", "mode": "open", "reward": "0.75", "minimum": "2", "why": "x"},
     )
     service = Intake.objects.get()
     assert (service.volunteers, service.tutorial_reward, service.payout_minimum) == (
@@ -594,19 +623,25 @@ def test_admins_set_the_rules_and_publish_terms(
     )
     for wrong in ("0.755", "-1", "NaN", "a lot", "1e9"):
         admin.post(
-            f"{DESK}rules/intake/", {"mode": "open", "reward": wrong, "minimum": "2", "why": "x"}
+            f"{DESK}rules/",
+            {"action": "intake", "mode": "open", "reward": wrong, "minimum": "2", "why": "x"},
         )
     admin.post(
-        f"{DESK}rules/intake/", {"track": "toy", "mode": "closed", "reward": "0", "why": "x"}
+        f"{DESK}rules/",
+        {"action": "intake", "track": "toy", "mode": "closed", "reward": "0", "why": "x"},
     )
     assert Intake.objects.get(track=published.track).tutorial_reward == 0
     for unsaid in (
         {"track": "toy", "mode": ""},
         {"mode": "closed", "reward": "9", "minimum": "2", "why": " "},
     ):
-        assert "say why" in text_of(admin.post(f"{DESK}rules/intake/", unsaid, follow=True))
+        assert "say why" in text_of(
+            admin.post(f"{DESK}rules/", {"action": "intake"} | unsaid, follow=True)
+        )
     assert Intake.objects.count() == 2
-    admin.post(f"{DESK}rules/intake/", {"track": "toy", "mode": "", "why": "As everywhere."})
+    admin.post(
+        f"{DESK}rules/", {"action": "intake", "track": "toy", "mode": "", "why": "As everywhere."}
+    )
     assert Audit.objects.filter(
         what="intake", why="As everywhere.", after="as the service"
     ).exists()
@@ -643,18 +678,24 @@ def test_another_attempt_can_be_granted(published: Submission, admin: Client, ad
         ended_at=timezone.now(),
     )
     assert "Failed a tutorial twice" in text_of(admin.get(DESK))
-    grant = f"{DESK}tutorials/{worker().handle}/relation/"
-    assert "say why you let them" in text_of(admin.post(grant, {"why": " "}, follow=True))
+    grant = {
+        "action": "another-attempt",
+        "handle": worker().handle,
+        "interface": "relation",
+    }
+    assert "say why you let them" in text_of(admin.post(DESK, grant | {"why": " "}, follow=True))
     assert (
         TutorialRun.objects.filter(interface="relation").count() == 2 and not Audit.objects.exists()
     )
     assert "They may try it again" in text_of(
-        admin.post(grant, {"why": "The page was broken."}, follow=True)
+        admin.post(DESK, grant | {"why": "The page was broken."}, follow=True)
     )
     assert not TutorialRun.objects.filter(interface="relation").exists()
     entry = Audit.objects.get(what="tutorial")
     assert entry.why == "The page was broken." and entry.after.startswith(
         "another attempt: relation, version "
     )
-    assert "They have not failed it." in text_of(admin.post(grant, {"why": "Again."}, follow=True))
+    assert "They have not failed it." in text_of(
+        admin.post(DESK, grant | {"why": "Again."}, follow=True)
+    )
     assert Audit.objects.count() == 1

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from django.core.exceptions import ValidationError
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.test import Client
 
 from annotation.budget.check_books import check_books
@@ -248,7 +248,7 @@ def test_ranks_by_strength_are_held_apart_as_strictly_as_those_of_the_board() ->
 
 @pytest.mark.django_db
 def test_a_rating_a_choice_and_free_words_are_asked_for_by_one_form(tmp_path: Path) -> None:
-    call_command("declare_form", EXAMPLE, stdout=io.StringIO())
+    declare(EXAMPLE.read_text())
     kind = class_of("form-helpfulness")
     assert [one.name for one in kind.criteria] == ["helpful", "harmless"]
     assert (kind.criteria[0].low, kind.criteria[0].high) == (1.0, 5.0)
@@ -278,10 +278,8 @@ def test_a_rating_a_choice_and_free_words_are_asked_for_by_one_form(tmp_path: Pa
     explained = side_by_side(interface, asked, said, right)
     assert [one.right for one in explained.lines if "More." in one.words] == [None]
     assert not explained.differing
-    with pytest.raises(CommandError, match="There is a form helpfulness already"):
-        call_command("declare_form", EXAMPLE)
-    with pytest.raises(CommandError, match="cannot be read"):
-        call_command("declare_form", tmp_path / "none.yaml")
+    with pytest.raises(CannotDeclare, match="There is a form helpfulness already"):
+        declare(EXAMPLE.read_text())
 
 
 @pytest.mark.django_db

@@ -39,6 +39,7 @@ from kbpo.tracks.content.store import Claim, store
 from kbpo.tracks.generation.load import load_inputs
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from kbpo.web.desk.judgments import judgment_lines
 from rehearsal.browser import Browser
 from tests.tracks.test_toy_kind import call, researcher, upload
 
@@ -376,8 +377,7 @@ def test_a_study_from_elsewhere_stands_on_the_board_and_nobody_was_asked(
     rows = board(track, distribution="instance", criterion="redundancy").rows
     assert all(row.figures["mean"].value is None for row in rows), "and nothing is made up"
     assert Browser(url).get(f"/tracks/{track.slug}/?criterion=redundancy").status == 200
-    call_command("export_judgments", track.slug, stdout=(out := io.StringIO()))
-    assert len(out.getvalue().splitlines()) == 37
+    assert len(list(judgment_lines(track))) == 37
 
 
 def test_gold_of_imported_ratings_begins_with_them(track: Track, client: Client) -> None:

@@ -24,6 +24,7 @@ from kbpo.evaluation.leaderboard import board
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.open_track import create_track, open_track
 from kbpo.submissions.models import Submission
+from kbpo.tracks.generation.declared import declare
 
 STUDY = Path(__file__).resolve().parents[3] / "shared" / "data" / "nlg" / "xsum_faithfulness"
 FORM = """
@@ -58,8 +59,7 @@ def test_a_published_study_has_the_scores_that_its_file_has(tmp_path: Path) -> N
         written[name] = tmp_path / f"{name}.jsonl"
         written[name].write_text("".join(json.dumps(line) + "\n" for line in lines))
     run("load_inputs", "Articles", written["inputs"])
-    (tmp_path / "form.yaml").write_text(FORM)
-    run("declare_form", tmp_path / "form.yaml")
+    declare(FORM)
     corpus = Corpus.objects.get()
     admin = User.objects.create_user("admin", password="x", is_researcher=True, is_staff=True)
     owner = Team.objects.create(name="Study", slug="study")

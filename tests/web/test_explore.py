@@ -660,7 +660,7 @@ def chosen_of_what_is_missed(
     ):
         told = client.get(api, said | {"limit": 1000}, headers=headers).json()
         assert told["results"] == expected != [], said
-        file: Any = client.get(reverse("submission-missed", args=[row.pk]) + "?format=jsonl", said)
+        file: Any = client.get(address, said | {"format": "jsonl"})
         lines = [json.loads(line) for line in b"".join(file.streaming_content).splitlines()]
         assert lines == expected, said
         page = client.get(address, said)

@@ -87,7 +87,7 @@ def test_a_scored_one_is_everybodys(name: str, as_user: As, draft: Draft, toy: T
     pages = {who: as_user(who).get(at(name, row.pk)) for who in ("Rosa", "Tim", "")}
     assert {page.status_code for page in pages.values()} == {200}
     if "format" in name:
-        assert {page.getvalue() for page in pages.values()} == {pages["Rosa"].getvalue()}
+        assert len({page.getvalue() for page in pages.values()}) == 1
         return
     assert "Cost" in pages["Rosa"].content.decode()
     for who in ("Tim", ""):

@@ -8,14 +8,13 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kbpo.corpus.models import Document, Mention
 from kbpo.web.api.answers import page_of_list, whole
 from kbpo.web.api.parameters import BIGGEST, limit_of, whole_number, words
-from kbpo.web.api.view import APIView
+from kbpo.web.api.view import PublicView
 from kbpo.web.public.documents import (
     LONGEST_WORDS,
     MOST_FOUND,
@@ -31,13 +30,11 @@ DEFAULT, MOST = 100, 500
 WORDS = {"type": "string", "maxLength": LONGEST_WORDS}
 
 
-class DocumentList(APIView):
+class DocumentList(PublicView):
     """The documents of a track in pages, in the order in which they were loaded, or those that have
     some words: as long as `next` is not null there are more. Of a search that finds more than it
     lists `count` is null.
     """
-
-    permission_classes = [AllowAny]
 
     @extend_schema(
         operation_id="list_documents",
@@ -84,13 +81,11 @@ def _link(request: Request, name: str, slug: str, key: str) -> str:
     return str(request.build_absolute_uri(reverse(name, args=[slug, key])))
 
 
-class DocumentDetail(APIView):
+class DocumentDetail(PublicView):
     """A document with its mentions, what the runs that you may see predict of it, and what its
     readers found: each with the runs that predict it. Before a track is closed these are your own,
     and what was read is not told.
     """
-
-    permission_classes = [AllowAny]
 
     @extend_schema(operation_id="get_document", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, slug: str, key: str) -> Response:

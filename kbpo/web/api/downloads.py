@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.decorators import method_decorator
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
-from rest_framework.permissions import AllowAny
+from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -21,19 +21,20 @@ from kbpo.releases.models import Release
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.tracks import public_track
-from kbpo.web.api.view import APIView
+from kbpo.web.api.view import PublicView
 from kbpo.web.expensive import export
+from kbpo.web.http import address_of
+from kbpo.web.public import whole
 from kbpo.web.public.board_files import as_track
+from kbpo.web.public.track import OUTPUTS
 from kbpo.web.table import begun
 
 MENTIONS = "mentions.jsonl.gz"
 ASK = "Its documents are not to be downloaded here: ask whoever runs the track for them."
 
 
-class TrackDetail(APIView):
+class TrackDetail(PublicView):
     """A track: what is judged, on which texts, and where they can be had."""
-
-    permission_classes = [AllowAny]
 
     @extend_schema(operation_id="get_track", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, slug: str) -> Response:
@@ -86,10 +87,8 @@ def _corpus(request: Request, track: Track) -> dict[str, Any]:
     }
 
 
-class Releases(APIView):
+class Releases(PublicView):
     """The releases of a track: all that its board rests on, as files, with their SHA-256."""
-
-    permission_classes = [AllowAny]
 
     @extend_schema(operation_id="list_releases", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, slug: str) -> Response:
@@ -103,10 +102,8 @@ def _release(request: Request, slug: str, row: Release) -> dict[str, Any]:
     return {key: getattr(row, key) for key in keys} | {"file": row.file_name, "link": link}
 
 
-class SchemaDetail(APIView):
+class SchemaDetail(PublicView):
     """The schema of a track's corpus, as in its file."""
-
-    permission_classes = [AllowAny]
 
     @extend_schema(operation_id="get_schema_of_track", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, slug: str) -> Response:
@@ -114,10 +111,8 @@ class SchemaDetail(APIView):
 
 
 @method_decorator(export, name="dispatch")
-class Documents(APIView):
+class Documents(PublicView):
     """The documents or other inputs that systems are run on: JSON Lines, gzipped, streamed."""
-
-    permission_classes = [AllowAny]
 
     @extend_schema(
         operation_id="download_documents",
@@ -136,13 +131,11 @@ class Documents(APIView):
 
 
 @method_decorator(export, name="dispatch")
-class MentionTypes(APIView):
+class MentionTypes(PublicView):
     """The types of the mentions that came with a track's corpus: JSON Lines, gzipped, streamed.
 
     They stand in for `subject_type` and `object_type` where a run does not predict them.
     """
-
-    permission_classes = [AllowAny]
 
     @extend_schema(
         operation_id="download_mention_types",
@@ -184,3 +177,20 @@ def as_file(
             "Cache-Control": "public, max-age=3600",
         },
     )
+
+
+@method_decorator(export, name="dispatch")
+class TrackZip(PublicView):
+    """All that one needs to take part in a track as one zip file, streamed: texts, schema,
+    guidelines, baseline and its output, licence.
+    """
+
+    @extend_schema(
+        operation_id="download_track",
+        responses={(200, "application/zip"): OpenApiTypes.BINARY},
+    )
+    def get(self, request: Request, slug: str) -> HttpResponseBase:
+        try:
+            return whole.answer(request, slug)
+        except whole.TooMany as many:
+            raise Throttled(OUTPUTS.wait(address_of(request)), str(many)) from many

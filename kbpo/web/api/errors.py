@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from annotation.desk.adjudicate import CannotAsk
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
@@ -20,6 +21,14 @@ from rest_framework.exceptions import (
 )
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
+
+from kbpo.accounts import teams
+from kbpo.accounts.webhooks import CannotCall
+from kbpo.money.spend import OverBudget
+from kbpo.sampling.confirm import CannotConfirm
+from kbpo.sampling.order import CannotOrder
+from kbpo.scores.bring import CannotTake
+from kbpo.submissions import receive
 
 
 class Refused(APIException):
@@ -40,8 +49,37 @@ def no_team() -> Refused:
     return Refused(f"You belong to no team that submits. Ask for one at {ask}.", "no_team", 403)
 
 
+REFUSALS: dict[type[Exception], tuple[str, int]] = {
+    CannotAsk: ("cannot_ask", 409),
+    CannotCall: ("cannot_call", 409),
+    CannotConfirm: ("cannot_confirm", 409),
+    CannotOrder: ("cannot_order", 409),
+    CannotTake: ("cannot_take", 422),
+    receive.CannotChange: ("cannot_change", 409),
+    receive.CannotReceive: ("refused", 409),
+    teams.CannotChange: ("cannot_change", 409),
+    OverBudget: ("over_budget", 402),
+}
+"""What the rooms below decline -> its code and status over the API"""
+
+
+def _as_refusal(exception: Exception) -> Exception:
+    """Return what was declined as the API tells it; other exceptions as they are."""
+    for kind, (code, status) in REFUSALS.items():
+        if isinstance(exception, kind):
+            more: dict[str, Any] = {}
+            if isinstance(exception, OverBudget):
+                more["left"] = str(exception.left)
+            if isinstance(exception, receive.CannotReceive):
+                code = exception.code
+                more |= {"same_as": exception.same_as} if exception.same_as else {}
+            return Refused(str(exception), code, status, **more)
+    return exception
+
+
 def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
     """Return the answer to a request that failed; None (a logged 500) for a bug."""
+    exception = _as_refusal(exception)
     if isinstance(exception, RecursionError):  # nothing of ours is as deep
         exception = ParseError("What was sent is nested too deep.")
     response = exception_handler(exception, context)

@@ -15,7 +15,6 @@ from rest_framework.response import Response
 from kbpo.evaluation.latest import Latest
 from kbpo.web.api.answers import page_of_list
 from kbpo.web.api.submissions import PAGING, page_of
-from kbpo.web.api.submissions import find as find_own
 from kbpo.web.api.tracks import public_track
 from kbpo.web.api.view import APIView
 from kbpo.web.public.board import withdrawn_from
@@ -101,7 +100,7 @@ class SampleDetail(APIView):
 
     @extend_schema(operation_id="get_sample", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, pk: int) -> Response:
-        submission = find_own(request, pk)
+        submission = find(request, pk, own=True)
         sample = sampled(Latest.of(submission))
         if sample is None:
             return Response({"design": submission.track.design, "stages": [], "model": None})

@@ -21,7 +21,6 @@ from rest_framework.response import Response
 from kbpo.accounts.models import User
 from kbpo.scores.bring import (
     BadFile,
-    CannotTake,
     Name,
     left,
     scorer_of,
@@ -38,7 +37,7 @@ from kbpo.tracks.models import Track
 from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.errors import Refused
 from kbpo.web.api.parameters import limit_of, whole_number
-from kbpo.web.api.said import Said
+from kbpo.web.api.said import Said, read
 from kbpo.web.api.tracks import public_track
 from kbpo.web.api.view import APIView
 
@@ -134,9 +133,7 @@ class Judges(APIView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Bring a file of scores: it is stored whole, or not at all."""
-        track, form = _track(slug), FileOfScores(data=request.data)
-        form.is_valid(raise_exception=True)
-        cleaned = form.validated_data
+        track, cleaned = _track(slug), read(FileOfScores, request)
         named = (
             Name(cleaned["name"], cleaned["version"], cleaned["prompt"])
             if cleaned["name"]
@@ -150,8 +147,6 @@ class Judges(APIView):
             raise Refused(
                 str(refusal), "bad_file", 422, problems=problems(refusal), n=refusal.report.errors
             ) from refusal
-        except CannotTake as refusal:
-            raise Refused(str(refusal), "cannot_take") from refusal
         outcomes = {
             name: {**vars(outcome), "sentence": outcome.sentence} for name, outcome in taken.items()
         }
@@ -178,13 +173,10 @@ class Switch(APIView):
     """
 
     permission_classes = [ForAdmins]
-    parser_classes = [JSONParser, FormParser, MultiPartParser]
 
     @extend_schema(operation_id="switch_judge", request=Use, responses=OpenApiTypes.OBJECT)
     def post(self, request: Request, slug: str, pk: int) -> Response:
-        form = Use(data=request.data)
-        form.is_valid(raise_exception=True)
-        track, who, cleaned = _track(slug), _who(request), form.validated_data
+        track, who, cleaned = _track(slug), _who(request), read(Use, request)
         try:
             row = scorers_of(track).get(pk=pk)
             if cleaned["used"] is not None:
@@ -222,10 +214,7 @@ class Unscored(APIView):
         named = form.named()
         limit = limit_of(request, AT_ONCE, MOST)
         after = whole_number(request, "after", 0, LAST)
-        try:
-            waiting = unscored(track, named, after=after, limit=limit)
-        except CannotTake as refusal:
-            raise Refused(str(refusal), "cannot_take", 422) from refusal
+        waiting = unscored(track, named, after=after, limit=limit)
         asked = {**vars(named), "limit": limit, "after": waiting[-1]["id"] if waiting else after}
         address = reverse("api-unscored", args=[slug])
         following = f"{address}?{urlencode(asked)}" if len(waiting) == limit else None
@@ -252,16 +241,13 @@ class Scores(APIView):
         track, form = _track(slug), Batch(data=request.data)
         form.is_valid(raise_exception=True)
         scores = [(score["id"], score["value"]) for score in form.validated_data["scores"]]
-        try:
-            taken = take(
-                track,
-                form.named(),
-                scores,
-                _who(request),
-                not_tuned=form.validated_data["not_tuned"],
-            )
-        except CannotTake as refusal:
-            raise Refused(str(refusal), "cannot_take", 422) from refusal
+        taken = take(
+            track,
+            form.named(),
+            scores,
+            _who(request),
+            not_tuned=form.validated_data["not_tuned"],
+        )
         count = left(track, scorer_of(track, form.named()))
         answer = {"stored": taken.stored, "already": taken.already, "left": count}
         answer["needs_statement"] = taken.needs_statement

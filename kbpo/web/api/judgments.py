@@ -10,22 +10,19 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
-from rest_framework.parsers import FormParser, JSONParser, MultiPartParser
-from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.desk.experts import MOST_NOTE, CannotAsk
+from annotation.desk.experts import MOST_NOTE
 from kbpo.accounts.models import User
 from kbpo.submissions.tally import BANDS
 from kbpo.tracks.base import ENTITY
 from kbpo.tracks.registry import KINDS, class_of
 from kbpo.web.api.answers import declined, page_of_list, whole
-from kbpo.web.api.errors import Refused
 from kbpo.web.api.parameters import BIGGEST, limit_of, whole_number
-from kbpo.web.api.said import Said
-from kbpo.web.api.submissions import PAGING, find_to_act, page_of
-from kbpo.web.api.view import APIView
+from kbpo.web.api.said import Said, read
+from kbpo.web.api.submissions import PAGING, page_of
+from kbpo.web.api.view import APIView, PublicView
 from kbpo.web.expensive import expensive
 from kbpo.web.public.documents import shows_readers
 from kbpo.web.research.explore import as_record, chosen_of, explored, rows_of
@@ -33,6 +30,7 @@ from kbpo.web.research.explorer import SORTS, VERDICTS, Choice, Unreadable, read
 from kbpo.web.research.judged import dispute
 from kbpo.web.research.missed import MISSED, NOT_READ_YET, missed_of, missed_record
 from kbpo.web.research.missed import SORTS as SORTS_OF_MISSED
+from kbpo.web.research.submissions import find_to_act
 
 DEFAULT, MOST = 100, 500
 OF_FACETS = {
@@ -68,13 +66,11 @@ FILTERS = [
 
 
 @method_decorator(expensive, name="dispatch")
-class Predictions(APIView):
+class Predictions(PublicView):
     """The predictions of a submission, each part right, wrong or not judged, in pages: as long as
     `next` is not null there are more. Yours before the track is closed, and before its own sample
     is answered only with what was asked for it; then those of every run on the board.
     """
-
-    permission_classes = [AllowAny]
 
     @extend_schema(
         operation_id="list_predictions",
@@ -104,9 +100,6 @@ class DisputeForm(Said):
 class Dispute(APIView):
     """Say that a judgment of a prediction of yours is wrong: an expert is asked, blind."""
 
-    permission_classes = [IsAuthenticated]
-    parser_classes = [JSONParser, FormParser, MultiPartParser]
-
     @extend_schema(
         operation_id="dispute",
         request=DisputeForm,
@@ -114,24 +107,18 @@ class Dispute(APIView):
     )
     def post(self, request: Request, pk: int, prediction: int) -> Response:
         submission = find_to_act(request, pk)
-        form = DisputeForm(data=request.data)
-        form.is_valid(raise_exception=True)
+        said = read(DisputeForm, request)
         user = cast(User, request.user)
-        try:
-            row = dispute(user, submission, prediction, form.validated_data["note"])
-        except CannotAsk as refusal:
-            raise Refused(str(refusal), "cannot_ask") from refusal
+        row = dispute(user, submission, prediction, said["note"])
         return Response({"prediction": prediction, "status": row.status}, status=201)
 
 
 @method_decorator(expensive, name="dispatch")
-class Missed(APIView):
+class Missed(PublicView):
     """What people found true in documents that they read in full and a submission does not state:
     what others found (`missed`), or nobody did (`nobody`). Before the track is closed only admins
     may know what was read; then everybody does, of every run on the board.
     """
-
-    permission_classes = [AllowAny]
 
     @extend_schema(
         operation_id="list_missed",

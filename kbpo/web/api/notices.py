@@ -9,8 +9,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import Throttled
-from rest_framework.parsers import FormParser, JSONParser, MultiPartParser
-from rest_framework.permissions import IsAuthenticated
+from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -25,10 +24,8 @@ from kbpo.accounts.preferences import (
     send_test,
     ways_of,
 )
-from kbpo.accounts.webhooks import CannotCall
 from kbpo.web.api.answers import declined, page_of_list
-from kbpo.web.api.errors import Refused
-from kbpo.web.api.said import Said
+from kbpo.web.api.said import Said, read
 from kbpo.web.api.submissions import PAGING, page_of
 from kbpo.web.api.view import APIView
 
@@ -57,7 +54,6 @@ class WaysForm(Said):
 class Notices(APIView):
     """What you are told, and by which ways: by mail, by your webhooks."""
 
-    permission_classes = [IsAuthenticated]
     parser_classes = [JSONParser]
 
     @extend_schema(operation_id="get_notices", responses=OpenApiTypes.OBJECT)
@@ -70,10 +66,8 @@ class Notices(APIView):
         """Choose of which events you are told by mail, and for which your webhooks are called. What
         is not sent stays as it is.
         """
-        form = WaysForm(data=request.data)
-        form.is_valid(raise_exception=True)
-        user = cast(User, request.user)
-        cleaned, now = form.validated_data, ways_of(user)
+        user, cleaned = cast(User, request.user), read(WaysForm, request)
+        now = ways_of(user)
         choose(
             user,
             by_mail=cleaned.get("by_mail", [way.name for way in now if way.by_mail]),
@@ -100,8 +94,6 @@ class Sent(APIView):
     came of each. A mail that is `printed` was not sent: the site sends none, and wrote it to its
     log.
     """
-
-    permission_classes = [IsAuthenticated]
 
     @extend_schema(operation_id="list_sent", parameters=PAGING, responses={200: page_of_list()})
     def get(self, request: Request) -> Response:
@@ -136,9 +128,6 @@ class Webhooks(APIView):
     signed, when something happens.
     """
 
-    permission_classes = [IsAuthenticated]
-    parser_classes = [JSONParser, FormParser, MultiPartParser]
-
     @extend_schema(operation_id="list_webhooks", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request) -> Response:
         """Your webhooks, and how many you may have. Their secrets stand on your page of notices."""
@@ -155,19 +144,13 @@ class Webhooks(APIView):
         X-KBPO-Signature reads t=TIME,v1=HEX, where HEX is the HMAC-SHA256 of TIME, a full stop and
         the body.
         """
-        form = WebhookForm(data=request.data)
-        form.is_valid(raise_exception=True)
-        try:
-            hook = add_webhook(cast(User, request.user), form.validated_data["url"])
-        except CannotCall as refusal:
-            raise Refused(str(refusal), "cannot_call") from refusal
+        said = read(WebhookForm, request)
+        hook = add_webhook(cast(User, request.user), said["url"])
         return Response(_hook(hook) | {"secret": hook.secret}, status=201)
 
 
 class WebhookDetail(APIView):
     """A webhook of yours."""
-
-    permission_classes = [IsAuthenticated]
 
     @extend_schema(operation_id="remove_webhook", responses={204: None})
     def delete(self, request: Request, pk: int) -> Response:
@@ -178,8 +161,6 @@ class WebhookDetail(APIView):
 
 class WebhookTest(APIView):
     """Call a webhook of yours for a test. What came of it stands among what was sent."""
-
-    permission_classes = [IsAuthenticated]
 
     @extend_schema(operation_id="test_webhook", request=None, responses={201: OpenApiTypes.OBJECT})
     def post(self, request: Request, pk: int) -> Response:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.request import Request
 from rest_framework.utils.html import is_html_input
 
 NOT_EACH = "Each has to be of the type that the schema names."
@@ -66,6 +67,13 @@ class SpendsInSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-cal
     def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
         found = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
         return {**found, "additionalProperties": False}
+
+
+def read(form: type[Said], request: Request) -> dict[str, Any]:
+    """Return what the body of a request says. Raises ValidationError."""
+    said = form(data=request.data)
+    said.is_valid(raise_exception=True)
+    return dict(said.validated_data)
 
 
 def _is_of_type(field: Any, value: Any) -> bool:

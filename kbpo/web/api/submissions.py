@@ -14,8 +14,8 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import NotAuthenticated
 from rest_framework.pagination import LimitOffsetPagination
-from rest_framework.parsers import FormParser, JSONParser, MultiPartParser
-from rest_framework.permissions import AllowAny, IsAuthenticated, IsAuthenticatedOrReadOnly
+from rest_framework.parsers import FormParser, MultiPartParser
+from rest_framework.permissions import IsAuthenticatedOrReadOnly
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -27,29 +27,28 @@ from kbpo.evaluation.flips import turned
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.leaderboard import newest_headlines
-from kbpo.money.spend import OverBudget, balance
-from kbpo.sampling.confirm import CannotConfirm, confirm, why_not
+from kbpo.money.spend import balance
+from kbpo.sampling.confirm import confirm, why_not
 from kbpo.sampling.development import MOST
-from kbpo.sampling.order import CannotOrder, may_order, offer_of, order
+from kbpo.sampling.order import may_order, offer_of, order
 from kbpo.sampling.plan import refresh
 from kbpo.submissions.discard import delete
-from kbpo.submissions.models import Problem, Submission
-from kbpo.submissions.receive import CannotChange, CannotReceive, describe, withdraw
+from kbpo.submissions.models import Submission
+from kbpo.submissions.receive import describe, withdraw
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.errors import Refused, no_team
 from kbpo.web.api.parameters import BIGGEST, limit_of, one_of, whole_number
-from kbpo.web.api.said import Said, ShareField, Spends
+from kbpo.web.api.said import Said, ShareField, Spends, read
 from kbpo.web.api.tracks import public_track
-from kbpo.web.api.view import APIView
-from kbpo.web.http import check_may_act
+from kbpo.web.api.view import APIView, PublicView
 from kbpo.web.public.judges import as_json as told_of
 from kbpo.web.research.quote import plan_of
 from kbpo.web.research.slices import told
-from kbpo.web.research.submissions import NONE, is_own, put_back
-from kbpo.web.research.submissions import find as find_shown
+from kbpo.web.research.submissions import NONE, find, find_to_act, is_own, problems_of, put_back
 from kbpo.web.research.upload import receive_run
+from kbpo.web.table import Table
 from scoring.report import HEADLINE
 from scoring.score import DEFAULT
 
@@ -292,21 +291,10 @@ def _further(submission: Submission) -> dict[str, Any] | None:
 
 
 def own(request: Request) -> QuerySet[Submission]:
-    """Submissions of the requester's teams (all of them for admins)."""
+    """Return the submissions of the requester's teams; all of them for admins."""
     submissions = Submission.objects.filter(deleted_at=None).select_related("track", "team")
-    user = request.user
-    assert isinstance(user, User)
+    user = cast(User, request.user)
     return submissions if user.is_staff else submissions.filter(team__members=user)
-
-
-def find(request: Request, pk: int) -> Submission:
-    """Return the requester's own submission; a 404 for everybody else's, so that nothing is told
-    about it.
-    """
-    row = own(request).filter(pk=pk).first()
-    if row is None:
-        raise Http404(f"You have no submission {pk}.")
-    return row
 
 
 def page_of(
@@ -326,19 +314,15 @@ def page_of(
     return pages, pages.paginate_queryset(rows, request, view=view) or []
 
 
-def find_to_act(request: Request, pk: int) -> Submission:
-    """Return the same, for those who change it or spend on it. Raises PermissionDenied where
-    somebody of its team only may look.
-    """
-    row = find(request, pk)
-    check_may_act(cast(User, request.user), row.team)
-    return row
+def listed(table: Table, request: Request, view: APIView) -> Response:
+    """Return the page of a table that `limit` and `offset` ask for. Raises ValidationError."""
+    pages, page = page_of(table.rows, request, view)
+    return pages.get_paginated_response(table.records(page))
 
 
 class SubmissionList(APIView):
     """The submissions of your teams; upload another."""
 
-    permission_classes = [IsAuthenticated]
     parser_classes = [MultiPartParser, FormParser]
     scope = Token.Scope.UPLOAD
 
@@ -402,30 +386,24 @@ class SubmissionList(APIView):
             raise PermissionDenied(ONLY_LOOKS)
         if team is None or not user.is_researcher:  # before a byte of the file is read
             raise no_team()
-        form = UploadForm(data=request.data)
-        form.is_valid(raise_exception=True)
-        cleaned = dict(form.validated_data)
+        cleaned = read(UploadForm, request)
         track, file, allows_same = cleaned.pop("track"), cleaned.pop("file"), cleaned.pop("again")
         if "team" in cleaned and (team := user.team(cleaned.pop("team"))) is None:
             raise Refused("You submit for no such team.", "no_team", 403)
         key = request.headers.get("Idempotency-Key") or None
         if key and len(key) > 80:
             raise Refused("An Idempotency-Key has at most 80 characters.", "invalid", 400)
-        try:
-            submission = receive_run(
-                track,
-                team,
-                user,
-                file,
-                file_name=file.name,
-                idempotency_key=key,
-                refuse_same=not allows_same,
-                refuse_taken=True,
-                **cleaned,
-            )
-        except CannotReceive as refusal:
-            more = {"same_as": refusal.same_as} if refusal.same_as else {}
-            raise Refused(str(refusal), refusal.code, 409, **more) from refusal
+        submission = receive_run(
+            track,
+            team,
+            user,
+            file,
+            file_name=file.name,
+            idempotency_key=key,
+            refuse_same=not allows_same,
+            refuse_taken=True,
+            **cleaned,
+        )
         return Response(shown(submission), status=201)
 
 
@@ -435,12 +413,11 @@ class SubmissionDetail(APIView):
     """
 
     permission_classes = [IsAuthenticatedOrReadOnly]
-    parser_classes = [JSONParser, FormParser, MultiPartParser]
 
     @extend_schema(operation_id="get_submission", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, pk: int) -> Response:
         try:
-            submission = find_shown(request, pk)
+            submission = find(request, pk)
         except Http404 as gone:
             if request.user.is_authenticated or str(gone) != NONE.format(pk):
                 raise
@@ -463,10 +440,7 @@ class SubmissionDetail(APIView):
         submission = find_to_act(request, pk)
         form = EditForm(data=request.data, partial=True)  # else a form without a tick takes it off
         form.is_valid(raise_exception=True)
-        try:
-            submission = describe(submission, cast(User, request.user), **form.validated_data)
-        except CannotChange as refusal:
-            raise Refused(str(refusal), "cannot_change") from refusal
+        submission = describe(submission, cast(User, request.user), **form.validated_data)
         return Response(shown(submission))
 
     @extend_schema(operation_id="delete_submission", responses={204: None, **declined(409)})
@@ -482,8 +456,6 @@ class SubmissionDetail(APIView):
 class File(APIView):
     """The file of a submission of yours, as it was uploaded."""
 
-    permission_classes = [IsAuthenticated]
-
     @extend_schema(
         operation_id="download_file",
         responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
@@ -492,7 +464,7 @@ class File(APIView):
         """Return the file as it was uploaded, whatever came of it; its SHA-256 is the `digest` of
         the submission.
         """
-        row = find(request, pk)
+        row = find(request, pk, own=True)
         return FileResponse(
             row.file.open("rb"),
             as_attachment=True,
@@ -505,9 +477,6 @@ class File(APIView):
 class Confirm(APIView):
     """Confirm the plan: its price is reserved, and judging begins."""
 
-    permission_classes = [IsAuthenticated]
-    parser_classes = [JSONParser, FormParser, MultiPartParser]
-
     @extend_schema(
         operation_id="confirm",
         request=ConfirmForm,
@@ -515,23 +484,16 @@ class Confirm(APIView):
     )
     def post(self, request: Request, pk: int) -> Response:
         submission = find_to_act(request, pk)
-        form = ConfirmForm(data=request.data)
-        form.is_valid(raise_exception=True)
-        width = form.validated_data.get("half_width")
-        assert isinstance(request.user, User)
-        try:
-            submission = confirm(
-                submission,
-                request.user,
-                half_width=None if width is None else f"{width:.3f}",
-                good_lines_only=form.validated_data["good_lines_only"],
-                at_most=form.validated_data.get("at_most"),
-                development=form.validated_data.get("development"),
-            )
-        except CannotConfirm as refusal:
-            raise Refused(str(refusal), "cannot_confirm") from refusal
-        except OverBudget as refusal:
-            raise Refused(str(refusal), "over_budget", 402, left=str(refusal.left)) from refusal
+        said = read(ConfirmForm, request)
+        width = said.get("half_width")
+        submission = confirm(
+            submission,
+            cast(User, request.user),
+            half_width=None if width is None else f"{width:.3f}",
+            good_lines_only=said["good_lines_only"],
+            at_most=said.get("at_most"),
+            development=said.get("development"),
+        )
         return Response(shown(submission))
 
 
@@ -543,9 +505,6 @@ class Order(APIView):
     changes nothing.
     """
 
-    permission_classes = [IsAuthenticated]
-    parser_classes = [JSONParser, FormParser, MultiPartParser]
-
     @extend_schema(
         operation_id="order",
         request=OrderForm,
@@ -553,23 +512,15 @@ class Order(APIView):
     )
     def post(self, request: Request, pk: int) -> Response:
         submission = find_to_act(request, pk)
-        form = OrderForm(data=request.data)
-        form.is_valid(raise_exception=True)
-        cleaned = form.validated_data
-        assert isinstance(request.user, User)
-        try:
-            submission = order(
-                submission,
-                request.user,
-                half_width=f"{cleaned['half_width']:.3f}",
-                number=cleaned.get("order"),
-                made_at=cleaned.get("made_at"),
-                at_most=cleaned.get("at_most"),
-            )
-        except CannotOrder as refusal:
-            raise Refused(str(refusal), "cannot_order") from refusal
-        except OverBudget as refusal:
-            raise Refused(str(refusal), "over_budget", 402, left=str(refusal.left)) from refusal
+        said = read(OrderForm, request)
+        submission = order(
+            submission,
+            cast(User, request.user),
+            half_width=f"{said['half_width']:.3f}",
+            number=said.get("order"),
+            made_at=said.get("made_at"),
+            at_most=said.get("at_most"),
+        )
         return Response(shown(submission))
 
 
@@ -578,18 +529,13 @@ class Withdraw(APIView):
     free again.
     """
 
-    permission_classes = [IsAuthenticated]
-
     @extend_schema(
         operation_id="withdraw",
         request=None,
         responses={200: OpenApiTypes.OBJECT, **declined(409)},
     )
     def post(self, request: Request, pk: int) -> Response:
-        try:
-            submission = withdraw(find_to_act(request, pk), cast(User, request.user))
-        except CannotChange as refusal:
-            raise Refused(str(refusal), "cannot_change") from refusal
+        submission = withdraw(find_to_act(request, pk), cast(User, request.user))
         return Response(shown(submission))
 
 
@@ -598,8 +544,6 @@ class Retry(APIView):
     since; it is tried again at once.
     """
 
-    permission_classes = [IsAuthenticated]
-
     @extend_schema(
         operation_id="retry",
         request=None,
@@ -607,26 +551,19 @@ class Retry(APIView):
     )
     def post(self, request: Request, pk: int) -> Response:
         row = find_to_act(request, pk)
-        try:
-            if not put_back(row, cast(User, request.user)):
-                raise Refused(f"{row.name} was not given up.", "cannot_retry")
-        except CannotChange as refusal:
-            raise Refused(str(refusal), "cannot_retry") from refusal
-        except OverBudget as refusal:
-            raise Refused(str(refusal), "over_budget", 402, left=str(refusal.left)) from refusal
+        if not put_back(row, cast(User, request.user)):
+            raise Refused(f"{row.name} was not given up.", "cannot_retry")
         return Response(shown(row))
 
 
-class Slices(APIView):
+class Slices(PublicView):
     """The scores of a submission by slice: by relation, by class of entity, and so on. Of one on
     the board that is not yours, those that its page shows.
     """
 
-    permission_classes = [AllowAny]
-
     @extend_schema(operation_id="list_slices", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, pk: int) -> Response:
-        submission = find_shown(request, pk)
+        submission = find(request, pk)
         scores = told(Latest.of(submission), own=is_own(request, submission))
         names = ("slice", "quantity", "criterion", "distribution", "method")
         return Response(
@@ -646,13 +583,6 @@ class Slices(APIView):
 class Problems(APIView):
     """What the reader noticed, by line."""
 
-    permission_classes = [IsAuthenticated]
-
     @extend_schema(operation_id="list_problems", parameters=PAGING, responses={200: page_of_list()})
     def get(self, request: Request, pk: int) -> Response:
-        problems = Problem.objects.filter(submission=find(request, pk)).order_by("line", "pk")
-        pages, page = page_of(problems, request, self)
-        keys = ("code", "severity", "line", "text", "line_text", "culprit_begin", "culprit_end")
-        return pages.get_paginated_response(
-            [{key: getattr(row, key) for key in keys} for row in page]
-        )
+        return listed(problems_of(find(request, pk, own=True)), request, self)

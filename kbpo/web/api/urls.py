@@ -12,14 +12,12 @@ from kbpo.web.api import (
     evaluations,
     judges,
     judgments,
-    members,
     metrics,
     notices,
     ratings,
     submissions,
     teams,
     tracks,
-    whole,
 )
 
 urlpatterns = [
@@ -31,7 +29,7 @@ urlpatterns = [
         downloads.SchemaDetail.as_view(),
         name="api-schema-of-track",
     ),
-    path("tracks/<slug:slug>/all/", whole.TrackZip.as_view(), name="api-track-zip"),
+    path("tracks/<slug:slug>/all/", downloads.TrackZip.as_view(), name="api-track-zip"),
     path("tracks/<slug:slug>/releases/", downloads.Releases.as_view(), name="api-releases"),
     path(
         "tracks/<slug:slug>/documents/<path:key>/",
@@ -90,15 +88,15 @@ urlpatterns = [
     path("submissions/<int:pk>/missed/", judgments.Missed.as_view(), name="api-missed"),
     path("submissions/<int:pk>/problems/", submissions.Problems.as_view(), name="api-problems"),
     path("teams/", teams.Teams.as_view(), name="api-teams"),
-    path("teams/<slug:team>/members/<str:member>/", members.Member.as_view(), name="api-member"),
+    path("teams/<slug:team>/members/<str:member>/", teams.Member.as_view(), name="api-member"),
     path(
         "teams/<slug:team>/invitations/",
-        members.Invitations.as_view(),
+        teams.Invitations.as_view(),
         name="api-invitations",
     ),
     path(
         "teams/<slug:team>/invitations/<int:pk>/",
-        members.InvitationDetail.as_view(),
+        teams.InvitationDetail.as_view(),
         name="api-invitation",
     ),
     path("notices/", notices.Notices.as_view(), name="api-notices"),

@@ -8,6 +8,7 @@ from typing import Any
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import views
 from rest_framework.exceptions import ValidationError
+from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 
 EVERYWHERE = ("format",)
@@ -41,6 +42,12 @@ class APIView(views.APIView):
                 yield from parameter().fields
             elif parameter.location == OpenApiParameter.QUERY:
                 yield parameter.name
+
+
+class PublicView(APIView):
+    """An address that everybody may read without a token."""
+
+    permission_classes = [AllowAny]
 
 
 def _method(request: Request) -> str:

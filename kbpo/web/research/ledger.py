@@ -1,17 +1,13 @@
-"""A team's ledger: what was set aside for each of its runs,
-spent on answers and given back, by day.
-"""
+"""A team's ledger: what was set aside for its runs, spent on answers and given back, by day."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import date
-from decimal import Decimal
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.cache import never_cache
@@ -19,74 +15,77 @@ from django.views.decorators.cache import never_cache
 from kbpo.accounts.models import Team
 from kbpo.money.spend import balance, by_day
 from kbpo.submissions.models import Submission
+from kbpo.web.components.figures import count_text, money_text
 from kbpo.web.http import at_one_moment
 from kbpo.web.research.teams import own_cap
 from kbpo.web.research.upload import for_researchers, team_of
+from kbpo.web.table import Column, Table, link
 
-PAGE = 100
 WORDS = {"reserve": "Set aside", "release": "Given back", "spend": "Spent"}
 
 
-@dataclass(frozen=True)
-class Line:
-    """What moved in one day for one run, in one direction."""
+def ledger_of(team: Team, run: Submission | None, request: HttpRequest | None = None) -> Table:
+    """Return what moved for the runs of a team, or for one: a row a day, run and direction."""
+    moved = by_day("submission", team, run.purpose if run else None)
+    columns = [
+        Column("on", "Day", cell=lambda row: f"{row['on'].day} {row['on']:%B %Y}"),
+        Column("submission", "" if run else "Run", lambda row: row["purpose_number"], _link),
+        Column("track", "" if run else "Track", lambda row: row["run"].track.name, in_files=False),
+        Column("kind", "What", cell=_words),
+        Column("amount", "Amount", lambda row: str(row["amount"]), _amount, is_number=True),
+        Column("movements", value=lambda row: row["n"]),
+    ]
+    return Table(f"ledger-{team.slug}", columns, moved, request, prepare=_with_runs)
 
-    on: date
-    submission: Submission
-    kind: str
-    words: str
-    amount: Decimal
-    n: int
-    """How many movements these are: of what is spent, answers"""
 
-
-def lines_of(rows: list[dict[str, Any]]) -> list[Line]:
-    """Return the lines of a page of these movements."""
-    submissions = Submission.objects.select_related("track", "team").in_bulk(
+def _with_runs(rows: list[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+    runs = Submission.objects.select_related("track", "team").in_bulk(
         {row["purpose_number"] for row in rows}
     )
-    return [
-        Line(
-            row["on"],
-            submissions[row["purpose_number"]],
-            row["kind"],
-            WORDS[row["kind"]],
-            row["amount"],
-            row["n"],
-        )
-        for row in rows
-    ]
+    return [row | {"run": runs[row["purpose_number"]]} for row in rows]
+
+
+def _link(row: dict[str, Any]) -> str:
+    run = row["run"]
+    return link(f"?{urlencode({'team': run.team.slug, 'run': run.pk})}", run.name)
+
+
+def _words(row: dict[str, Any]) -> str:
+    """Return what a row is: of what is spent, on how many answers."""
+    if row["kind"] != "spend":
+        return WORDS[row["kind"]]
+    return f"Spent on {count_text(row['n'])} answer{'' if row['n'] == 1 else 's'}"
+
+
+def _amount(row: dict[str, Any]) -> str:
+    return money_text(row["amount"])
 
 
 @never_cache
 @for_researchers
 @at_one_moment
-def show(request: HttpRequest) -> HttpResponse:
-    """Return the ledger of a team, of all its runs or of one, and who pays for it."""
+def show(request: HttpRequest) -> HttpResponseBase:
+    """Return the ledger of a team, of all its runs or of one, and who pays for it; or a file."""
     team = team_of(request, looks=True)
     if team is None:  # an admin who belongs to no team
         return render(request, "upload_not_yet.html", {"researcher": True}, status=403)
-    run = _run(request, team)
-    moved = by_day("submission", team, run.purpose if run else None)
-    page = Paginator(moved, PAGE).get_page(request.GET.get("page"))
-    query = {"team": team.slug} | ({"run": str(run.pk)} if run else {})
+    number = request.GET.get("run", "")
+    run = run_of(team, number) if number else None
+    table = ledger_of(team, run, request)
+    if "format" in request.GET:
+        return table.file(request)
     context = {
         "team": team,
         "run": run,
         "cap": own_cap(run.track, team) if run else None,
         "sums": balance(purpose=run.purpose, team=team) if run else balance(team=team),
-        "page": page,
-        "lines": lines_of(list(page)),
-        "query": urlencode(query),
+        "table": table,
     }
     return render(request, "ledger.html", context)
 
 
-def _run(request: HttpRequest, team: Team) -> Submission | None:
-    """Return the run of the team that the address names; None if it names none. Raises Http404."""
-    number = request.GET.get("run", "")
-    if not number:
-        return None
+def run_of(team: Team, number: str) -> Submission:
+    """Return the run of the team with this number. Raises Http404."""
     row = None
     if number.isascii() and number.isdecimal() and len(number) < 10:
         runs = Submission.objects.filter(team=team, deleted_at=None)

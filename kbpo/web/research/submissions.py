@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
-from operator import attrgetter
 from typing import Any, cast
 
 import numpy as np
@@ -68,7 +67,7 @@ from kbpo.web.research.order import buy, more, renewed
 from kbpo.web.research.sampled import sampled
 from kbpo.web.research.score_tables import checked, not_corrected, tables
 from kbpo.web.research.slices import by_slice, watched
-from kbpo.web.table import Column, Table, columns
+from kbpo.web.table import Table, columns
 from scoring.slices import OWN
 from scoring.words import no_width_text
 
@@ -106,12 +105,8 @@ HISTORY = columns(
     *("evaluation", "made_at", "number"),
     *("value", "low80", "high80", "low95", "high95", "n_labels"),
 )
-PROBLEMS = (
-    Column("line"),
-    Column("severity"),
-    Column("code"),
-    Column("what", value=attrgetter("text")),
-    Column("text", value=attrgetter("line_text")),
+PROBLEMS = columns(
+    *("line", "severity", "code", "text", "line_text", "culprit_begin", "culprit_end"),
 )
 MOVING = ("confirmed", "judging")
 """Statuses in which a page follows what is judged"""
@@ -508,14 +503,21 @@ def _several(n: int, word: str) -> str:
     return f"{n:,} {word.removesuffix('s') if n == 1 else word}"
 
 
+def problems_of(submission: Submission) -> Table:
+    """Return what the reader noticed in a file, by line."""
+    rows = Problem.objects.filter(submission=submission).order_by("line", "pk")
+    return Table(f"problems-{submission.pk}", PROBLEMS, rows)
+
+
 def problems(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Return all problems of an upload, by line, fifty a page, filtered by severity; or the report
     as a file.
     """
     submission = find(request, pk, own=True)
-    listed = Problem.objects.filter(submission=submission).order_by("line", "pk")
+    table = problems_of(submission)
     if "format" in request.GET:
-        return Table(f"problems-{pk}", PROBLEMS, listed).file(request)
+        return table.file(request)
+    listed = table.rows
     severity = request.GET.get("severity", "")
     counts = Counter(listed.values_list("severity", flat=True))
     if severity in counts:
