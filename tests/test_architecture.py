@@ -278,6 +278,33 @@ def test_an_interface_is_imported_by_its_own_room_alone() -> None:
     assert not own.match("annotation.interfaces.shared.payload.Pair")
 
 
+# Rooms of the web, from left to right: a room imports only rooms to its left, and its own. Modules
+# of the root are the first; `urls` knows all of them.
+WEB = (
+    *("http", "components", "public", "research", "judging", "marketplace", "desk", "api"),
+    "management",
+)
+TURNED = {("public", "research"), ("public", "judging"), ("public", "desk"), ("public", "api")}
+"""What imports to its right still: public pages share what they show with these"""
+
+
+def test_a_room_of_the_web_imports_only_rooms_to_its_left() -> None:
+    def place(module: str) -> int | None:
+        parts = module.split(".")
+        if parts[:2] != ["kbpo", "web"] or len(parts) < 3 or parts[2] == "templatetags":
+            return None
+        return WEB.index(parts[2]) if parts[2] in WEB else 0
+
+    turned = set()
+    for module, path in modules():
+        here = place(module)
+        if here is None or module.endswith(".urls"):
+            continue
+        places = [there for _, name in imports(path) if (there := place(name)) is not None]
+        turned |= {(WEB[here], WEB[there]) for there in places if there > here}
+    assert turned == TURNED, "nothing new, and nothing that is gone"
+
+
 def test_boto3_is_imported_in_one_module_on_each_side_of_the_wire() -> None:
     users = [
         m

@@ -220,7 +220,7 @@ def test_a_form_older_than_the_login_comes_back_with_the_answer(
     assert told.status_code == 403 and told.json()["csrf"]
     sent = GOOD | {"csrfmiddlewaretoken": told.json()["csrf"]}
     assert strict.post(address, sent, **JSON).status_code == 200
-    elsewhere = strict.post("/annotate/appeal/", {"text": "no"})
+    elsewhere = strict.post("/annotate/", {"action": "appeal", "text": "no"})
     assert elsewhere.status_code == 403
     assert "You logged in or out after you had opened the page" in text(elsewhere)
 

@@ -199,11 +199,12 @@ def test_an_appeal_is_answered_once_and_may_reinstate(
     )
     page = text_of(ada.get("/annotate/"))
     assert "Too fast for reading" in page and "Your appeal" in page
-    assert ada.get("/annotate/appeal/")["Location"] == "/annotate/", "where the form stands"
-    assert "is empty" in text_of(ada.post("/annotate/appeal/", {"text": " "}, follow=True))
-    ada.post("/annotate/appeal/", {"text": "I had read it before."})
+    assert "is empty" in text_of(
+        ada.post("/annotate/", {"action": "appeal", "text": " "}, follow=True)
+    )
+    ada.post("/annotate/", {"action": "appeal", "text": "I had read it before."})
     assert "is being read" in text_of(
-        ada.post("/annotate/appeal/", {"text": "Again."}, follow=True)
+        ada.post("/annotate/", {"action": "appeal", "text": "Again."}, follow=True)
     )
     row = Appeal.objects.get()
     assert "I had read it before." in text_of(admin.get(DESK))
@@ -243,7 +244,7 @@ def test_refused_pay_can_be_appealed_and_is_paid_after_all(
 ) -> None:
     answer = refused(ada)
     assert 'id="refused"' in text_of(ada.get("/annotate/")) and worker().excluded_at is None
-    ada.post("/annotate/appeal/", {"text": "The first button was right."})
+    ada.post("/annotate/", {"action": "appeal", "text": "The first button was right."})
     page = text_of(ada.get("/annotate/"))
     assert "Your appeal is being read" in page and 'name="text"' not in page
     row = Appeal.objects.get()
@@ -262,7 +263,7 @@ def test_an_appeal_against_refused_pay_may_fail(
     published: Submission, ada: Client, admin: Client
 ) -> None:
     answer = refused(ada)
-    ada.post("/annotate/appeal/", {"text": "The first button was right."})
+    ada.post("/annotate/", {"action": "appeal", "text": "The first button was right."})
     admin.post(
         DESK,
         {
@@ -295,7 +296,7 @@ def test_what_is_decided_about_ones_answers_is_told_by_mail_and_by_a_call(
         answer = refused(ada)
         command.undo_rejection(answer.pk, anna, "It was read.")
         command.exclude_worker(worker().handle, anna, "Too fast for reading")
-        ada.post("/annotate/appeal/", {"text": "I had read it before."})
+        ada.post("/annotate/", {"action": "appeal", "text": "I had read it before."})
         admin.post(
             DESK,
             {
@@ -331,7 +332,7 @@ def test_what_is_decided_about_ones_answers_is_told_by_mail_and_by_a_call(
 
 
 def test_who_is_not_excluded_has_nothing_to_appeal(ada: Client) -> None:
-    ada.post("/annotate/appeal/", {"text": "Just in case."})
+    ada.post("/annotate/", {"action": "appeal", "text": "Just in case."})
     assert not Appeal.objects.exists()
 
 

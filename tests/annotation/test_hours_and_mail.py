@@ -44,7 +44,7 @@ def away(published: Submission, ada: Client, settings: Any) -> Worker:
     HIT.objects.update(status="closed")
     told = ada.get(HOME).content.decode()
     assert "Nothing to judge right now" in told and "E-mail me when there is work" in told
-    assert ada.post("/annotate/work-mail/", {"wanted": "yes"})["Location"] == HOME
+    assert ada.post("/annotate/", {"action": "work-mail", "wanted": "yes"})["Location"] == HOME
     Worker.objects.update(last_seen_at=timezone.now() - timedelta(hours=2))
     return Worker.objects.get()
 
@@ -82,11 +82,14 @@ def test_nobody_is_written_to_who_does_not_want_it_or_may_not_judge(
     Worker.objects.update(excluded_at=timezone.now(), excluded_reason="Guessing.")
     assert write_all(django_capture_on_commit_callbacks) == 0
     Worker.objects.update(excluded_at=None)
-    ada.post("/annotate/work-mail/", {"wanted": "no", "from": "payee"})
+    ada.post("/annotate/", {"action": "work-mail", "wanted": "no", "from": "payee"})
     assert not WorkMail.objects.exists()
     assert write_all(django_capture_on_commit_callbacks) == 0
     User.objects.update(email="")
-    assert ada.post("/annotate/work-mail/", {"wanted": "yes"})["Location"] == "/annotate/payee/"
+    assert (
+        ada.post("/annotate/", {"action": "work-mail", "wanted": "yes"})["Location"]
+        == "/annotate/payee/"
+    )
     assert not WorkMail.objects.exists(), "it takes an address"
 
 

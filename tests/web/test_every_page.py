@@ -79,13 +79,13 @@ SEND = """(said) => {
 
 NO_PAGE = {
     "forms alone, answered by a redirect": {
-        "annotate_appeal", "annotate_return", "annotate_stop", "annotate_work_mail",
+        "annotate_return", "annotate_stop",
         "logout", "submission-dispute",
         "notices-webhook",
         "token-revoke", "tokens",
     },
     "a way to another page": {
-        "annotate_join", "annotate_next", "client", "compare", "expert-next",
+        "annotate_next", "client", "compare", "expert-next",
         "explore", "favicon",
         "try",
         "try-it",
@@ -185,7 +185,6 @@ def _public(toy: Toy) -> dict[str, list[Page]]:
         "metrics": [("", reverse("metrics", args=["toy"]))],
         "join": [("", reverse("join", args=[invited.code]))],
         "password_reset_confirm": [("", reverse("password_reset_confirm", args=["MQ", "x"]))],
-        "annotate_terms_version": [("", reverse("annotate_terms_version", args=[1]))],
     }
 
 

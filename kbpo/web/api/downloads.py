@@ -10,7 +10,6 @@ from django.urls import reverse
 from django.utils.decorators import method_decorator
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
-from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -23,10 +22,7 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.api.tracks import public_track
 from kbpo.web.api.view import PublicView
 from kbpo.web.expensive import export
-from kbpo.web.http import address_of
-from kbpo.web.public import whole
 from kbpo.web.public.board_files import as_track
-from kbpo.web.public.track import OUTPUTS
 from kbpo.web.table import begun
 
 MENTIONS = "mentions.jsonl.gz"
@@ -177,20 +173,3 @@ def as_file(
             "Cache-Control": "public, max-age=3600",
         },
     )
-
-
-@method_decorator(export, name="dispatch")
-class TrackZip(PublicView):
-    """All that one needs to take part in a track as one zip file, streamed: texts, schema,
-    guidelines, baseline and its output, licence.
-    """
-
-    @extend_schema(
-        operation_id="download_track",
-        responses={(200, "application/zip"): OpenApiTypes.BINARY},
-    )
-    def get(self, request: Request, slug: str) -> HttpResponseBase:
-        try:
-            return whole.answer(request, slug)
-        except whole.TooMany as many:
-            raise Throttled(OUTPUTS.wait(address_of(request)), str(many)) from many

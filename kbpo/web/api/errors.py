@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from annotation.desk.adjudicate import CannotAsk
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
@@ -22,6 +21,7 @@ from rest_framework.exceptions import (
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
+from annotation.desk.experts import CannotAsk
 from kbpo.accounts import teams
 from kbpo.accounts.webhooks import CannotCall
 from kbpo.money.spend import OverBudget

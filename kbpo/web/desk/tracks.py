@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, cast
 
 from django import forms
@@ -10,7 +11,7 @@ from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import path
+from django.urls import path, reverse
 
 from annotation.platforms import registry
 from annotation.platforms.mturk import account
@@ -34,8 +35,10 @@ from kbpo.sampling.open_track import (
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import TrackWithRecall, recall_of
 from kbpo.tracks.registry import KINDS, class_of, kind_of, kinds
+from kbpo.web.components.figures import count_text, half_width_text, time_text
 from kbpo.web.desk.checklist import next_of, steps_of, unfinished
 from kbpo.web.http import for_admins, is_armed
+from kbpo.web.table import Column, Table, link, tag
 
 VERBS = {"open": open_track, "freeze": freeze_track, "close": close_track}
 BECOMES = {"open": "open", "freeze": "frozen", "close": "closed"}
@@ -251,6 +254,36 @@ class TrackForm(forms.Form):
             return None
 
 
+TONES = {"open": "good", "draft": ""}
+TRACKS = (
+    Column(
+        "name", "Track", cell=lambda row: link(reverse("desk-track", args=[row.slug]), row.name)
+    ),
+    Column("corpus", "Corpus", attrgetter("corpus.name")),
+    Column("status", "State", cell=lambda row: tag(row.status, TONES.get(row.status, "warn"))),
+    Column(
+        "target",
+        "Target",
+        attrgetter("target_half_width"),
+        lambda row: half_width_text(row.target_half_width),
+        is_number=True,
+    ),
+    Column("n", "Submissions", cell=lambda row: count_text(row.n), is_number=True),
+)
+CORPORA = (
+    Column("name", "Corpus"),
+    Column("texts", "Texts", cell=lambda row: count_text(row.texts), is_number=True),
+    Column(
+        "relations",
+        "Relations in its schema",
+        lambda row: len(row.schema.get("predicates", ())),
+        is_number=True,
+    ),
+    Column("loaded_at", "Loaded", cell=lambda row: time_text(row.loaded_at)),
+    Column("n", "Tracks", is_number=True),
+)
+
+
 @for_admins
 def listing(request: HttpRequest) -> HttpResponse:
     """Return all tracks, and the corpora that one can be made on."""
@@ -258,13 +291,13 @@ def listing(request: HttpRequest) -> HttpResponse:
     counted = [class_of(kind).n_inputs_of(corpora) for kind in KINDS]
     for corpus in corpora:
         corpus.texts = max(n_inputs[corpus.pk] for n_inputs in counted)  # type: ignore[attr-defined]
+    confirmed = Q(submissions__confirmed_at__isnull=False)
+    tracks = Track.objects.select_related("corpus").annotate(
+        n=Count("submissions", filter=confirmed)
+    )
     context = {
-        "tracks": (
-            Track.objects.select_related("corpus")
-            .annotate(n=Count("submissions", filter=Q(submissions__confirmed_at__isnull=False)))
-            .order_by("-pk")
-        ),
-        "corpora": corpora,
+        "tracks": Table("tracks", TRACKS, tracks.order_by("-pk")),
+        "corpora": Table("corpora", CORPORA, corpora),
     }
     return render(request, "desk/tracks.html", context)
 

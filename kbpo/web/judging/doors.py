@@ -32,10 +32,14 @@ def way_on(request: HttpRequest) -> str:
 
 
 @never_cache
-def terms(request: HttpRequest, number: int | None = None) -> HttpResponse:
-    """Return the terms: for everybody to read, and for annotators to agree to (POST)."""
-    holds = consent.current()
-    text = holds if number is None else consent.version(number)
+def terms(request: HttpRequest) -> HttpResponse:
+    """Return the terms: for everybody to read, and for annotators to agree to (POST); with
+    `?version=` an earlier version.
+    """
+    holds, number = consent.current(), request.GET.get("version", "")
+    if number and not (number.isascii() and number.isdecimal() and len(number) < 6):
+        raise Http404
+    text = consent.version(int(number)) if number else holds
     if text is None:
         raise Http404
     worker = worker_of(request.user) if getattr(request.user, "is_annotator", False) else None  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET
 
 from annotation.hits import lease
 from annotation.hits.mail_work import ask_for_mail
@@ -34,7 +34,7 @@ from kbpo.accounts.password_again import why_not
 from kbpo.accounts.sign_up import SignUpForm
 from kbpo.money.spend import ZERO
 from kbpo.tracks.models import Track
-from kbpo.web.http import address_of, is_armed, network_of
+from kbpo.web.http import act, address_of, is_armed, network_of
 from kbpo.web.judging.views import for_annotators, interface_title
 
 STATES = {
@@ -52,10 +52,13 @@ COUNTED = 200
 """Open questions that are counted; of more it is said that there are more"""
 
 
-@require_GET
 @for_annotators
 def home(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """Return what is open, what stands before it, earnings by state, messages, the last answers."""
+    """Return what is open, what stands before it, earnings by state, messages, the last answers. A
+    POST does what its form names.
+    """
+    if request.method == "POST":
+        return act(request, {"appeal": appeal, "work-mail": work_mail}, worker)
     held = Assignment.objects.filter(
         worker=worker, status="leased", leased_until__gt=clock.now()
     ).first()
@@ -226,13 +229,10 @@ def feedback(request: HttpRequest, worker: Worker) -> HttpResponse:
     return render(request, "annotators/feedback.html", context, status=422 if refusal else 200)
 
 
-@for_annotators
 def appeal(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """Return an appeal against being excluded, or against refused pay; the form stands on their
-    page, and on that of each answer whose pay was refused.
+    """Appeal against being excluded, or against refused pay; the form stands on their page, and on
+    that of each answer whose pay was refused.
     """
-    if request.method != "POST":
-        return redirect("annotate")
     try:
         speak.appeal(worker, request.POST.get("text", ""))
         messages.success(request, "Your appeal is with the admins. You will find the answer here.")
@@ -278,10 +278,8 @@ def _change_payee(request: HttpRequest, user: User, worker: Worker) -> str:
     return ""
 
 
-@require_POST
-@for_annotators
 def work_mail(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """Return whether somebody is written to when there is work; back to where they asked."""
+    """Choose whether somebody is written to when there is work; back to where they asked."""
     wanted = request.POST.get("wanted") == "yes"
     if ask_for_mail(worker, wanted=wanted):
         messages.success(request, "We write to you when there is work, once a day at most.")

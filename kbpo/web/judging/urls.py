@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.urls import path
-from django.views.generic import RedirectView
 
 from kbpo.web.desk.quality import decide, expert
 from kbpo.web.judging import attempt, doors, own_pages, views
@@ -12,21 +11,17 @@ from kbpo.web.marketplace import beside, task, tutorial, worker_page
 urlpatterns = [
     path("", own_pages.home, name="annotate"),
     path("next/", views.next_question, name="annotate_next"),
-    path("join/<str:code>/", RedirectView.as_view(pattern_name="join"), name="annotate_join"),
     path("history/", own_pages.history, name="annotate_history"),
     path("answers/<int:pk>/", own_pages.own_answer, name="annotate_answer"),
     path("messages/", own_pages.letters, name="annotate_messages"),
     path("feedback/", own_pages.feedback, name="annotate_feedback"),
-    path("appeal/", own_pages.appeal, name="annotate_appeal"),
     path("payee/", own_pages.payee_page, name="annotate_payee"),
-    path("work-mail/", own_pages.work_mail, name="annotate_work_mail"),
     path("receipts/", own_pages.receipts, name="annotate_receipts"),
     path("receipts/<str:number>/", own_pages.receipt, name="annotate_receipt"),
     path("leave/", own_pages.leaving, name="annotate_leave"),
     path("gone/", own_pages.gone, name="annotate_gone"),
     path("volunteer/", own_pages.join_queue, name="annotate_volunteer"),
     path("terms/", doors.terms, name="annotate_terms"),
-    path("terms/<int:number>/", doors.terms, name="annotate_terms_version"),
     path("tutorial/<slug:interface>/", doors.tutorial, name="annotate_tutorial"),
     path(
         "tutorial/<slug:interface>/<int:number>/",
