@@ -160,7 +160,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "kbpo.web.api.unchanged.UnchangedMiddleware",
+    "kbpo.web.api.requests.UnchangedMiddleware",
     "kbpo.web.errors.ErrorMiddleware",
 ]
 ROOT_URLCONF = "kbpo.urls"
@@ -207,7 +207,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",
     "django.contrib.staticfiles.finders.AppDirectoriesFinder",
-    "kbpo.web.static_files.InterfaceFinder",
+    "kbpo.web.apps.InterfaceFinder",
 ]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -294,12 +294,12 @@ PAGES_KEPT_SECONDS = 60
 # -- The API
 # ------------------------------------------------------------------------------
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["kbpo.web.api.authentication.TokenAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["kbpo.web.api.requests.TokenAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "EXCEPTION_HANDLER": "kbpo.web.api.errors.handle",
-    "DEFAULT_THROTTLE_CLASSES": ["kbpo.web.api.limits.RateLimit"],
+    "DEFAULT_THROTTLE_CLASSES": ["kbpo.web.api.requests.RateLimit"],
 }
 # Requests to the API that a person may make in a minute
 API_RATE = 600

@@ -15,7 +15,7 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo.clock import served
-from kbpo.web.checks import check_server
+from kbpo.web.apps import check_server
 from kbpo.web.errors import OneLine
 from kbpo.web.http import OURS, UNFRAMED
 

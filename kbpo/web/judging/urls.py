@@ -6,7 +6,7 @@ from django.urls import path
 
 from kbpo.web.desk.quality import decide, expert
 from kbpo.web.judging import attempt, doors, own_pages, views
-from kbpo.web.marketplace import beside, task, tutorial, worker_page
+from kbpo.web.marketplace import beside, task, worker_page
 
 urlpatterns = [
     path("", own_pages.home, name="annotate"),
@@ -40,7 +40,7 @@ urlpatterns = [
     path("expert/<slug:slug>/<int:pk>/draft/", expert.draft, name="expert-draft"),
     path("expert/<slug:slug>/<int:pk>/document/", expert.document, name="expert-document"),
     path("task/<str:signed>/", task.task, name="task"),
-    path("learn/<str:signed>/", tutorial.learn, name="task_learn"),
+    path("learn/<str:signed>/", beside.learn, name="task_learn"),
     path("say/<str:signed>/", worker_page.say, name="task_say"),
     path("task/<str:signed>/draft/", task.draft, name="task_draft"),
     path("task/<str:signed>/titles/", beside.titles, name="task_titles"),

@@ -1,6 +1,4 @@
-"""What stands beside a task page: the whole document, titles to choose from, a payment to be taken,
-notifications.
-"""
+"""Beside a task in a frame: its tutorial, titles, documents, thanks, notifications."""
 
 from __future__ import annotations
 
@@ -9,19 +7,22 @@ from urllib.parse import urlsplit
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
+from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_http_methods
 
 from annotation.interfaces.registry import interface_of
+from annotation.marketplace.admit import standing
 from annotation.marketplace.books import note_confirmation
 from annotation.marketplace.reconcile import hint
-from annotation.models import Bonus, Question
+from annotation.models import Bonus, Question, Worker
 from annotation.platforms import proof
 from annotation.platforms.mturk.account import account
 from annotation.platforms.registry import frame_sites
 from annotation.questions.titles import suggest
 from kbpo.corpus.models import Document
 from kbpo.web.marketplace.frame import LONGEST_ID, framed, origin_of
+from kbpo.web.marketplace.ready import Door, take_step, what_stands_before
 from kbpo.web.marketplace.task import NOT_AVAILABLE, NOT_OURS, no
 
 
@@ -119,3 +120,36 @@ def _hits_named(body: bytes) -> list[str]:
         return [str(event["HITId"]) for event in notification.get("Events", [])][:100]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return []
+
+
+PASSED = (
+    "The marketplace gives you our qualification within some minutes; then you can accept our HITs "
+    "there. You can close this page."
+)
+
+
+@never_cache
+@csrf_exempt  # no cookie says who writes: the address does
+@require_http_methods(["GET", "HEAD", "POST"])
+def learn(request: HttpRequest, signed: str) -> HttpResponse:
+    """Return the terms, the tutorial, and how it ended."""
+    worker = get_object_or_404(Worker, handle=proof.worker_of_page(signed, proof.LEARN_SALT) or "-")
+    response = _page(request, worker)
+    response["Referrer-Policy"] = "no-referrer"
+    return response
+
+
+def _page(request: HttpRequest, worker: Worker) -> HttpResponse:
+    state = standing(worker)
+    if state.lesson is not None:
+        door = Door(worker, state.lesson)
+        if request.method == "POST" and (page := take_step(request, door)) is not None:
+            return page
+        state = standing(worker)
+    if state.lesson is not None:
+        return what_stands_before(request, Door(worker, state.lesson))
+    context = {
+        "title": "You have passed" if state.held else "No work for you",
+        "sentence": PASSED if state.held else state.why,
+    }
+    return render(request, "annotation/learned.html", context)

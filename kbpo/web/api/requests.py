@@ -1,18 +1,24 @@
-"""Authenticates requests to the API by token: `Authorization: Token kbpo_…`."""
+"""What every request to the API passes: its token, its limit, and what it knows already."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
+from django.http import HttpRequest, HttpResponseBase
+from django.middleware.http import ConditionalGetMiddleware
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
+from rest_framework.throttling import BaseThrottle
 
 from kbpo import clock
+from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import Token, User
+from kbpo.web.http import address_of
 
 
 class TokenAuthentication(BaseAuthentication):
@@ -69,3 +75,38 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
             "scheme": "bearer",
             "description": "A token of yours, from your account page.",
         }
+
+
+MINUTE = 60
+
+
+class RateLimit(BaseThrottle):
+    """So many requests a minute; one that is too many is told when to come again."""
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        """Return whether this request, which is counted, is still within the limit."""
+        if request.user.is_authenticated:
+            self.who = str(request.user.pk)
+            self.limit = Limit("api.user", settings.API_RATE, MINUTE)
+        else:
+            self.who = address_of(request)
+            self.limit = Limit("api.address", settings.API_RATE_OF_STRANGERS, MINUTE)
+        return self.limit.count(self.who)
+
+    def wait(self) -> float:
+        """Seconds after which the count of what was just refused begins anew."""
+        return self.limit.wait(self.who)
+
+
+class UnchangedMiddleware(ConditionalGetMiddleware):
+    """Gives every answer of the API an ETag, and none that is as the program knows it. Pages carry
+    their own.
+    """
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        """Return the answer, or 304."""
+        if not request.path.startswith("/api/"):
+            return response
+        return super().process_response(request, response)
