@@ -484,7 +484,7 @@ NAMING_IN_TEMPLATES: dict[str, set[str]] = {
     "submission_live.html": {"mentions"},
     # What a corpus brings: names with its texts, relations in its schema.
     "desk/track_new.html": {"predicates"},
-    "desk/tracks.html": {"mentions", "predicates"},
+    "desk/tracks.html": {"mentions"},
     # Two systems.
     "compare.html": {"pair"},
     "leaderboard.html": {"pairs"},

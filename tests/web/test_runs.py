@@ -360,14 +360,15 @@ def test_the_ledger_of_a_run_adds_up_and_says_who_pays(toy: Toy, as_user: As, dr
         Decimal("0.12"),
         Decimal("9.88"),
     )
-    lines = {line.words: (line.amount, line.n) for line in page.context["lines"]}
-    assert lines == {"Set aside": (Decimal("10.00"), 1), "Spent": (Decimal("0.12"), 2)}
+    moved = {row["kind"]: (row["amount"], row["n"]) for row in page.context["table"].page}
+    assert moved == {"reserve": (Decimal("10.00"), 1), "spend": (Decimal("0.12"), 2)}
     said = page.content.decode()
     assert "no budget of its own" in said and "on 2 answers" in said
     Budget.objects.create(track=toy.track, scope="team", team=team, cap=Decimal("50.00"))
     assert "budget of $50.00 on Toy track" in rosa.get(address, {"run": row.pk}).content.decode()
     everything = rosa.get(address)
-    assert {line.submission for line in everything.context["lines"]} == {row, other}
+    listed = everything.context["table"].page
+    assert {line["purpose_number"] for line in listed} == {row.pk, other.pk}
     assert everything.context["sums"].reserved == Decimal("13.00")
     for wrong in ("x", "999999", ""):
         assert rosa.get(address, {"run": wrong}).status_code == (404 if wrong else 200)

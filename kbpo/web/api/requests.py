@@ -66,7 +66,7 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
     public.
     """
 
-    target_class = "kbpo.web.api.authentication.TokenAuthentication"
+    target_class = "kbpo.web.api.requests.TokenAuthentication"
     name = "token"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:

@@ -276,7 +276,7 @@ CORPORA = (
     Column(
         "relations",
         "Relations in its schema",
-        lambda row: len(row.schema.get("predicates", ())),
+        lambda row: len(row.relation_names()),
         is_number=True,
     ),
     Column("loaded_at", "Loaded", cell=lambda row: time_text(row.loaded_at)),

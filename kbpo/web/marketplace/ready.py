@@ -4,7 +4,7 @@ tutorial.
 Both are remembered under the worker's hash, as they are for annotators with an account, and count
 for the assignment in hand alone until the platform lists it. What
 somebody had begun of the HIT is kept meanwhile, also when the terms change while they work. The
-same pages stand outside a frame, for who may accept no HIT before they have passed (`tutorial.py`).
+same pages stand outside a frame, for who may accept no HIT before they have passed (`beside.py`).
 """
 
 from __future__ import annotations
