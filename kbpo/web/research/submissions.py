@@ -101,10 +101,8 @@ ENDED = {
 """Why judging ended, in a sentence."""
 
 
-HISTORY = columns(
-    *("evaluation", "made_at", "number"),
-    *("value", "low80", "high80", "low95", "high95", "n_labels"),
-)
+ENDS = ("value", "low80", "high80", "low95", "high95", "n_labels")
+HISTORY = columns("evaluation", "made_at", "number", *ENDS)
 PROBLEMS = columns(
     *("line", "severity", "code", "text", "line_text", "culprit_begin", "culprit_end"),
 )
@@ -228,16 +226,10 @@ def _history_file(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Return what the plot is drawn from: every evaluation that is kept, unrounded."""
     submission = find(request, pk)
     history = history_of(Latest.of(submission)) if submission.has_score else None
-    rows = (
-        [
-            {"evaluation": evaluation.number, "made_at": evaluation.made_at}
-            | {"number": history.quantity.name}
-            | vars(figure)
-            for evaluation, figure in history.figures
-        ]
-        if history
-        else []
-    )
+    rows, name = [], history.quantity.name if history else ""
+    for evaluation, figure in history.figures if history else ():
+        row = {"evaluation": evaluation.number, "made_at": evaluation.made_at, "number": name}
+        rows.append(row | {end: getattr(figure, end) for end in ENDS})
     return Table(f"history-{pk}", HISTORY, rows).file(request)
 
 
