@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import json
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,14 +31,6 @@ pytestmark = pytest.mark.journey
 RUNS = ("Harbor_2", "LindqvistLab_1")
 EXACT = 1e-10
 OF_TRACK = "(SELECT id FROM tracks_track WHERE slug = %s)"
-ESTIMATES = f"""
-    SELECT e.submission_id, e.quantity, e.criterion, e.distribution, e.method, e.value, e.variance,
-        e.n_labels
-    FROM evaluation_estimate e JOIN evaluation_evaluation v ON v.id = e.evaluation_id
-    WHERE v.track_id = {OF_TRACK} AND e.slice = ''
-      AND v.number = (SELECT max(number) FROM evaluation_evaluation WHERE track_id = {OF_TRACK})
-"""
-"""The latest evaluation."""
 
 
 @pytest.fixture(scope="module", params=[pytest.param("iid", marks=pytest.mark.soak), "poisson"])
@@ -77,8 +70,11 @@ def exported(travel: Travel) -> Export:
 def stored(travel: Travel) -> dict[tuple[str, ...], dict[int, tuple[float, float, int]]]:
     """(quantity, criterion, distribution, method) -> submission -> value, variance, labels."""
     found: dict[tuple[str, ...], dict[int, tuple[float, float, int]]] = {}
-    for row in travel.rows(ESTIMATES):
-        found.setdefault(row[1:5], {})[row[0]] = row[5:]
+    with travel.service.speaking():
+        figures = Track.objects.get(slug=travel.track).evaluations.latest("number").report.figures
+    for key, figure in figures.items():
+        row: Any = (figure.value, figure.variance, figure.n_labels)
+        found.setdefault(key[1:5], {})[key.submission] = row
     return found
 
 

@@ -73,11 +73,11 @@ KILLS = [
         "worker",
         "estimation",
         "worker",
-        ("evaluation_evaluation", "evaluation_estimate"),
+        ("evaluation_evaluation", "evaluation_headline"),
         True,
         "poisson",
     ),
-    Kill("web", "estimation", "worker", ("evaluation_estimate",), True, "poisson"),
+    Kill("web", "estimation", "worker", ("evaluation_headline",), True, "poisson"),
 ]
 ONE = 4
 """The kill of a journey that `make test` waits for: while judgments become labels and payments"""

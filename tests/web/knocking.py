@@ -197,7 +197,7 @@ NOBODYS = (
     "money_budget",
     "money_price",
     "instances_label",
-    "evaluation_estimate",
+    "evaluation_headline",
     "annotation_payment",
     "annotation_bonus",
     "annotation_policy",
