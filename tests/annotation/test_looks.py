@@ -89,7 +89,7 @@ def test_what_began_before_a_look_and_ends_after_it_is_looked_for(ticks: Ticks) 
         other.close()
 
 
-def test_what_waits_for_a_moment_is_late_by_a_quarter_and_by_half_a_minute_at_most(
+def test_what_waits_for_a_moment_is_late_by_a_quarter_and_by_a_minute_at_most(
     ticks: Ticks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(look, "_stored", lambda: "the same")
@@ -97,7 +97,7 @@ def test_what_waits_for_a_moment_is_late_by_a_quarter_and_by_half_a_minute_at_mo
     looks = [second for second in range(101, 1000) if ticks.is_due(second)]
     late = [later - earlier for earlier, later in zip([100, *looks], looks, strict=False)]
     assert looks and all(
-        gap <= min(30, earlier / 4 + 1) for gap, earlier in zip(late, [100, *looks], strict=False)
+        gap <= min(60, earlier / 4 + 1) for gap, earlier in zip(late, [100, *looks], strict=False)
     )
     assert len(looks) < 35, "and they come seldom"
 

@@ -145,7 +145,7 @@ def test_an_upload_is_planned_confirmed_and_watched(run: Run, file: Path, toy: T
     watched = run("status", submission["id"], "--watch")
     assert watched.exit_code == 0 and "kbpo confirm" in watched.output
     assert watched.stderr == "Waiting for you\n", "what is read whole is told once"
-    assert "new questions, at most $" in watched.output
+    assert "new questions, about $" in watched.output
     assert run("confirm", submission["id"], input="n\n").exit_code == 1
     assert Submission.objects.get().status == "planned"
     price = Submission.objects.get().plan["options"]["0.050"]["at_most"]
@@ -507,7 +507,11 @@ def test_a_judgment_is_disputed_and_more_are_ordered_from_a_shell(
     assert ExpertCheck.objects.get(kind="dispute").note == "The text says the opposite."
     unknown = run("order", judged.pk, "--half-width", "0.02", input="y\n")
     assert unknown.exit_code == 1 and "?" not in unknown.output, "nobody knows the price"
-    steps = {"0.020": {"at_most": "1.20", "new": 8}, "0.010": {"at_most": "4.80", "new": 32}}
+    each: dict[str, Any] = {"each": "0.15", "judged": 0, "work_seconds": 60.0}
+    steps = {
+        "0.020": each | {"at_most": "1.20", "new": 8, "targets": 8},
+        "0.010": each | {"at_most": "4.80", "new": 32, "targets": 32},
+    }
     plan = {"options": steps}
     judged.status, judged.plan = "scored", {"chosen": "0.030", "options": {}}
     judged.save()

@@ -4,6 +4,7 @@ one sentence, what to do, and the exit code that the README promises.
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -157,9 +158,10 @@ def test_too_many_requests_are_waited_for_and_the_wait_is_told(
         results = [run("runs") for _ in range(3)]
     assert [result.exit_code for result in results] == [0, 0, REFUSED]
     told, last = results[2].stderr.splitlines()[0], results[2].stderr.splitlines()[-1]
-    assert told == "These were too many requests. It is asked again in 60 seconds."
-    assert last == "These were too many requests. Come again in 60 seconds."
-    assert waits == [60.0] * module.MOST_WAITS
+    second = r"(59|60) seconds\."  # a slow machine takes one of the minute
+    assert re.fullmatch(rf"These were too many requests\. It is asked again in {second}", told)
+    assert re.fullmatch(rf"These were too many requests\. Come again in {second}", last)
+    assert len(waits) == module.MOST_WAITS and set(waits) <= {59.0, 60.0}
 
 
 class Proxy(BaseHTTPRequestHandler):

@@ -10,7 +10,7 @@ from django.db import connection, connections, transaction
 from django.utils import timezone
 
 from annotation.budget.give_back import give_back
-from kbpo.evaluation import run
+from kbpo.evaluation import stages
 from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.run import evaluate
 from kbpo.money.models import Budget, Ledger
@@ -294,5 +294,5 @@ def test_a_page_says_what_more_would_take_while_a_stage_is_being_scored(toy: Toy
             connections.close_all()
 
     with transaction.atomic(), ThreadPoolExecutor(1) as pool:
-        assert run._lock([row]) == [row]
+        assert stages.lock([row]) == [row]
         assert pool.submit(look).result() == 1

@@ -110,6 +110,8 @@ def studied(world: World) -> World:
     are stored.
     """
     Submission.objects.all().delete()
+    corpus = world.track.corpus
+    Input.objects.bulk_create(Input(corpus=corpus, key=f"input {at}") for at in range(N, MANY))
     rng = np.random.default_rng(4)
     judged: list[tuple[int, float]] = []
     labels: list[NewLabel] = []

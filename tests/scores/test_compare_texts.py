@@ -13,7 +13,6 @@ from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.submissions.models import Submission
-from kbpo.tracks.generation.models import Input
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
@@ -87,8 +86,6 @@ def test_inputs_are_sorted_and_found(closed: World, query: str, found: list[str]
 
 
 def test_inputs_where_people_disagree_with_a_judge_are_found(studied: World) -> None:
-    corpus = studied.track.corpus
-    Input.objects.bulk_create(Input(corpus=corpus, key=f"input {at}") for at in range(4, MANY))
     Submission.objects.update(status="scored")
     Label.objects.update(public_at=clock.now())
     evaluate(studied.track)

@@ -465,7 +465,9 @@ def test_outputs_travel_to_the_board_and_equal_ones_share_their_ratings(
     assert people[2] + people[3] == sum(people.values()), "a third person where chance says so"
     assert check_books() == []
     page = Browser(url).get(f"/tracks/{track.slug}/").text
-    assert "Fluency" in page and "outputs judged one by one, 2" in page
+    assert "Fluency" in page and "outputs judged one by one, each by 2 people" in " ".join(
+        page.split()
+    )
     for address in (f"/submissions/{submissions[0]}/", f"/tracks/{track.slug}/about/"):
         assert Browser(url).get(address).status == 200
 

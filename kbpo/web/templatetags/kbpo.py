@@ -33,9 +33,9 @@ register = template.Library()
 
 
 @register.filter
-def people(track: Track) -> str:
+def people(track: Track | None) -> str:
     """Return how many people a track asks each question, in words."""
-    return people_asked(track)
+    return people_asked(track) if track is not None else figures.DASH
 
 
 @register.filter
