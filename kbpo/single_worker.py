@@ -36,7 +36,7 @@ def main() -> None:
                 close_old_connections()
                 has_news = is_due()
             except Exception:  # the database may be away; the clock comes round again
-                log.exception("Nothing was looked for")
+                log.exception("Could not look for work that is due")
                 continue
             if has_news:
                 look_at_all(threads, looks)

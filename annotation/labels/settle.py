@@ -122,7 +122,7 @@ def settle(questions: Sequence[Question]) -> None:
 
 
 def _is_split(question: Question, responses: Sequence[Response]) -> bool:
-    """Return whether the people who were asked first, or three of them, differ in any part."""
+    """Return whether one more person is asked because those who answered do not agree."""
     return question.staged and interface_of(question.interface).is_split(question, responses)
 
 

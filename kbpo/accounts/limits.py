@@ -52,10 +52,6 @@ class Limit:
         row = counted.first()
         return 0 if row is None else max(1, ceil((row.ends_at - now).total_seconds()))
 
-    def is_reached(self, *who: str) -> bool:
-        """Return whether the next one is too many. Nothing is counted."""
-        return self.pause(*who) > 0
-
     def wait(self, *who: str) -> int:
         """Return the seconds until one who was refused may come again: at least 1, since the count
         may have ended meanwhile.

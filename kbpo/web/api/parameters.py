@@ -7,9 +7,6 @@ from typing import Any
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
-from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of
-
 BIGGEST = 2**31 - 1
 """The greatest number that a parameter may be"""
 
@@ -25,14 +22,6 @@ def one_of(request: Request, name: str, options: Any, fallback: str) -> str:
 
 
 POPULATION = "like or these: what intervals of texts hold for; else inputs like these"
-
-
-def population_of(request: Request, track: Track) -> str:
-    """Return the population that a parameter asks for; empty where the track's kind has no choice.
-    Raises ValidationError.
-    """
-    kind = kind_of(track)
-    return one_of(request, "population", kind.populations() or [""], kind.population)
 
 
 def words(request: Request, name: str, most: int) -> str:

@@ -34,6 +34,8 @@ ORDERS = {
     "b": "second is ahead, most first",
     "input": "order of the inputs",
 }
+FIELDS = ("order", "q", "against", "page")
+"""Parameters of this part of the page"""
 SAME = 1e-9
 """Ratings that differ by less are a tie"""
 
@@ -118,9 +120,9 @@ def side_by_side(
     rows = _found(kind, table, query)
     against = next((one for one in table.scorers if str(one[0]) == asked.get("against")), None)
     if against is not None:
-        metric = table.scores[:, 0, table.scorers.index(against)]
-        metric = metric - table.scores[:, 1, table.scorers.index(against)]
-        opposed = np.nan_to_num(metric) * np.nan_to_num(table.difference) < 0
+        of_metric = table.scores[:, :, table.scorers.index(against)]
+        metric = np.nan_to_num(of_metric[:, 0] - of_metric[:, 1])
+        opposed = metric * np.nan_to_num(table.difference) < 0
         rows = rows[opposed[rows]]
     if order != "input":
         of_order = -ahead[rows] if order == "a" else ahead[rows]
@@ -142,16 +144,9 @@ def side_by_side(
         "against": against[0] if against else None,
         "scorers": table.scorers,
         "criterion": rated_as.label,
-        "more": urlencode([*_without_page(asked)]),
-        "kept": [(name, value) for name, value in _without_page(asked) if name not in _FIELDS],
+        "more": urlencode([(name, value) for name, value in asked.items() if name != "page"]),
+        "kept": [(name, value) for name, value in asked.items() if name not in FIELDS],
     }
-
-
-_FIELDS = ("order", "q", "against")
-
-
-def _without_page(asked: QueryDict) -> list[tuple[str, str]]:
-    return [(name, str(value)) for name, value in asked.items() if name != "page"]
 
 
 def _table(
