@@ -80,12 +80,13 @@ def by_each(
     first, each with submission -> the share of judgments that it saves by itself (`algorithm_1`).
     """
     saved_by: dict[tuple[str, str], dict[int, dict[int, float]]] = {}
-    for key, (estimate, _) in alone.items():
+    for key in alone:
         _, criterion, distribution = key
+        # Algorithm 1 is for independent draws, and so is what it is held against: `estimate` knows
+        # that what is judged of few outputs leaves little open.
+        plain = algorithm_1(data, criterion, distribution, None)
         for metric in best_metrics(data, criterion)[:MOST] if data.noise else ():
-            shares = _shares(
-                data, key, algorithm_1(data, criterion, distribution, metric), estimate
-            )
+            shares = _shares(data, key, algorithm_1(data, criterion, distribution, metric), plain)
             if shares:
                 saved_by.setdefault(key[1:], {})[data.pool.scorers[metric]] = shares
     return saved_by
@@ -158,8 +159,9 @@ def _within(rating: Floats, score: Floats, owner: np.ndarray) -> float:
     return float(left @ right) / size if size > 0 else 0.0
 
 
-def algorithm_1(data: Data, criterion: str, kind: str, metric: int) -> Estimate:
-    """Algorithm 1 of Chaganty, Mussmann and Liang (2018) as it was published, with one metric.
+def algorithm_1(data: Data, criterion: str, kind: str, metric: int | None) -> Estimate:
+    """Algorithm 1 of Chaganty, Mussmann and Liang (2018) as it was published, with one metric; the
+    plain means of the same ratings without any.
 
     It is made for simple random samples: a system whose outputs had different chances to be rated,
     as where other systems wrote the same, has none (NaN), and so has one that the metric has not
@@ -175,13 +177,12 @@ def algorithm_1(data: Data, criterion: str, kind: str, metric: int) -> Estimate:
     value, variance, n = np.full(m, np.nan), np.full(m, np.nan), np.zeros(m, dtype=np.int64)
     for column in range(m):
         mine = np.flatnonzero(np.asarray(pool.p[kind][:, [column]].toarray()).ravel())
-        score, drawn = pool.scores[mine, metric], mine[counted[mine] & ~np.isnan(rating[mine])]
+        drawn = mine[counted[mine] & ~np.isnan(rating[mine])]
+        score = np.zeros(pool.instance.size) if metric is None else pool.scores[:, metric]
         even = np.ptp(arranged.pi[mine]) <= EVEN if mine.size else False
-        if not even or drawn.size < LEAST or np.isnan(score).any():
+        if not even or drawn.size < LEAST or np.isnan(score[mine]).any():
             continue
-        estimate = control_variate_mean(
-            rating[drawn], pool.scores[drawn, metric], score, power_tune=False
-        )
+        estimate = control_variate_mean(rating[drawn], score[drawn], score[mine], power_tune=False)
         if estimate.variance <= EVEN**2:
             continue
         value[column], variance[column], n[column] = estimate.value, estimate.variance, drawn.size

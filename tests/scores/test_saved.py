@@ -444,10 +444,15 @@ def test_what_each_metric_saves_by_itself_is_told_of_those_that_go_with_people(
     missing = Instance.objects.filter(
         predictions__submission=studied.runs["B"], target__labels__isnull=True
     ).count()
-    best, mean = (mean_of(studied, method, "B") for method in ("algorithm_1", "unaided"))
-    assert best.variance is not None and mean.variance is not None
-    expected = min(1 - best.variance / mean.variance, missing / MANY)
+    of_b = Label.objects.filter(target__instances__predictions__submission=studied.runs["B"])
+    rating = [np.mean(label.value["ratings"]["overall"]) for label in of_b]
+    best = mean_of(studied, "algorithm_1", "B")
+    assert best.variance is not None
+    plain = float(np.var(rating, ddof=1)) / len(rating)  # both are of independent draws
+    expected = min(1 - best.variance / plain, missing / MANY)
+    assert 0.4 < 1 - best.variance / plain < 1
     assert told[numbers[0]][studied.runs["B"].pk] == pytest.approx(expected)
+    assert -0.1 < told[numbers[2]][studied.runs["B"].pk] < 0.2, "a weak one costs next to nothing"
 
 
 @pytest.mark.parametrize(
