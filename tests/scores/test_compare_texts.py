@@ -110,6 +110,10 @@ def test_while_the_track_is_open_only_the_development_part_is_shown(world: World
     Label.objects.filter(target__in=dev).update(public_at=clock.now())
     text = page(world)
     assert inputs(text) == ["input 1"] and "of the development part" in text
+    Track.objects.filter(pk=world.track.pk).update(is_study=True, owner=world.runs["A"].team)
+    Label.objects.update(public_at=None)
+    text = page(world)
+    assert inputs(text) == [] and "Only the authors of this study" in text and "rain" not in text
     admin = Client()
     admin.force_login(world.admin)
     assert len(inputs(page(world, client=admin))) == 4

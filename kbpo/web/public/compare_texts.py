@@ -4,6 +4,8 @@ what metrics and judges say. The part of a comparison that needs no estimate.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +16,6 @@ from django.core.paginator import Paginator
 from django.http import QueryDict
 from django.utils.safestring import SafeString, mark_safe
 
-from kbpo.instances.models import Target
-from kbpo.pool.visibility import sees_all
 from kbpo.scores.models import Scorer
 from kbpo.scores.read import read_scores, scorers_of
 from kbpo.submissions.models import Submission
@@ -24,11 +24,13 @@ from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.content.ratings import NOTHING, Rated, rated, targets_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing, plots
-from kbpo.web.research.judged import may_see
+from kbpo.web.research.judged import is_restricted, may_see, only_public
 
 ON_A_PAGE = 10
 MOST_DOTS = 500
 """Inputs that are drawn"""
+SPREAD, GOLDEN_ANGLE = 0.012, 2.4
+"""Inputs that are rated alike stand around one place, as seeds of a sunflower do"""
 ORDERS = {
     "a": "first is ahead, most first",
     "b": "second is ahead, most first",
@@ -107,11 +109,10 @@ def side_by_side(
     kind = kind_of(a.track)
     if not kind.rates or kind.opposes or not (may_see(a) and may_see(b)):
         return {}
-    sees_everything = sees_all(user, a.track)
-    is_limited = a.track.hides_test and not sees_everything
-    table = _table(kind, a, b, criterion, public=not sees_everything, only_dev=is_limited)
+    restricted = [is_restricted(user, run) for run in (a, b)]
+    table = _table(kind, a, b, criterion, public=only_public(user, a), restricted=restricted)
     if not table.keys:
-        return {"n": 0, "is_limited": is_limited}
+        return {"n": 0, "is_restricted": any(restricted)}
     rated_as = kind.criterion(criterion)
     sign = 1.0 if kind.higher_is_better(kind.mean, criterion) else -1.0
     ahead = sign * table.difference
@@ -131,7 +132,7 @@ def side_by_side(
     known = ahead[~np.isnan(ahead)]
     return {
         "n": len(table.keys),
-        "is_limited": is_limited,
+        "is_restricted": any(restricted),
         "wins": int((known > SAME).sum()),
         "ties": int((np.abs(known) <= SAME).sum()),
         "losses": int((known < -SAME).sum()),
@@ -150,9 +151,17 @@ def side_by_side(
 
 
 def _table(
-    kind: Kind, a: Submission, b: Submission, criterion: str, *, public: bool, only_dev: bool
+    kind: Kind,
+    a: Submission,
+    b: Submission,
+    criterion: str,
+    *,
+    public: bool,
+    restricted: list[bool],
 ) -> Table:
-    """Return the inputs for which both wrote; of the development part alone if asked."""
+    """Return the inputs for which both wrote. A text of a `restricted` one is shown only if it has
+    a public judgment.
+    """
     first, second = (kind.by_input(row.pk) for row in (a, b))
     keys = [key for key in first if key in second]
     instances = np.array([(first[key], second[key]) for key in keys], dtype=np.int64)
@@ -160,12 +169,10 @@ def _table(
     every = np.unique(instances)
     place = np.searchsorted(every, instances)
     targets = targets_of(every)[place] if every.size else instances
-    if only_dev:
-        dev = Target.objects.filter(pk__in=targets[:, 0].tolist(), is_dev=True)
-        inside = np.isin(targets[:, 0], list(dev.values_list("pk", flat=True)))
-        keys = [key for key, is_inside in zip(keys, inside, strict=True) if is_inside]
-        instances, targets, place = instances[inside], targets[inside], place[inside]
     ratings = rated(np.unique(targets).tolist(), public=public)
+    shown = (np.isin(targets, list(ratings)) | ~np.array(restricted)).all(axis=1)
+    keys = [key for key, is_shown in zip(keys, shown, strict=True) if is_shown]
+    instances, targets, place = instances[shown], targets[shown], place[shown]
     rated_as = kind.criterion(criterion)
     values = [[ratings.get(t, NOTHING).value(rated_as) for t in row] for row in targets.tolist()]
     numbers = list(scorers_of(kind.track).filter(is_used=True).values_list("pk", flat=True))
@@ -254,12 +261,15 @@ def _plot(table: Table, rated_as: Criterion, a: Submission, b: Submission) -> Sa
     both = np.flatnonzero(~np.isnan(table.difference))[:MOST_DOTS]
     if not both.size:
         return ""
-    axis = drawing.Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
-    dots = [
-        plots.Dot(table.keys[at], x, y, is_named=False)
-        for at in both.tolist()
-        for x, y in [table.values[at].tolist()]
-    ]
+    axis = drawing.Axis(-0.1, 1.1, (0.0, 0.25, 0.5, 0.75, 1.0))
+    dots = []
+    n_at: Counter[tuple[float, float]] = Counter()
+    for at in both.tolist():
+        x, y = table.values[at].tolist()
+        apart, turn = SPREAD * n_at[x, y] ** 0.5, GOLDEN_ANGLE * n_at[x, y]
+        n_at[x, y] += 1
+        x, y = x + apart * math.cos(turn), y + apart * math.sin(turn)
+        dots.append(plots.Dot(table.keys[at], x, y, is_named=False))
 
     def written(share: float) -> str:
         return f"{rated_as.on_scale(share):.3g}" if rated_as.unit != "%" else f"{share:.0%}"

@@ -33,7 +33,14 @@ from kbpo.web.research.explorer import (
     read_choice,
     verdicts_of,
 )
-from kbpo.web.research.judged import describe, is_of_team, may_see, only_public, with_disputes
+from kbpo.web.research.judged import (
+    describe,
+    is_of_team,
+    is_restricted,
+    may_see,
+    only_public,
+    with_disputes,
+)
 from kbpo.web.research.missed import MISSED, NOT_READ_YET, Fact, missed_of
 from kbpo.web.research.slices import by_slice
 from kbpo.web.research.submissions import Asking, acts, find, is_own, name_for
@@ -69,8 +76,7 @@ def explored(request: Asking, pk: int) -> Explorer:
     return Explorer(
         submission,
         public=only_public(request.user, submission),
-        restricted=(submission.track.status != Track.Status.CLOSED or submission.track.hides_test)
-        and not is_of_team(request.user, submission),
+        restricted=is_restricted(request.user, submission),
         own=is_of_team(request.user, submission),
     )
 

@@ -20,6 +20,7 @@ from kbpo.pool.visibility import sees_all
 from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Judged, Verdicts
+from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 SHOWING = ("judging", "scored")
@@ -43,6 +44,15 @@ def may_see(submission: Submission) -> bool:
 def only_public(user: Any, submission: Submission) -> bool:
     """Return whether a person sees no more of this submission's judgments than everybody does."""
     return not sees_all(user, submission.track)
+
+
+def is_restricted(user: Any, submission: Submission) -> bool:
+    """Return whether a person sees of this submission nothing but what has a public judgment: until
+    its track is closed that holds for everybody who is not of its team.
+    """
+    track = submission.track
+    is_open = track.status != Track.Status.CLOSED or track.hides_test
+    return is_open and not is_of_team(user, submission)
 
 
 def is_of_team(user: Any, submission: Submission) -> bool:
