@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import socket
 import stat
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
-from unittest.mock import Mock
 
 import click
-import httpx
 import kbpo_client
 import pandas
 import pytest
 from click.testing import CliRunner
-from django.test import Client as Browser
 from kbpo_client import Client, Refused, Unreachable, settings
 from kbpo_client.commands import main
 from kbpo_client.commands.board import comparison
@@ -70,13 +63,6 @@ def test_the_tracks_are_listed_without_a_token(run: Run, toy: Toy) -> None:
     shown = run("tracks", who="").output
     assert "Toy track" in shown and "±4.5 %" in shown
     assert [track["slug"] for track in told(run("tracks", "--json", who=""))] == ["toy"]
-
-
-def test_a_draft_is_not_there(run: Run, toy: Toy) -> None:
-    toy.track.status = "draft"
-    toy.track.save()
-    result = run("download", "toy", who="")
-    assert result.exit_code == 1 and "There is no track" in result.output
 
 
 def test_what_is_downloaded_reads_a_file_as_the_service_does(
@@ -157,39 +143,6 @@ def test_an_upload_is_planned_confirmed_and_watched(run: Run, file: Path, toy: T
     confirmed = run("confirm", submission["id"], "--half-width", "0.05", input="y\n")
     assert confirmed.exit_code == 0 and "reserved" in confirmed.output
     assert Submission.objects.get().status == "confirmed"
-
-
-def while_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The service reads and plans while the client pauses between two looks."""
-
-    def work(_: float) -> None:
-        ingest()
-        plan()
-
-    monkeypatch.setattr("kbpo_client.client.time.sleep", work)
-
-
-def test_an_upload_is_waited_for_until_it_waits_for_its_owner(
-    run: Run, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    while_it_waits(monkeypatch)
-    sent = run("submit", "toy", file, "--name", "run 1", "--wait")
-    assert sent.exit_code == 0 and "is stored" in sent.stderr and "Waiting for you" in sent.stderr
-    assert sent.stdout.startswith("run 1 (toy): ") and "kbpo confirm" in sent.stdout
-    quick = run("submit", "toy", file, "--name", "run 2", "--again")
-    assert quick.exit_code == 0 and "--watch` shows its price" in quick.stdout, "no terminal"
-
-
-def test_a_file_that_is_stored_and_refused_ends_with_0_and_its_reason_first(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    while_it_waits(monkeypatch)
-    bad = tmp_path / "bad.jsonl"
-    bad.write_text('{"doc": "d9"}\n')
-    sent = run("submit", "toy", bad, "--name", "bad", "--wait")
-    reason = Submission.objects.get().reason
-    assert sent.exit_code == 0 and reason and sent.stdout.startswith(f"{reason}\n")
-    assert sent.stdout.count(reason) == 1 and "kbpo problems" in sent.stdout
 
 
 def test_the_same_file_again_is_refused_with_the_sentence_of_the_service(
@@ -348,16 +301,6 @@ def test_a_watch_outlasts_a_service_that_is_away_for_a_while(flaky: str) -> None
     assert all("asked again" in sentence for sentence in heard)
 
 
-@pytest.mark.parametrize(("says", "error"), [([None], Unreachable), (["judging", 404], Refused)])
-def test_a_watch_ends_where_waiting_does_not_help(
-    flaky: str, says: list[Any], error: type[Exception]
-) -> None:
-    Flaky.says[:] = says
-    with Client(flaky) as client, pytest.raises(error):
-        client.wait(1, seconds=0.01)
-    assert not Flaky.says
-
-
 def test_every_command_can_say_it_in_json(run: Run, toy: Toy) -> None:
     lacking = [
         name
@@ -371,37 +314,6 @@ def test_every_command_can_say_it_in_json(run: Run, toy: Toy) -> None:
     files = told(run("download", "toy", "--json", who=""))
     assert {"documents", "schema"} <= set(files)
     assert all(Path(file).exists() for file in files.values())
-
-
-def test_errors_are_chosen_by_all_that_the_page_chooses_by(
-    run: Run, toy: Toy, draft: Callable[..., Submission]
-) -> None:
-    make_study(toy.track, toy.teams["Patterns"])
-    submission = draft(OTHERS)
-    judge_all(submission)
-    Submission.objects.update(status="scored")
-    every = told(run("errors", submission.pk, "--verdict", "all", "--json"))
-
-    def found(*options: str) -> list[int]:
-        chosen = ("errors", submission.pk, "--verdict", "all", *options, "--json")
-        return [one["prediction"] for one in told(run(*chosen))]
-
-    assert found("--document", "d1") == [
-        one["prediction"] for one in every if one["document"] == "d1"
-    ]
-    assert found("--votes", "split") == []
-    assert found("--sort", "sure") == [
-        one["prediction"]
-        for one in sorted(
-            every, key=lambda one: (one["confidence"] or -1, one["prediction"]), reverse=True
-        )
-    ]
-    words = every[0]["claim"].split()[0]
-    assert every[0]["prediction"] in found("--q", words)
-    for option, values in (("--verdict", VERDICTS), ("--part", PARTS)):
-        refused = run("errors", submission.pk, option, "nowhere")
-        assert refused.exit_code == 2
-        assert all(repr(value) in refused.stderr for value in values)
 
 
 def test_what_became_of_a_run_and_its_money_is_told_as_a_table(
@@ -479,19 +391,6 @@ def test_python_does_what_the_api_does(
             client.submission(bad.pk)
         with pytest.raises(Refused, match="is withdrawn, not deleted"):
             client.delete(row.pk)
-
-
-@pytest.mark.soak
-def test_a_judgment_is_disputed_from_python(live_server: Any, toy: Toy, judged: Submission) -> None:
-    make_study(toy.track, judged.team)
-    token = Token.issue(toy.users["Rosa"], "python")[1]
-    note = "The text says the opposite."
-    with Client(live_server.url, token, frames=False) as client:
-        first = client.judgments(judged.pk)[0]["prediction"]
-        assert client.dispute(judged.pk, first, note)["prediction"] == first
-        with pytest.raises(Refused, match="already"):
-            client.dispute(judged.pk, first, note)
-    assert ExpertCheck.objects.get(kind="dispute").note == note
 
 
 def test_a_judgment_is_disputed_and_more_are_ordered_from_a_shell(
@@ -596,24 +495,6 @@ def test_a_team_its_notices_and_webhooks_are_looked_after_from_a_shell(run: Run,
     assert told(run("webhooks", "--json")) == []
 
 
-@pytest.mark.soak
-def test_who_may_only_look_is_invited_from_a_shell(run: Run, toy: Toy) -> None:
-    team = toy.teams["Patterns"]
-    join(team, toy.users["Rosa"])
-    made = told(run("team", "patterns", "--invite", "--look", "--json"))
-    assert made["role"] == "observer"
-    assert ", observer, to " in run("team", "patterns").output
-    assert "who may look" in run("team", "patterns", "--invite", "--look").output
-    assert told(run("team", "patterns", "--invite", "--json"))["role"] == "member"
-    alone = run("team", "patterns", "--look")
-    assert alone.exit_code == 2 and "belongs to --invite" in alone.output
-    join(team, toy.users["Tim"])
-    assert "tim  observer" in run("team", "patterns", "--observer", "tim").output
-    assert "tim (observer)" in run("teams").output
-    assert run("team", "patterns", "--invite", "--look", who="Tim").exit_code == 1
-    assert "tim  member" in run("team", "patterns", "--member", "tim").output
-
-
 def test_documents_are_listed_and_found_from_a_shell(run: Run, toy: Toy) -> None:
     keys = set(toy.corpus.documents.values_list("key", flat=True))
     assert {one["id"] for one in told(run("documents", "toy", "--json"))} == keys
@@ -640,73 +521,6 @@ def test_a_service_that_is_not_there_is_told_so() -> None:
     assert result.exit_code == 4 and "does not answer" in result.output
 
 
-class Elsewhere(BaseHTTPRequestHandler):
-    """Something else that answers at an address: a page, or where the service is now."""
-
-    moved = ""
-
-    def do_GET(self) -> None:
-        self.send_response(301 if self.moved else 200)
-        if self.moved:
-            self.send_header("Location", self.moved + self.path)
-        self.send_header("Content-Type", "text/html")
-        self.end_headers()
-        self.wfile.write(b"<p>It works!</p>")
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@pytest.mark.parametrize(
-    ("moved", "says"),
-    [
-        ("", "not as KBP Online does"),
-        ("https://new.example.org", "is at https://new.example.org"),
-        ("https://portal.example.org/login?next=", "not as KBP Online does"),
-    ],
-)
-def test_what_answers_and_is_not_the_service_is_told_so(moved: str, says: str) -> None:
-    answers = type("Answers", (Elsewhere,), {"moved": moved})
-    with ThreadingHTTPServer(("127.0.0.1", 0), answers) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{server.server_port}"
-        result = CliRunner().invoke(main, ["--url", url, "tracks"])
-        server.shutdown()
-    assert result.exit_code == 4 and says in result.output
-
-
-def test_a_part_of_the_service_is_not_its_address(run: Run, live_server: Any) -> None:
-    result = run("--url", f"{live_server.url}/tracks", "tracks", who="")
-    assert result.exit_code == 1 and "404 without a reason. Is the address right?" in result.output
-
-
-@pytest.mark.parametrize("url", ["http://[::", "http://host:port", "host"])
-def test_what_is_no_address_is_told_so(url: str) -> None:
-    result = CliRunner().invoke(main, ["--url", url, "tracks"])
-    assert result.exit_code == 4 and url in result.output and "Traceback" not in result.output
-
-
-def test_a_folder_that_cannot_be_made_is_told_so(run: Run, toy: Toy) -> None:
-    Path("taken").write_text("a file")
-    result = run("download", "toy", "--to", "taken/under", who="")
-    assert result.exit_code == 1 and "taken/under: Not a directory." in result.output
-
-
-def test_a_full_disk_is_told_and_leaves_no_half_of_a_file(
-    run: Run, toy: Toy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Path("whole").mkdir()
-
-    def full(*_: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    digests = Mock(sha256=lambda *_: Mock(update=full))
-    monkeypatch.setattr("kbpo_client.client.hashlib", digests)
-    result = run("download", "toy", "--to", "whole", who="")
-    assert result.exit_code == 1 and "No space left on device." in result.output
-    assert "Traceback" not in result.output and not list(Path("whole").rglob("*.part"))
-
-
 def test_the_runs_of_ones_teams_are_listed_with_their_numbers(
     run: Run, draft: Callable[..., Submission]
 ) -> None:
@@ -720,30 +534,11 @@ def test_the_runs_of_ones_teams_are_listed_with_their_numbers(
     assert wrong.exit_code == 1 and "track" in wrong.output
 
 
-def test_uploads_that_were_refused_stand_apart_from_runs_with_scores(
-    run: Run, toy: Toy, draft: Callable[..., Submission]
-) -> None:
-    make_board(toy, 2)
-    Submission.objects.filter(name="run 1").update(team=toy.teams["Patterns"])
-    draft(name="bad").move("refused", "No line could be read.")
-    runs, _, uploads = run("runs").output.partition("No runs, but files that were not taken:")
-    assert "run 1" in runs and "F1 45.0 (43.0–47.0)" in runs and "bad" not in runs
-    assert "bad" in uploads and "Refused" in uploads
-
-
 def test_values_of_options_are_those_of_the_service() -> None:
     assert set(STATUSES) == set(Submission.Status.values) and set(DISCARDED) < set(STATUSES)
     assert set(VERDICTS) == {"all", *explorer.VERDICTS}
     assert set(PARTS) == {explorer.ANY, *KbpTrack.parts}
     assert set(BANDS) == set(tally.BANDS) and set(SORTS) == {*explorer.SORTS, "most"}
-
-
-def test_a_run_that_cannot_be_and_a_board_without_runs_are_said_in_words(
-    run: Run, toy: Toy
-) -> None:
-    none = run("status", "--", "-1")
-    assert none.exit_code == 2 and "There is no run -1: they are numbered from 1." in none.stderr
-    assert run("scores", "toy", who="").output == "No run stands on the board of toy yet.\n"
 
 
 def test_whoever_looks_at_a_run_of_others_is_told_what_its_page_tells(run: Run, toy: Toy) -> None:
@@ -763,80 +558,10 @@ def test_whoever_looks_at_a_run_of_others_is_told_what_its_page_tells(run: Run, 
         assert "Team 1 run 1 is not a run of your teams." in refused.stderr
 
 
-def test_who_stops_watching_is_told_that_it_goes_on(
-    run: Run, draft: Callable[..., Submission], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    row = draft()
-    row.move("judging")
-
-    def stopped(_: float) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("kbpo_client.client.time.sleep", stopped)
-    result = run("status", row.pk, "--watch")
-    assert result.exit_code == 130 and "Aborted" not in result.stderr
-    assert f"the service goes on. `kbpo status {row.pk} --watch` watches again." in result.stderr
-
-
-def test_who_stops_a_command_that_begins_reads_one_line(tmp_path: Path) -> None:
-    """Ctrl-C while a module is loaded."""
-    (tmp_path / "httpx.py").write_text("raise KeyboardInterrupt")
-    paths = [str(tmp_path), str(Path(kbpo_client.__file__).parents[1])]
-    stopped = subprocess.run(
-        [sys.executable, "-c", "from kbpo_client.start import run; run()", "tracks"],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (stopped.returncode, stopped.stderr) == (130, "Stopped.\n")
-
-
-def test_a_download_that_is_to_come_later_comes_later(
-    live_server: Any, toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waited: list[float] = []
-    monkeypatch.setattr("kbpo_client.client.time.sleep", waited.append)
-    busy = httpx.Response(503, headers={"Retry-After": "7"}, json={"detail": "", "error": "busy"})
-    with Client(live_server.url) as client:
-        stream, answers = client._http.stream, iter([busy])
-
-        @contextmanager
-        def first_busy(*asked: Any) -> Iterator[httpx.Response]:
-            if (answer := next(answers, None)) is not None:
-                yield answer
-                return
-            with stream(*asked) as answer:
-                yield answer
-
-        monkeypatch.setattr(client._http, "stream", first_busy)
-        path = client.download("toy", tmp_path / "texts.gz")
-    assert waited == [7.0] and path.stat().st_size > 0
-
-
-def test_without_an_address_the_command_says_what_to_do() -> None:
-    result = CliRunner().invoke(main, ["tracks"], env={"KBPO_URL": ""})
-    assert result.exit_code == 2 and "KBPO_URL" in result.output
-
-
 def test_a_refusal_carries_the_words_of_the_service(live_server: Any, toy: Toy) -> None:
     with Client(live_server.url) as client, pytest.raises(Refused) as refusal:
         client.submissions()
     assert refusal.value.status == 401 and "a token of yours" in str(refusal.value)
-
-
-def test_the_tab_key_is_taught() -> None:
-    result = CliRunner().invoke(main, ["completion", "bash"])
-    assert result.exit_code == 0 and "_KBPO_COMPLETE" in result.output
-
-
-def test_documents_that_one_has_are_not_sent_again(toy: Toy) -> None:
-    toy.corpus.digest = "a" * 64
-    toy.corpus.save()
-    answer = Browser().get("/api/tracks/toy/documents/")
-    assert answer.status_code == 200 and answer["Content-Type"] == "application/gzip"
-    again = Browser().get("/api/tracks/toy/documents/", headers={"If-None-Match": answer["ETag"]})
-    assert again.status_code == 304
 
 
 def test_tables_are_data_frames_where_pandas_is(
@@ -869,28 +594,3 @@ def test_tables_are_data_frames_where_pandas_is(
         assert isinstance(lists, list)
         assert [system["submission"] for system in lists] == list(scores["submission"])
         assert [claim["claim"] for claim in client.judgments(row.pk)] == list(judged["claim"])
-
-
-def test_the_client_needs_no_pandas() -> None:
-    said = "import sys; sys.modules['pandas'] = None; import kbpo_client; print('fine')"
-    place = str(Path(kbpo_client.__file__).parents[1])
-    done = subprocess.run(
-        [sys.executable, "-c", said],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": f"{place}{os.pathsep}{Path.cwd()}"},
-    )
-    assert done.stdout.strip() == "fine", done.stderr
-
-
-def test_what_is_true_and_not_in_a_run_is_told_once_it_is_public(
-    run: Run, toy: Toy, draft: Callable[..., Submission]
-) -> None:
-    row = draft(OTHERS)
-    Submission.objects.update(status="scored", sampled_at=row.received_at)
-    early = run("errors", row.pk, "--missed", "others")
-    assert early.exit_code == 1 and "once the track is closed" in early.output
-    toy.track.status = "closed"
-    toy.track.save()
-    assert told(run("errors", row.pk, "--missed", "nobody", "--json")) == []
-    assert "0 facts" in run("errors", row.pk, "--missed", "others").output

@@ -109,13 +109,3 @@ def test_an_odd_answer_ends_with_a_sentence(line: str, why: str) -> None:
         score_of(line, {1})
     assert why in str(failed.value) and len(str(failed.value)) < 200
     assert score_of('{"id": 1, "value": 0}', {1}) == {"id": 1, "value": 0.0}
-
-
-def test_a_program_that_is_not_there_and_a_researcher_are_refused(
-    judge: Callable[..., Result], draft: Callable[..., Submission]
-) -> None:
-    draft(GOOD)
-    refused = judge(GOOD_JUDGE, who="Rosa")
-    assert refused.exit_code == 1 and "Only admins of this service" in refused.output
-    silent = judge("import time\ntime.sleep(60)", "--timeout", "0.5")
-    assert silent.exit_code == 1 and "said nothing" in silent.output

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from kbpo_client.client import Client, Refused, Unreachable
 from kbpo_client.telling import on_one_screen
 
 from kbpo.accounts.models import Token
@@ -69,44 +68,6 @@ def test_a_scored_run_is_one_screen_with_its_scores_and_rank(run: Run, toy: Toy)
     private = run("status", row.pk).output
     assert "no board" in private and f"kbpo publish {row.pk}" in private
     assert "F1         36.7" in private, "a private run's own numbers"
-
-
-@pytest.mark.parametrize("trouble", [Refused("Come later.", "busy", 503), Unreachable("Away.")])
-def test_a_run_is_told_though_its_board_cannot_be_had(
-    run: Run, toy: Toy, monkeypatch: pytest.MonkeyPatch, trouble: Exception
-) -> None:
-    make_board(toy, 1)
-    row = Submission.objects.get(name="run 0")
-    row.team.members.add(toy.users["Rosa"])
-
-    def board(*_: object) -> None:
-        raise trouble
-
-    monkeypatch.setattr(Client, "board", board)
-    shown = run("status", row.pk, "--watch")
-    assert shown.exit_code == 0 and shown.stdout.startswith("run 0 (toy): Scored\n")
-    assert "f1 " in shown.stdout and "rank" not in shown.stdout.lower()
-    assert shown.stderr.endswith(f"{trouble} The rank is left out.\n")
-
-
-def test_who_confirms_is_not_told_to_confirm(run: Run, draft: Callable[..., Submission]) -> None:
-    row = draft(name="mine", until="planned")
-    asked = run("confirm", row.pk, input="n\n")
-    assert asked.stdout.startswith("mine (toy): ") and "±" in asked.stdout
-    assert "Begin the judging" in asked.stderr and "Next" not in asked.output
-
-
-def test_what_cannot_be_confirmed_now_is_not_told_to_be(
-    run: Run, toy: Toy, draft: Callable[..., Submission]
-) -> None:
-    row = draft(name="mine", until="planned")
-    toy.track.runs_in_all = 0
-    toy.track.save()
-    shown = run("status", row.pk)
-    assert "has no run left on" in shown.stdout and "Next: `kbpo confirm" not in shown.stdout
-    asked = run("confirm", row.pk, input="y\n")
-    assert asked.exit_code == 1 and "has no run left on" in asked.stderr
-    assert "Begin the judging" not in asked.output
 
 
 def test_ranks_orders_and_notes_are_said_as_the_service_says_them() -> None:

@@ -4,24 +4,17 @@ what people said of single texts; and what can be said of a run before anybody e
 
 from __future__ import annotations
 
-import io
 import json
 import re
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
 from django.core import mail
 from django.core.management import call_command
 from django.test import Client as Browser
-from kbpo_client import Client
-from kbpo_client.commands.explore import in_words
-from kbpo_client.commands.printing import progress
 
-from kbpo.accounts.models import Token
 from kbpo.sampling.distribution import tick as plan
 from kbpo.sampling.open_track import Money, close_track, create_track, open_track
 from kbpo.submissions.ingest import tick as ingest
@@ -90,12 +83,6 @@ def test_outputs_are_read_offline_with_the_messages_of_the_service(
     assert "would take it as it is" in fine.output
 
 
-def test_what_was_never_downloaded_is_asked_for(run: Run, texts: Track, tmp_path: Path) -> None:
-    file = outputs(tmp_path, "mine.jsonl", {"input_id": INPUTS[0], "output": "One."})
-    result = run("validate", file, "--track", texts.slug)
-    assert result.exit_code == 2 and f"kbpo download {texts.slug}" in result.output
-
-
 @pytest.mark.soak
 def test_texts_are_scored_compared_and_told_one_by_one(
     run: Run, texts: Track, tmp_path: Path, live_server: Any
@@ -158,20 +145,6 @@ def test_texts_are_scored_compared_and_told_one_by_one(
     assert edits == sorted(edits, reverse=True) and edits[0] > edits[-1], "lower is better"
 
 
-def test_a_long_text_stands_on_one_line() -> None:
-    first, second = in_words(
-        {
-            "prediction": 9,
-            "line": 3,
-            "text": "word\n" * 400,
-            "votes": "2 people",
-            "said": {"Edit (characters)": {"value": None}},
-        }
-    )
-    assert first.startswith("9  line 3  word word") and first.endswith("…") and "\n" not in first
-    assert second == "    Edit (characters) –  2 people"
-
-
 @pytest.fixture
 def file(toy: Toy, tmp_path: Path) -> Path:
     path = tmp_path / "run.jsonl"
@@ -209,58 +182,3 @@ def test_a_run_is_private_and_anonymous_from_its_first_moment_until_it_is_publis
     assert again.exit_code == 0 and again.output == "run 1 is public already, without your names.\n"
     stranger = run("publish", number, "--yes", who="Tim")
     assert stranger.exit_code == 1 and "There is no run" in stranger.output
-
-
-def test_a_link_that_is_none_is_refused_before_anything_is_kept(run: Run, file: Path) -> None:
-    for address in ("nowhere", "ftp://example.org/paper"):
-        refused: Result = run("submit", "toy", file, "--name", "run 1", "--paper", address)
-        assert refused.exit_code == 1 and refused.stderr.strip()
-    assert not Submission.objects.exists()
-
-
-def test_what_a_form_does_not_say_of_a_run_stays(
-    draft: Callable[..., Submission], toy: Toy
-) -> None:
-    row = draft()
-    Submission.objects.update(is_private=True, is_anonymous=True)
-    token = Token.issue(toy.users["Rosa"], "form")[1]
-    Browser(headers={"Authorization": f"Token {token}"}).patch(
-        f"/api/submissions/{row.pk}/", "name=other", "application/x-www-form-urlencoded"
-    )
-    row.refresh_from_db()
-    assert (row.name, row.is_private, row.is_anonymous) == ("other", True, True)
-
-
-class Terminal(io.StringIO):
-    """Somebody looks."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def test_a_bar_is_full_when_all_has_come_and_not_before() -> None:
-    screen = Terminal()
-    with progress("run.jsonl", 4_000_000, screen) as tell:
-        tell(1_000_000)
-        assert "25%" in screen.getvalue() and "1.0 MB" in screen.getvalue()
-        assert "#" * 30 not in screen.getvalue()
-        tell(3_000_000)
-    assert "100%" in screen.getvalue()
-
-
-def test_where_nobody_knows_how_much_comes_there_is_no_bar_but_what_came() -> None:
-    screen = Terminal()
-    with progress("documents.jsonl.gz", file=screen) as tell:
-        tell(1_500_000)
-        assert "1.5 MB" in screen.getvalue()
-    assert "#" not in screen.getvalue() and "%" not in screen.getvalue()
-
-
-def test_what_is_sent_is_told_block_by_block(
-    live_server: Any, toy: Toy, file: Path, run: Run
-) -> None:
-    heard: list[int] = []
-    with Client(live_server.url, Token.issue(toy.users["Rosa"], "bar")[1]) as client:
-        client.submit("toy", file, "run 1", tell=heard.append)
-    assert sum(heard) == file.stat().st_size
-    assert Submission.objects.get().file_size == file.stat().st_size

@@ -11,7 +11,6 @@ from django.db import transaction
 from kbpo_client import Client as Remote
 from kbpo_client.commands import main
 from kbpo_client.commands.board import FIGURES as OFFERED
-from kbpo_client.commands.board import OF_WORTH
 from scores.conftest import World, studied, world
 
 from kbpo import clock
@@ -48,20 +47,3 @@ def test_client_and_command_tell_what_a_metric_is_worth(studied: World, live_ser
     assert f"{judge['worth']:.2f} ({judge['low80']:.2f}–{judge['high80']:.2f})" in line
     assert json.loads(run("--json")) == rows
     assert "sigma_f2" in run("--figure", "prompts").splitlines()[0]
-
-
-def test_versions_that_differ_at_their_end_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    recipes = [f"ROUGE {n}, rouge1 fmeasure, Porter stemmer" for n in (1, 2)]
-    known = {"metric": "ROUGE-1", "worth": 1.2, "low80": 1.1, "high80": 1.3}
-    rows = [known | dict.fromkeys(OF_WORTH, 0.5) | {"version": version} for version in recipes]
-    monkeypatch.setattr(Remote, "metrics", lambda *_: rows)
-    done = CliRunner().invoke(main, ["--url", "https://kbp.example.org", "metrics", "answers"])
-    lines = done.stdout.splitlines()
-    starts = [place for place, line in enumerate(lines) if line.startswith("ROUGE-1")]
-    assert len(starts) == 2 and max(map(len, lines)) < 100
-    left = lines[0].index("version")
-    shown = [
-        " ".join(line[left:].split("  ")[0] for line in lines[start:stop])
-        for start, stop in zip(starts, [starts[1], None], strict=True)
-    ]
-    assert shown == recipes
