@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kbpo.corpus.fetch import by_index, fetch, fetch_arrays
+from kbpo.corpus.fetch import fetch, fetch_arrays
 
 pytestmark = pytest.mark.django_db
 COLUMNS = {"whole": "n::int - 3", "real": "n / 7.0", "hashed": "hashtextextended('a' || n, 0)"}
@@ -31,17 +31,3 @@ def test_a_number_that_is_not_there_is_refused(nulls: str) -> None:
     column = {"n": f"nullif({nulls}, 2)"}
     with pytest.raises(ValueError, match="null in a row"):
         fetch_arrays(column, "FROM generate_series(1, 12) AS series(n)", [])
-
-
-def test_who_reads_by_index_starts_no_process_and_leaves_the_settings_as_they_were() -> None:
-    names = ("enable_seqscan", "enable_indexscan", "max_parallel_workers_per_gather")
-
-    def shown() -> list[str]:
-        return [str(fetch(f"SHOW {name}", [])[0][0]) for name in names]
-
-    fetch("SELECT set_config('max_parallel_workers_per_gather', '3', true)", [])
-    with by_index():
-        assert shown() == ["off", "on", "0"]
-    with by_index(of_words=True):
-        assert shown() == ["off", "off", "0"]
-    assert shown() == ["on", "on", "3"]

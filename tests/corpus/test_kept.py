@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -54,22 +53,6 @@ def test_another_state_is_made_by_itself_and_only_the_newest_stay(folder: Path) 
     assert maker.times == NEWEST + 3
 
 
-def test_what_is_still_looked_at_stays_readable_when_it_is_forgotten(folder: Path) -> None:
-    found = kept("pool", 0, Maker())
-    for state in range(1, NEWEST + 2):
-        kept("pool", state, Maker())
-    assert found["number"].sum() == 10
-
-
-def test_an_empty_file_of_a_machine_that_lost_its_power_is_made_anew(folder: Path) -> None:
-    maker = Maker()
-    kept("pool", 0, maker)
-    [place] = folder.iterdir()
-    (place / "number.npy").write_bytes(b"")
-    assert kept("pool", 0, maker)["number"].sum() == 10
-    assert maker.times == 2
-
-
 def test_nothing_is_kept_without_a_state_or_a_place(folder: Path, settings: Any) -> None:
     maker = Maker()
     kept("pool", None, maker)
@@ -89,17 +72,6 @@ def test_a_full_disk_costs_time_and_no_score(folder: Path, monkeypatch: pytest.M
         assert kept("pool", 1, maker)["number"].sum() == 10
     assert maker.times == 2
     assert not list(folder.iterdir())
-
-
-def test_a_file_that_is_damaged_is_made_anew(folder: Path) -> None:
-    maker = Maker()
-    kept("pool", 1, maker)
-    [place] = folder.iterdir()
-    (place / "number.npy").write_bytes(b"half a fi")
-    assert kept("pool", 1, maker)["number"].sum() == 10
-    assert maker.times == 2
-    assert kept("pool", 1, maker)["number"].sum() == 10
-    assert maker.times == 2
 
 
 class Writer:
@@ -128,17 +100,6 @@ def test_a_file_is_made_once_for_a_state_and_only_the_newest_stay(folder: Path) 
     assert not is_kept("pool", 0) and is_kept("pool", 3)
 
 
-def test_of_who_leaves_before_the_end_nothing_is_kept(folder: Path) -> None:
-    writer = Writer()
-    blocks = kept_file("pool", 0, writer)
-    assert next(blocks) == b"one "
-    assert len(list(folder.iterdir())) == 1
-    blocks.close()  # type: ignore[attr-defined]
-    assert not list(folder.iterdir()) and not is_kept("pool", 0)
-    assert b"".join(kept_file("pool", 0, writer)) == ALL
-    assert writer.times == 2
-
-
 def test_two_who_ask_at_once_each_have_all_of_it_and_one_file_is_kept(folder: Path) -> None:
     writer = Writer()
     one, other = kept_file("pool", 0, writer), kept_file("pool", 0, writer)
@@ -146,59 +107,3 @@ def test_two_who_ask_at_once_each_have_all_of_it_and_one_file_is_kept(folder: Pa
     assert sent == [b"one one ", b"two two ", b"threethree"]
     assert [path.name for path in folder.rglob("*") if path.is_file()] == [FILE]
     assert b"".join(kept_file("pool", 0, writer)) == ALL and writer.times == 2
-
-
-def test_who_reads_a_file_while_it_is_forgotten_has_all_of_it(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "BLOCK", 5)
-    list(kept_file("pool", 0, Writer()))
-    blocks = kept_file("pool", 0, Writer())
-    first = next(blocks)
-    list(kept_file("pool", 1, Writer(), newest=1))
-    assert not is_kept("pool", 0) and first + b"".join(blocks) == ALL
-
-
-@pytest.mark.parametrize("free", [0.05, 0.1])
-def test_no_file_is_kept_where_little_of_the_disk_is_free(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, free: float
-) -> None:
-    disk = SimpleNamespace(total=10_000_000, free=round(10_000_000 * free) + len(b"one "))
-    monkeypatch.setattr(module.shutil, "disk_usage", lambda _: disk)
-    writer, blocks = Writer(), []
-    for block in kept_file("pool", 0, writer):
-        blocks.append(block)
-        disk.free -= len(block)
-    assert b"".join(blocks) == ALL
-    assert not list(folder.iterdir()) and not is_kept("pool", 0)
-
-
-def test_a_disk_that_takes_half_a_block_costs_nobody_a_byte(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Full(module.FileIO):
-        def write(self, data: Any) -> int:
-            return super().write(data[:2])
-
-    monkeypatch.setattr(module, "FileIO", Full)
-    assert b"".join(kept_file("pool", 0, Writer())) == ALL
-    assert not list(folder.iterdir())
-
-
-def test_where_no_folder_can_be_made_a_file_is_made_and_not_kept(
-    folder: Path, settings: Any
-) -> None:
-    folder.parent.write_text("a file where a folder should be")
-    assert b"".join(kept_file("pool", 0, Writer())) == ALL
-    settings.ARRAYS_ROOT = None
-    assert b"".join(kept_file("pool", 0, Writer())) == ALL and not is_kept("pool", 0)
-
-
-def test_an_error_of_what_makes_it_is_told_and_half_a_file_is_not_kept(folder: Path) -> None:
-    def half() -> Iterator[bytes]:
-        yield b"one "
-        raise ConnectionError("the database went away")
-
-    with pytest.raises(ConnectionError):
-        list(kept_file("pool", 0, half))
-    assert not list(folder.iterdir())

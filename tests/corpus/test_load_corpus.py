@@ -6,7 +6,6 @@ import gzip
 import json
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -138,16 +137,6 @@ def test_mentions_come_with_their_canonical_mentions(corpus_file: Path, tmp_path
     assert Corpus.objects.count() == 1
 
 
-def test_the_lookup_holds_little_and_forgets_nothing(corpus_file: Path) -> None:
-    lookup = DatabaseCorpus(load_corpus("C", corpus_file, find_schema("tac_kbp")), characters=1)
-    for _ in range(3):
-        for key in ("a", "b"):
-            view = lookup.get(key)
-            assert view is not None and view.id == key
-            assert Document.objects.get(pk=lookup.pk(key)).key == key
-        assert lookup.get("c") is None
-
-
 def test_the_command_says_what_it_did_and_what_is_wrong(corpus_file: Path, tmp_path: Path) -> None:
     out = StringIO()
     call_command(
@@ -162,27 +151,6 @@ def test_the_command_says_what_it_did_and_what_is_wrong(corpus_file: Path, tmp_p
     ):
         with pytest.raises(CommandError, match="cannot be read"):
             call_command("load_corpus", name, str(file), schema=schema, skip_checks=True)
-
-
-def test_copy_keeps_what_is_hard_to_keep() -> None:
-    from django.db import connection
-
-    from kbpo.corpus.copy import copy
-
-    hard: list[Any] = ["\\N", "a\tb\nc\rd\\e", "", "\u2028 \x85", None, "{1}", "\\."]
-    with connection.cursor() as cursor:
-        cursor.execute("CREATE TEMPORARY TABLE hard (n int, t text, a int[], f float8)")
-        assert (
-            copy(
-                "hard",
-                ("n", "t", "a", "f"),
-                ((n, t, [n, n], 0.1) for n, t in enumerate(hard)),
-                chunk=2,
-            )
-            == 7
-        )
-        cursor.execute("SELECT t, a, f FROM hard ORDER BY n")
-        assert cursor.fetchall() == [(t, [n, n], 0.1) for n, t in enumerate(hard)]
 
 
 def test_a_file_that_names_parts_is_taken_at_its_word(tmp_path: Path) -> None:

@@ -3,11 +3,9 @@
 from pathlib import Path
 
 import pytest
-from django.core.management import CommandError, call_command
 
 from rehearsal.newspaper.knows import Knowledge, rows
 
-KNOWLEDGE = "rehearsal.newspaper.knows.Knowledge"
 REAL = Path(__file__).parents[3] / "shared" / "data" / "redocred"
 
 
@@ -54,33 +52,3 @@ def test_it_reads_real_gzipped_files() -> None:
     knowledge = Knowledge(REAL / "mentions.tsv.gz", REAL / "gold.tsv.gz")
     assert sum(map(len, knowledge.relations.values())) == 17448
     agrees_with_gold(knowledge, REAL / "gold.tsv.gz", 2000)
-
-
-@pytest.mark.parametrize(
-    "option", [("--knows", KNOWLEDGE, "none.tsv", "gold.tsv"), ("--thinks", "none.json")]
-)
-def test_who_simulates_by_a_file_that_is_not_there_is_told_where_files_are(
-    option: tuple[str, ...],
-) -> None:
-    with pytest.raises(CommandError, match=r"There is no file none\..* The demo writes"):
-        call_command("simulate", "http://127.0.0.1:1", *option, "--password", "x")
-
-
-@pytest.mark.parametrize(
-    ("said", "told"),
-    [
-        (["nowhere.Knowledge", "a"], "names no class that there is: No module named 'nowhere'"),
-        (["Knowledge", "a"], "names no class that there is: Knowledge doesn't look like a module"),
-        (["rehearsal.newspaper.knows.Nobody", "a"], 'does not define a "Nobody"'),
-        (["rehearsal.newspaper.knows.rows", "a"], "is no class with true_answer"),
-        (["rehearsal.newspaper.knows.Known", "a"], "is no class with true_answer"),
-        ([KNOWLEDGE, __file__], r"reads 2 files \(mentions, gold\), not 1"),
-        ([KNOWLEDGE], r"reads 2 files \(mentions, gold\), not 0"),
-        ([KNOWLEDGE, __file__, __file__], r"cannot read .*\(mentions, gold\), in this order"),
-    ],
-)
-def test_who_simulates_by_another_class_or_other_files_is_told_what_is_wrong(
-    said: list[str], told: str
-) -> None:
-    with pytest.raises(CommandError, match=told):
-        call_command("simulate", "http://127.0.0.1:1", "--knows", *said, "--password", "x")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from estimators.estimate import Estimate, with_columns
-from estimators.intervals import score_interval, t_over_z, wilson
+from estimators.intervals import score_interval, wilson
 
 levels = st.floats(0.05, 0.99)
 
@@ -115,12 +115,6 @@ def test_all_right_is_not_certain_while_the_model_doubts():
 def test_a_negative_variance_is_refused():
     with pytest.raises(ValueError, match=r"-0\.1"):
         score_interval(0.5, -0.1, 10)
-
-
-def test_students_quantile_tends_to_the_normal_one():
-    assert t_over_z(np.inf, 0.8) == 1.0
-    assert t_over_z(1e7, 0.8) == pytest.approx(1.0, abs=1e-6)
-    assert t_over_z(1, 0.8) > t_over_z(2, 0.8) > 1
 
 
 @pytest.mark.statistical

@@ -108,13 +108,6 @@ def test_a_prediction_without_weight_is_not_asked_for():
     ).tolist() == [0.0, 0.5]
 
 
-def test_it_is_quick_for_a_million_predictions():
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet(np.ones(10**6))
-    pi = water_fill(p, np.zeros(p.size), 0.2, target_variance=5e-4)
-    assert planned_variance(p, pi, 0.2) == pytest.approx(5e-4)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

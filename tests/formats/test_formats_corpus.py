@@ -133,20 +133,6 @@ def test_tokens_and_sentences_cover_all_that_is_not_white_space(text: str) -> No
         assert not text[at:].strip()
 
 
-def test_long_texts_split_in_linear_time() -> None:
-    for text in (
-        "." * 200_000,
-        "a" * 200_000,
-        '."' * 100_000,
-        "A. " * 60_000,
-        "\n" * 200_000,
-        "a-" * 100_000,
-        "a\u0301" * 100_000,
-    ):
-        split_sentences(text)
-        tokenise(text)
-
-
 @pytest.mark.parametrize(
     ("text", "value", "expected"),
     [
@@ -255,10 +241,3 @@ def test_the_compact_map_is_a_dict_that_keeps_first_values(keys: list[tuple[int,
         expected.setdefault(key, value)
     assert all(compact.get(key) == value for key, value in expected.items())
     assert (len(compact), compact.get((9, 9))) == (len(expected), -1)
-
-
-def test_the_compact_map_grows() -> None:
-    compact = CompactMap()
-    for value in range(5_000):
-        assert compact.add((value, 7), value) == -1
-    assert [compact.get((value, 7)) for value in range(5_000)] == list(range(5_000))

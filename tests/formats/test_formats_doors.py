@@ -15,7 +15,6 @@ from toy import (
     PARENTS,
     TEXTS,
     TOY,
-    corpus_lines,
     entity,
     kb,
     read,
@@ -249,28 +248,6 @@ def test_an_inclusive_end_that_is_exclusive_gets_a_hint() -> None:
     assert "the end is the last character" in next(iter(report)).text
 
 
-def test_a_batch_of_lines_prefetches_its_documents() -> None:
-    asked: list[set[str]] = []
-
-    class Lookup:
-        def prefetch(self, documents: object) -> None:
-            asked.append(set(documents))  # type: ignore[call-overload]
-
-        def get(self, document: str) -> DocumentView | None:
-            return TOY.get(document)
-
-    list(
-        read_claims(
-            io.BytesIO(kb(CARRIE, DEBBIE, PARENTS)),
-            Lookup(),
-            shipped_schema("tac_kbp"),
-            LIMITS,
-            Report(),
-        )
-    )
-    assert asked == [{"D1", "D2"}, {"D1"}]
-
-
 def test_a_stream_that_cannot_be_rewound_is_read_twice_all_the_same() -> None:
     class Pipe(io.BytesIO):
         def seekable(self) -> bool:
@@ -363,10 +340,6 @@ def test_markup_in_a_name_comes_back_as_it_was() -> None:
     assert claim.subject_link == "<script>alert(1)</script>"
 
 
-def test_the_toy_corpus_is_fine() -> None:
-    assert corpus_lines().count(b"\n") == len(TEXTS) - 1
-
-
 def test_annotated_mentions_may_have_a_column_of_links() -> None:
     header = "doc_id\tbegin\tend\ttype\tentity\tgloss\tcanonical_begin\tcanonical_end"
     for more, link in (("", ""), ("\tm.1", "m.1")):
@@ -384,15 +357,6 @@ def test_annotated_relations_are_turned_into_canonical_direction() -> None:
     row = "\t".join(map(str, ("D3", *acme, "org:students", *jose, 0, 40)))
     (record,), _ = read_table("gold", f"{header}{row}\n".encode())
     assert (record.subject, record.predicate, record.object) == (jose, "per:schools_attended", acme)
-
-
-def test_later_lines_of_json_take_what_earlier_ones_said_of_a_mention() -> None:
-    first = json_line(subject_canonical=span("D1", "Carrie Fisher"), subject_link="m.1")
-    second = json_line(predicate="per:children", subject_link="m.2")
-    claims, report = read(first + second)
-    assert [claim.subject_link for claim in claims] == ["m.1", "m.1"]
-    assert claims[1].subject_canonical == span("D1", "Carrie Fisher")
-    assert codes(report) == {"consistency.links", "consistency.predicates"}
 
 
 def test_names_of_entities_agree_in_composed_and_decomposed_unicode() -> None:

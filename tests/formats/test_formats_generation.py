@@ -242,11 +242,6 @@ def test_relations_in_place_of_outputs_are_told_so_once() -> None:
     assert told.endswith("Expected is one output an input, with input_id and output.")
 
 
-def test_half_a_track_is_no_error_for_a_judge_that_goes_on_later() -> None:
-    records, report = read("scores", SCORES + b"one\tNeural\tjudge\t0.5\n", is_complete=False)
-    assert len(records) == 1 and len(report) == 0
-
-
 def test_what_is_missing_is_named() -> None:
     _, report = read("outputs", lines_of(output()))
     [message] = report.messages
@@ -272,12 +267,6 @@ def test_no_name_of_a_judgment_begins_a_formula_and_it_comes_back_as_it_was(name
     data = "".join(write_judgments(records))
     assert not data.splitlines()[1].split("\t")[2].startswith(("=", "-", "@", "+", "＝"))
     assert read("judgments", data.encode())[0] == records
-
-
-def test_a_name_with_a_tab_or_a_line_break_ends_no_cell() -> None:
-    records = [JudgmentRecord("one", "My\tmodel\r\n2", "Ada", "overall", 2.0, None, 2)]
-    _, line = "".join(write_judgments(records)).splitlines()
-    assert line.split("\t") == ["one", "My model 2", "Ada", "overall", "2.0", ""]
 
 
 def test_an_empty_cell_is_no_judgment() -> None:

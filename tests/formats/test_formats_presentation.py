@@ -167,10 +167,3 @@ def test_markup_is_seen(text: str) -> None:
 @pytest.mark.parametrize("text", ["a < b and c > d", "x <3 y", "AT&T; Q&A", "<unk> word"])
 def test_what_only_looks_like_markup(text: str) -> None:
     assert bool(clean(text).markup) == (text.startswith("<unk>"))
-
-
-def test_long_runs_of_blanks_are_presented_in_linear_time() -> None:
-    for blank in (" ", "\t", " \t"):
-        run = blank * (200_000 // len(blank))
-        assert present(f"a{run}b", PRESENTED) == "A b"
-        assert present(f"A{run}.{run}“{run}b", PRESENTED) == "A. “b"

@@ -8,16 +8,14 @@ from collections.abc import Iterable
 import pytest
 from toy import LIMITS, TAC, TOY
 
-from formats.annotations import read_mentions
 from formats.corpus import read_corpus
 from formats.doors import read_claims
 from formats.inputs import read_inputs
-from formats.limits import Limits
 from formats.messages import Report
 from formats.opening import open_text
 from formats.outputs import read_outputs
 from formats.scores import ScoreRecord, read_scores
-from formats.tables import LONGEST_RECORD, number_of, read_rows
+from formats.tables import number_of
 
 SYSTEMS = {"my run": ["a1", "a2"], "b": ["a1", "a2"]}
 
@@ -57,21 +55,6 @@ def test_a_quotation_mark_that_is_not_closed_is_named_with_its_line() -> None:
     assert not records and message.culprit == (10, 11)
 
 
-def test_no_more_than_a_row_of_a_file_is_held() -> None:
-    def lines() -> Iterable[tuple[int, str]]:
-        nonlocal given
-        yield 1, "input_id,value"
-        yield 2, 'a1,"1'
-        while True:
-            given += 1
-            yield 2 + given, "x" * 10_000
-
-    given = 0
-    report = Report()
-    assert not list(read_rows(iter(lines()), ["input_id"], ["value"], report))
-    assert report.by_code == {"syntax.quote": 1} and given * 10_000 < 1.1 * LONGEST_RECORD
-
-
 def test_r_writes_tab_tables_with_quotation_marks_and_names_of_rows() -> None:
     head, names = '"input_id"\t"system"\t"value"\n', ("1", "2", "3", "4")
     rows = ['"a1"\t"my run"\t1', '"a2"\t"my run"\t2', '"a1"\t"b"\t3', '"a2"\t"b"\t4']
@@ -83,14 +66,6 @@ def test_r_writes_tab_tables_with_quotation_marks_and_names_of_rows() -> None:
     by_csv = numbered.replace("\t", ",")
     records, report = scores('"","input_id","system","value"\n' + by_csv)
     assert values(records) == ALL and not report.messages
-
-
-def test_r_escapes_quotation_marks_in_tab_tables() -> None:
-    report = Report()
-    text = '"input_id"\t"output"\n"a1"\t"say \\"hi\\" to C:\\new\\"\n"a2"\t"two\nlines"\n'
-    lines = open_text(io.BytesIO(text.encode()), LIMITS, report)
-    found = [record.output for record in read_outputs(lines, {"a1": 0, "a2": 0}, LIMITS, report)]
-    assert found == ['say "hi" to C:\\new\\', "two\nlines"] and report.errors == 0
 
 
 def test_a_plain_tab_table_keeps_its_quotation_marks() -> None:
@@ -160,20 +135,6 @@ def test_every_reader_of_json_lines_reads_one_list() -> None:
     many = json.dumps([relation | types | {"object": [41, 50 + n]} for n in range(5)]).encode()
     assert len(list(read_claims(io.BytesIO(many), TOY, TAC, LIMITS, report))) == 5
     assert report.errors == 0
-
-
-def test_a_list_is_split_in_bounded_memory() -> None:
-    many = json.dumps([{"n": n, "text": '[{]}\\"é' * 9} for n in range(20_000)]).encode()
-    report, limits = Report(), Limits(line_bytes=1024)
-    lines = list(open_text(io.BytesIO(many), limits, report))
-    assert [json.loads(text)["n"] for _, text in lines] == list(range(20_000))
-    assert not report.messages and {number for number, _ in lines} == {1}
-    long = json.dumps([{"a": "x" * 2000}, {"a": 1}]).encode()
-    assert [text for _, text in open_text(io.BytesIO(long), limits, report)] == ['{"a": 1}']
-    assert report.by_code == {"limits.line": 1}
-    report = Report()
-    assert len(list(open_text(io.BytesIO(many), Limits(lines=7), report))) == 7
-    assert report.by_code == {"limits.lines": 1} and report.fatal
 
 
 @pytest.mark.parametrize(
@@ -259,16 +220,3 @@ def test_a_zip_bomb_is_found_before_it_is_unpacked() -> None:
     report = Report()
     read = sum(len(text) for _, text in open_text(io.BytesIO(data), LIMITS, report))
     assert report.by_code == {"limits.ratio": 1} and read < 20_000_000
-
-
-def test_annotations_are_read_by_the_same_reader() -> None:
-    columns = (
-        '"doc_id"\t"begin"\t"end"\t"type"\t"entity"\t"gloss"\t"canonical_begin"\t"canonical_end"'
-    )
-    row = '"D1"\t0\t13\t"PER"\t"0"\t"Carrie Fisher"\t0\t13'
-    for separator in ("\t", ","):
-        report = Report()
-        text = f"{columns}\n{row}\n".replace("\t", separator)
-        lines = open_text(io.BytesIO(text.encode()), LIMITS, report)
-        [mention] = read_mentions(lines, TOY, TAC, report)
-        assert (mention.span, mention.type) == ((0, 13), "PER") and not report.messages

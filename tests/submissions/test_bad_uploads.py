@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import random
 from collections.abc import Callable
 from typing import Any
@@ -149,24 +148,6 @@ def test_a_bad_line_gets_its_message_and_the_good_ones_are_kept(
     assert submission.counts["set_aside"] >= submission.counts["errors"], "the page tells both"
 
 
-def test_windows_line_ends_a_byte_order_mark_and_gzip_change_nothing(
-    upload: Upload, kb: list[str]
-) -> None:
-    plain, windows = (
-        upload(kb),
-        upload(gzip.compress(b"\xef\xbb\xbf" + "\r\n".join([*kb, ""]).encode())),
-    )
-    tick()
-    plain.refresh_from_db(), windows.refresh_from_db()
-    assert plain.counts == windows.counts
-    assert windows.run_id == "toy_run"
-    predicted = [
-        set(Prediction.objects.filter(submission=s).values_list("instance"))
-        for s in (plain, windows)
-    ]
-    assert predicted[0] == predicted[1] and len(predicted[0]) == 5
-
-
 def test_a_valid_file_for_another_corpus_is_refused(upload: Upload, kb: list[str]) -> None:
     submission = upload([line.replace("d1:", "NYT_1:").replace("d3:", "NYT_3:") for line in kb])
     tick()
@@ -197,41 +178,3 @@ def test_only_the_first_problems_are_kept_and_all_are_counted(
     submission.refresh_from_db()
     assert submission.counts["by_code"]["syntax.columns"] == 10
     assert Problem.objects.count() == 3
-
-
-def test_the_third_door_says_that_it_is_closed(upload: Upload) -> None:
-    submission = upload(b"d1:0-10\tPER\tMara Lindt\t*\t1.0\n")
-    tick()
-    submission.refresh_from_db()
-    assert submission.status == "refused" and "mention-level" in submission.reason
-
-
-def test_json_lines_are_read(toy: Any, upload: Upload) -> None:
-    claim = {
-        "doc": "d1",
-        "subject": toy.span("d1", "Mara Lindt"),
-        "predicate": "per:organizations_founded",
-        "object": toy.span("d1", "Nordwerk"),
-        "subject_link": "Q1",
-        "confidence": 0.25,
-    }
-    other = claim | {
-        "doc": "d3",
-        "subject": toy.span("d3", "Mara Lindt"),
-        "object": toy.span("d3", "Nordwerk"),
-    }
-    alone = other | {"subject": toy.span("d3", "Per Berg"), "subject_link": None}
-    submission = upload("\n".join(map(json.dumps, [claim, other, alone])).encode())
-    tick()
-    submission.refresh_from_db()
-    assert (submission.status, submission.door, submission.counts["relations"]) == (
-        "read",
-        "json_lines",
-        3,
-    )
-    rows = list(
-        Prediction.objects.order_by("line").values_list(
-            "confidence", "same_subject", "subject_link"
-        )
-    )
-    assert rows == [(0.25, 2, "Q1"), (0.25, 2, "Q1"), (0.25, 1, "")]

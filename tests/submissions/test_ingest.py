@@ -141,21 +141,6 @@ def test_systems_share_instances_and_both_directions_share_a_target(
     assert last.target.instances.count() == 2
 
 
-def test_the_subject_of_a_relation_is_in_its_provenance(
-    toy: Any, upload: Upload, kb: list[str]
-) -> None:
-    begin, end = toy.span("d1", "Lindt was born in Halden.")
-    upload([*kb[:-5], f":Mara\tper:place_of_birth\t:Halden\td1:{begin}-{end - 1}\t0.7"])
-    tick()
-    prediction = Prediction.objects.get()
-    subject = prediction.instance.subject_begin, prediction.instance.subject_end
-    assert subject == toy.span("d1", "Lindt", 1)
-    assert (prediction.subject_canonical_begin, prediction.subject_canonical_end) == toy.span(
-        "d1", "Mara Lindt"
-    )
-    assert prediction.provenance == [begin, end] and prediction.confidence == 0.7
-
-
 def test_a_failure_in_the_middle_leaves_nothing_and_the_next_try_does_all(
     upload: Upload, kb: list[str], monkeypatch: Any
 ) -> None:
@@ -173,15 +158,6 @@ def test_a_failure_in_the_middle_leaves_nothing_and_the_next_try_does_all(
     monkeypatch.undo()
     Submission.objects.update(next_try_at=submission.next_try_at - 2 * BACKOFF)
     assert tick() == 1
-    assert (Prediction.objects.count(), Problem.objects.count()) == (5, 1)
-
-
-def test_a_second_reading_replaces_the_first(upload: Upload, kb: list[str]) -> None:
-    submission = upload([*kb, ":x"])
-    tick()
-    submission.refresh_from_db()
-    submission.move("received")
-    tick()
     assert (Prediction.objects.count(), Problem.objects.count()) == (5, 1)
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 
 from kbpo.submissions import orphans
 from kbpo.submissions.models import Submission
@@ -60,16 +59,6 @@ def test_an_empty_database_costs_no_file(eighteen: list[Path], uploads: Path, ca
     assert "is this their database?" in caplog.text
 
 
-def test_the_database_of_another_service_costs_no_file(
-    eighteen: list[Path], upload: Upload, uploads: Path, caplog: Any
-) -> None:
-    Submission.objects.all().delete()
-    upload(b"the only one of the other service")
-    assert orphans.put_away() == 0
-    assert all(path.exists() for path in eighteen)
-    assert "18 of 19 uploads belong to no submission" in caplog.text
-
-
 @pytest.mark.parametrize("unknown", [2, 5, 8])
 def test_the_database_of_another_service_costs_a_small_one_no_file(
     unknown: int, upload: Upload, uploads: Path
@@ -78,14 +67,6 @@ def test_the_database_of_another_service_costs_a_small_one_no_file(
     upload(b"the only one of the other service")
     assert orphans.put_away() == 0
     assert all(path.exists() for path in lost)
-
-
-def test_few_move_at_once(eighteen: list[Path], uploads: Path) -> None:
-    for n in range(16):
-        orphan(uploads, f"lost{n}")
-    assert orphans.put_away() == 1
-    assert len(in_trash(uploads)) == 1
-    assert all(path.exists() for path in eighteen)
 
 
 def test_a_file_in_the_trash_comes_back_when_a_submission_refers_to_it(
@@ -117,17 +98,3 @@ def test_the_trash_is_emptied_a_month_later_a_few_files_at_a_time(
         orphans.put_away()
     assert not recent.exists()
     assert [path.name for path in in_trash(uploads)] == ["recent"]
-
-
-def test_a_disk_that_fails_does_not_keep_uploads_from_being_read(
-    eighteen: list[Path], uploads: Path, monkeypatch: Any, caplog: Any
-) -> None:
-    orphan(uploads, "lost")
-
-    def fail(*_: object) -> None:
-        raise OSError("read-only file system")
-
-    monkeypatch.setattr(Path, "replace", fail)
-    cache.delete("submissions.orphans")
-    assert orphans.put_away_now_and_then() == 0
-    assert "read-only file system" in caplog.text

@@ -12,7 +12,7 @@ import pytest
 from django.db import connection
 
 from kbpo.submissions.models import Submission
-from kbpo.submissions.receive import CannotReceive, describe, same_file, withdraw
+from kbpo.submissions.receive import CannotReceive, describe, withdraw
 from kbpo.submissions.withdraw import CannotChange
 from kbpo.tracks.models import Track
 
@@ -61,12 +61,6 @@ def test_the_same_file_again_is_refused_with_a_pointer_unless_it_is_meant(
     assert upload(b"same").pk != first.pk
 
 
-def test_another_teams_same_file_is_no_secret_told(toy: Any, upload: Upload) -> None:
-    upload(b"same")
-    assert upload(b"same", team="Neural", user="Tim", refuse_same=True).pk
-    assert same_file(toy.teams["Neural"], toy.track, hashlib.sha256(b"other").hexdigest()) is None
-
-
 def test_an_idempotency_key_gives_the_first_submission_again(
     toy: Any, upload: Upload, uploads: Path
 ) -> None:
@@ -80,20 +74,6 @@ def test_an_idempotency_key_gives_the_first_submission_again(
     toy.track.pk = None
     with pytest.raises(CannotReceive, match="Use a new one"):
         upload(b"one", idempotency_key="k")
-
-
-def test_a_name_is_needed_and_cleaned(upload: Upload) -> None:
-    with pytest.raises(CannotReceive, match="Give the submission a name"):
-        upload(b"x", name=" \x00 ")
-    assert upload(b"x", name="<b>Ours\x00</b>").name == "<b>Ours</b>"
-
-
-def test_a_name_is_one_line_however_it_is_given(upload: Upload) -> None:
-    """It stands in cells of tables whose lines end where it would."""
-    submission = upload(b"x", name=" My\t\u2028model\r\n2\x1b ")
-    assert submission.name == "My model 2"
-    changed = describe(submission, name="An\x07other\n\tname", description="Two\n\x00lines")
-    assert (changed.name, changed.description) == ("Another name", "Two\nlines")
 
 
 def test_a_system_keeps_its_name_on_every_track(toy: Any, upload: Upload) -> None:
@@ -115,12 +95,6 @@ def test_it_can_be_renamed_described_and_withdrawn_once(upload: Upload) -> None:
     at = withdraw(submission).withdrawn_at
     assert at is not None
     assert withdraw(submission).withdrawn_at == at
-
-
-def test_a_refused_one_stays_refused(upload: Upload) -> None:
-    submission = upload(b"x")
-    submission.move("refused", "Nothing in it.")
-    assert withdraw(submission).status == "refused"
 
 
 @pytest.mark.django_db(transaction=True)
