@@ -79,13 +79,6 @@ def again(evaluation: Evaluation, **changes: Any) -> Evaluation:
     return row
 
 
-def make_exact(evaluation: Evaluation, **of: Any) -> None:
-    """Let the figures that are of this leave nothing to sampling."""
-    for key, figure in figures_of(evaluation, **of).items():
-        ends = dict.fromkeys(("low80", "high80", "low95", "high95"), figure.value)
-        update(evaluation, key._asdict(), **ends)
-
-
 def rank(evaluation: Evaluation, quantity: str, criterion: str, **told: Any) -> None:
     """Let an evaluation rank systems by a quantity under the guaranteed distribution."""
     key = (quantity, criterion, evaluation.track.distribution)

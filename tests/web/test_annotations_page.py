@@ -61,15 +61,6 @@ def test_what_was_tried_is_loaded_the_same_documents_and_once(
     assert "annotated in all: 2" in page
 
 
-def test_a_bad_line_is_named_by_its_own_file(toy: Toy, as_user: As, files: Files) -> None:
-    files[0].write_text(files[0].read_text() + "d1\t0\t4\tper:parents\t5\t999\t0\t9\n")
-    send(as_user("Admin"), files, which="all", size="")
-    upload.tick()
-    row = AnnotationUpload.objects.get()
-    assert row.status == "failed" and "my gold.tsv, line 6: The span 5-999" in row.reason
-    assert not Label.objects.exists() and not DocumentSample.objects.exists()
-
-
 def test_what_can_work_is_chosen_first_and_wrong_lines_are_named_whatever_is_chosen(
     toy: Toy, as_user: As, files: Files
 ) -> None:
@@ -83,50 +74,3 @@ def test_what_can_work_is_chosen_first_and_wrong_lines_are_named_whatever_is_cho
         track=toy.track, document=toy.corpus.documents.first(), position=1, probability=1.0
     )
     assert '<option value="drawn" selected' in admin.get(page).content.decode()
-
-
-def test_documents_that_cannot_be_meant_are_refused_in_words(
-    toy: Toy, as_user: As, files: Files
-) -> None:
-    admin = as_user("Admin")
-    assert send(admin, files, size="") == 422
-    send(admin, files, size="99")
-    send(admin, files, which="drawn")
-    upload.tick()
-    said = " ".join(AnnotationUpload.objects.values_list("reason", flat=True))
-    assert "99 cannot be drawn" in said and "No document was drawn and waits" in said
-    assert set(AnnotationUpload.objects.values_list("status", flat=True)) == {"failed"}
-
-
-def test_a_document_that_the_files_leave_out_is_told_before_it_is_loaded(
-    toy: Toy, as_user: As, files: Files
-) -> None:
-    admin, address = as_user("Admin"), reverse("desk-annotations", args=["toy"])
-    for path in files:
-        lines = path.read_text().splitlines(keepends=True)
-        path.write_text("".join([lines[0], *(line for line in lines if line.startswith("d1"))]))
-    send(admin, files, which="all", size="", closed="on")
-    upload.tick()
-    page = admin.get(address).content.decode()
-    left_out = toy.track.corpus.n_documents - 1
-    assert f"documents in which nothing is marked: {left_out}" in page
-    assert "Do the files cover all of these documents?" in page
-    assert "my gold.tsv, my mentions.tsv" in page
-    assert "of every document of the corpus; what is not marked is false" in page
-
-
-def test_mentions_of_relations_that_are_not_in_the_other_file_are_told_before_it_is_loaded(
-    toy: Toy, as_user: As, files: Files
-) -> None:
-    admin, address = as_user("Admin"), reverse("desk-annotations", args=["toy"])
-    send(admin, files, which="all", size="")
-    upload.tick()
-    page = admin.get(address).content.decode()
-    assert "mentions of relations that the file of mentions lacks: 5" in page
-    assert "first line of a relation with such a mention: 2" in page
-    assert "Is the file of mentions whole?" in page
-
-
-def test_the_checklist_leads_to_it(toy: Toy, as_user: As) -> None:
-    page = as_user("Admin").get(reverse("desk-track", args=["toy"])).content.decode()
-    assert f'href="{reverse("desk-annotations", args=["toy"])}"' in page

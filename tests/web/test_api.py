@@ -22,7 +22,7 @@ from kbpo.money.models import Budget, Ledger
 from kbpo.money.spend import reserve
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
-from tests.web.conftest import GOOD, OTHERS, lines_of
+from tests.web.conftest import GOOD, lines_of
 from tests.web.scored import make_board
 
 Draft = Callable[..., Submission]
@@ -150,12 +150,6 @@ def test_the_list_of_runs_has_what_each_is_ranked_by(call: Call, toy: Toy, draft
     assert scored["score"]["low80"] < 0.45 and listed[waits.pk]["score"] is None
 
 
-def test_a_closed_account_is_told_so(call: Call, toy: Toy) -> None:
-    toy.users["Rosa"].is_active = False
-    toy.users["Rosa"].save()
-    assert call("Rosa", "get", "submissions/").status_code == 401
-
-
 def test_an_upload_is_read_looked_at_and_confirmed_once(call: Call, toy: Toy, draft: Draft) -> None:
     answer = call("Rosa", "post", "submissions/", form(toy), **{"Idempotency-Key": "one"})
     assert answer.status_code == 201 and answer.json()["status"] == "received"
@@ -172,50 +166,6 @@ def test_an_upload_is_read_looked_at_and_confirmed_once(call: Call, toy: Toy, dr
         confirmed = call("Rosa", "post", path + "confirm/", {"half_width": "0.05"})
         assert confirmed.status_code == 200 and confirmed.json()["status"] == "confirmed"
     assert str(Ledger.objects.get().amount) == plan["options"]["0.050"]["at_most"]
-
-
-@pytest.mark.parametrize(
-    ("change", "code"),
-    [
-        ({"track": "nowhere"}, 400),
-        ({"name": ""}, 400),
-        ({"file": ""}, 400),
-        ({"name": "x" * 81}, 400),
-    ],
-)
-def test_a_wrong_upload_says_which_field(
-    change: dict[str, str], code: int, call: Call, toy: Toy
-) -> None:
-    answer = call("Rosa", "post", "submissions/", form(toy, **change))
-    assert answer.status_code == code and next(iter(change)) in answer.json()["detail"]
-    assert not Submission.objects.exists()
-
-
-def test_a_name_that_another_run_has_is_refused_and_not_changed(
-    call: Call, toy: Toy, draft: Draft
-) -> None:
-    draft(OTHERS, name="Run")
-    refused = call("Rosa", "post", "submissions/", form(toy))
-    assert refused.status_code == 409 and refused.json()["error"] == "name_taken"
-    row = Submission.objects.get()
-    assert refused.json()["detail"] == (
-        f"Your team has an upload called Run on this track that nobody has confirmed ({row.pk})."
-        " Withdraw it, or give this one another name."
-    )
-    assert row.name == "Run"
-    Submission.objects.filter(pk=row.pk).update(status="scored", confirmed_at=row.received_at)
-    refused = call("Rosa", "post", "submissions/", form(toy))
-    assert refused.json()["detail"] == "Your team has a run called Run on this track already."
-
-
-def test_the_same_file_is_refused_until_one_means_it(call: Call, toy: Toy) -> None:
-    first = call("Rosa", "post", "submissions/", form(toy)).json()["id"]
-    refused = call("Rosa", "post", "submissions/", form(toy))
-    assert refused.status_code == 409 and refused.json()["same_as"] == first
-    assert (
-        call("Rosa", "post", "submissions/", form(toy, again="true", name="run 2")).status_code
-        == 201
-    )
 
 
 def test_a_submission_is_renamed_and_described_by_its_team_alone(toy: Toy, draft: Draft) -> None:
@@ -264,39 +214,6 @@ def test_json_says_everything_in_the_type_that_the_schema_names(
     assert (row.name, row.is_private, row.status) == ("run", False, "planned")
 
 
-@pytest.mark.parametrize("depth", [990, 100_000])
-def test_json_that_is_nested_too_deep_is_refused_with_a_sentence(
-    toy: Toy, draft: Draft, depth: int
-) -> None:
-    header = {"HTTP_AUTHORIZATION": f"Token {Token.issue(toy.users['Rosa'], 'x')[1]}"}
-    closed = '{"name": ' + "[" * depth + "]" * depth + "}"
-    for said in ("[" * depth, '{"name":' * depth, closed):
-        for method, address in (
-            ("PATCH", f"/api/submissions/{draft().pk}/"),
-            ("POST", f"/api/submissions/{draft().pk}/confirm/"),
-        ):
-            answer = Client().generic(method, address, said, "application/json", **header)
-            assert answer.status_code == 400 and answer.json()["detail"], (method, address)
-    assert depth < 1000 or "nested too deep" in answer.json()["detail"]
-
-
-def test_an_interval_may_be_a_number(toy: Toy, draft: Draft) -> None:
-    row = draft()
-    token = {"Authorization": f"Token {Token.issue(toy.users['Rosa'], 'test')[1]}"}
-    answer = Client().post(
-        f"/api/submissions/{row.pk}/confirm/",
-        {"half_width": 0.05, "good_lines_only": False},
-        headers=token,
-        content_type="application/json",
-    )
-    assert answer.status_code == 200 and answer.json()["status"] == "confirmed"
-
-
-def test_people_without_a_team_are_told(call: Call, toy: Toy) -> None:
-    answer = call("Ada", "post", "submissions/", form(toy))
-    assert answer.status_code == 403 and answer.json()["error"] == "no_team"
-
-
 def test_what_cannot_be_confirmed_is_a_conflict_in_a_sentence(call: Call, draft: Draft) -> None:
     row = draft(until="received")
     answer = call("Rosa", "post", f"submissions/{row.pk}/confirm/", {})
@@ -331,11 +248,6 @@ def test_the_board_and_tracks_are_public_but_drafts_of_tracks_are_not(call: Call
     assert call("", "get", "tracks/toy/board/").status_code == 404
 
 
-def test_what_is_not_there_is_json_too(client: Client, db: None) -> None:
-    answer = client.get("/api/nothing/")
-    assert answer.status_code == 404 and answer.json()["detail"]
-
-
 def test_a_list_costs_the_same_however_much_it_holds(call: Call, draft: Draft) -> None:
     costs = []
     for number in range(3):
@@ -364,16 +276,6 @@ def test_a_discard_is_deleted_and_a_run_is_not(call: Call, toy: Toy, draft: Draf
     assert call("Rosa", "delete", f"submissions/{row.pk}/").status_code == 204
     assert call("Rosa", "get", f"submissions/{row.pk}/").status_code == 404
     assert call("Rosa", "get", "submissions/").json()["count"] == 0
-
-
-def test_what_was_given_up_is_tried_again_when_its_team_asks(call: Call, draft: Draft) -> None:
-    row = draft()
-    path = f"submissions/{row.pk}/retry/"
-    assert call("Rosa", "post", path).json()["error"] == "cannot_retry"
-    row.move("failed", reason="The disk was full")
-    assert call("Tim", "post", path).status_code == 404
-    told = call("Rosa", "post", path)
-    assert told.status_code == 200 and told.json()["status"] == "planned"
 
 
 def test_a_team_has_its_file_back_as_it_sent_it(call: Call, toy: Toy, draft: Draft) -> None:
@@ -412,25 +314,6 @@ def test_ones_teams_are_told_with_members_and_money(call: Call, toy: Toy, draft:
     assert f"${budget['left']}" in shown and "nils" in shown
     assert [one["slug"] for one in call("Tim", "get", "teams/").json()["teams"]] == ["neural"]
     assert call("Ada", "get", "teams/").json()["teams"] == []
-
-
-def test_the_ledger_of_a_team_tells_what_its_page_does(call: Call, toy: Toy, draft: Draft) -> None:
-    first, second = draft(name="Patterns 1"), draft(OTHERS, name="Patterns 2")
-    for row, amount in ((first, "10.00"), (second, "4.00")):
-        reserve(toy.track, row.team, row.purpose, Decimal(amount), key=amount)
-    told = call("Rosa", "get", "ledger/").json()
-    assert told["count"] == 2 and {row["kind"] for row in told["results"]} == {"reserve"}
-    [alone] = call("Rosa", "get", f"ledger/?run={first.pk}").json()["results"]
-    assert (alone["submission"], alone["amount"], alone["movements"]) == (first.pk, "10.00", 1)
-    page = Client()
-    page.force_login(toy.users["Rosa"])
-    shown = page.get(reverse("runs-ledger"), {"run": first.pk}).content.decode()
-    assert f"${alone['amount']}" in shown
-    assert call("Rosa", "get", "ledger/?limit=1").json()["next"] is not None
-    assert call("Tim", "get", "ledger/").json()["results"] == []
-    assert call("Tim", "get", f"ledger/?run={first.pk}").status_code == 404
-    assert call("Tim", "get", "ledger/?team=patterns").status_code == 404
-    assert call("Rosa", "get", "ledger/?run=x").status_code == 400
 
 
 def test_the_news_of_a_team_are_told_until_they_are_read(

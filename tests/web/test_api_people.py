@@ -15,9 +15,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from kbpo.accounts import notices, teams
-from kbpo.accounts.models import Audit, Delivery, Invitation, Token, User, Webhook
-from kbpo.accounts.preferences import MOST, TESTS
+from kbpo.accounts import teams
+from kbpo.accounts.models import Audit, Invitation, Token, User
 from kbpo.corpus.models import Document
 from kbpo.submissions.models import Submission
 from kbpo.web.public import documents
@@ -56,74 +55,6 @@ def nils(toy: Toy) -> User:
     teams.join(toy.teams["Patterns"], toy.users["Rosa"])
     teams.join(toy.teams["Patterns"], user)
     return user
-
-
-def test_a_webhook_is_added_tested_and_removed(call: Call, toy: Toy) -> None:
-    made = call("Rosa", "post", "webhooks/", {"url": "https://hooks.example.org/kbpo"})
-    hook = Webhook.objects.get(user=toy.users["Rosa"])
-    assert made.status_code == 201 and made.json()["secret"] == hook.secret
-    [listed] = call("Rosa", "get", "webhooks/").json()["webhooks"]
-    assert listed["id"] == hook.pk and "secret" not in listed, "it is told once"
-    test = call("Rosa", "post", f"webhooks/{hook.pk}/test/")
-    assert test.status_code == 201 and test.json()["webhook"] == hook.pk
-    [sent] = call("Rosa", "get", "notices/sent/").json()["results"]
-    assert (sent["event"], sent["status"], sent["to"]) == ("test", "waiting", hook.url)
-    assert call("Tim", "get", "notices/sent/").json()["count"] == 0
-    for method, path in (("delete", f"webhooks/{hook.pk}/"), ("post", f"webhooks/{hook.pk}/test/")):
-        assert call("Tim", method, path).status_code == 404
-        assert call("Rosa", method, path, scope=SCOPE.UPLOAD).status_code == 403
-    assert call("Rosa", "delete", f"webhooks/{hook.pk}/").status_code == 204
-    assert not Webhook.objects.exists() and not Delivery.objects.exists()
-
-
-@pytest.mark.parametrize(
-    ("url", "status", "says"),
-    [
-        ("http://127.0.0.1/", 409, "The address does not lead to the public internet."),
-        ("http://127.1/", 409, "The address does not lead to the public internet."),
-        ("http://localhost/", 409, "The address does not lead to the public internet."),
-        ("ftp://example.org/", 409, "https://"),
-        ("", 400, "blank"),
-        (7, 400, "string"),
-    ],
-)
-def test_an_address_that_will_not_be_called_is_refused(
-    call: Call, url: Any, status: int, says: str
-) -> None:
-    answer = call("Rosa", "post", "webhooks/", {"url": url})
-    assert answer.status_code == status and says in answer.json()["detail"]
-    assert not Webhook.objects.exists()
-
-
-def test_there_are_so_many_webhooks_and_tests_and_no_more(call: Call, toy: Toy) -> None:
-    for n in range(MOST):
-        assert call("Rosa", "post", "webhooks/", {"url": f"https://e.org/{n}"}).status_code == 201
-    again = call("Rosa", "post", "webhooks/", {"url": "https://e.org/0"})
-    assert again.status_code == 409 and f"You have {MOST}" in again.json()["detail"]
-    hook = Webhook.objects.all()[0]
-    for _ in range(TESTS.most):
-        TESTS.count(str(toy.users["Rosa"].pk))
-    refused = call("Rosa", "post", f"webhooks/{hook.pk}/test/")
-    assert refused.status_code == 429 and 3500 < int(refused["Retry-After"]) <= TESTS.seconds
-    assert not Delivery.objects.exists()
-
-
-def test_one_chooses_of_what_one_is_told_and_it_holds(call: Call, toy: Toy) -> None:
-    rosa = toy.users["Rosa"]
-    Webhook.objects.create(user=rosa, url="https://hooks.example.org/")
-    before = call("Rosa", "get", "notices/").json()
-    assert before["email"] == rosa.email
-    assert all(one["by_mail"] and one["by_webhook"] for one in before["events"])
-    answer = call("Rosa", "patch", "notices/", {"by_mail": ["scored"]})
-    told = {one["event"]: (one["by_mail"], one["by_webhook"]) for one in answer.json()["events"]}
-    assert told["scored"] == (True, True) and told["refused"] == (False, True)
-    assert call("Rosa", "get", "notices/").json() == answer.json()
-    [refused] = notices.tell([rosa], "refused", "No", "It cannot be used.")
-    assert refused.hook is not None, "by the webhook, and no mail"
-    assert call("Rosa", "patch", "notices/", {}).json() == answer.json(), "the rest stays"
-    for wrong in ({"by_mail": ["lunch"]}, {"by_mail": "scored"}, {"by_webhook": [None]}):
-        assert call("Rosa", "patch", "notices/", wrong).status_code == 400
-    assert call("Rosa", "patch", "notices/", {}, scope=SCOPE.UPLOAD).status_code == 403
 
 
 def test_owners_give_roles_and_remove_and_members_leave(call: Call, toy: Toy, nils: User) -> None:

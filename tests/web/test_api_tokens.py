@@ -46,10 +46,6 @@ def test_a_token_does_what_its_scope_says(toy: Toy, draft: Callable[..., Submiss
     assert call(secrets["all"], "post", f"submissions/{row.pk}/confirm/").status_code == 200
 
 
-def test_a_token_of_before_may_do_all(toy: Toy) -> None:
-    assert Token(user=toy.users["Rosa"]).allows("all")
-
-
 def test_the_account_page_makes_a_token_with_a_scope_and_an_end(
     toy: Toy, as_user: Callable[..., Client]
 ) -> None:

@@ -12,10 +12,9 @@ from django.urls import reverse
 from kbpo.evaluation.models import Evaluation
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of
 from scoring.report import Figure
 from tests.conftest import Toy
-from tests.reports import drop, figures_of, keep, put
+from tests.reports import drop, keep, put
 from tests.web.scored import make_board
 
 pytestmark = pytest.mark.django_db
@@ -93,20 +92,6 @@ def test_files_and_the_api_tell_them_too(toy: Toy, published: Evaluation) -> Non
     assert "bootstrap" not in other["simple"] and "joint_recall_bootstrap_low80" not in row
 
 
-def test_linking_has_no_f1_and_no_recall_to_publish(toy: Toy, published: Evaluation) -> None:
-    figures = figures_of(published, quantity="precision").items()
-    keep(published, {key._replace(criterion="linking"): figure for key, figure in figures})
-    page = Client().get(reverse("board", args=["toy"]), {"criterion": "linking"}).content.decode()
-    assert "P, joint" in page and "R, joint" not in page and "F1, joint" not in page
-
-
-def test_without_an_estimate_the_columns_say_so(toy: Toy) -> None:
-    evaluation, first = make_board(toy, 2), Submission.objects.order_by("pk")[0]
-    drop(evaluation, submission=first.pk, method=("simple", "joint"))
-    page = Client().get(reverse("board", args=["toy"])).content.decode()
-    assert page.count("no estimate yet") == 1 and page.count("P, joint") == 1
-
-
 @pytest.mark.parametrize(("design", "has_note"), [("poisson", False), ("iid", True)])
 def test_only_draws_with_replacement_are_described_as_published(
     toy: Toy, published: Evaluation, design: str, has_note: bool
@@ -114,21 +99,3 @@ def test_only_draws_with_replacement_are_described_as_published(
     Track.objects.update(design=design)
     page = Client().get(reverse("board", args=["toy"])).content.decode()
     assert ('class="published-note"' in page) == has_note
-
-
-def test_a_board_offers_only_what_there_are_figures_for(toy: Toy) -> None:
-    """Of an open shared track switches, and “As published”, opened onto nothing."""
-    evaluation, kind = make_board(toy, 2), kind_of(toy.track)
-    other = next(name for name in toy.track.distributions if name != toy.track.distribution)
-
-    def page() -> str:
-        return Client().get(reverse("board", args=["toy"])).content.decode()
-
-    drop(evaluation, method=("simple", "joint"))
-    assert "What counts the same" not in page() and "What is judged" not in page()
-    assert kind.words.published_long not in page()
-    row = Submission.objects.order_by("pk")[0]
-    put(evaluation, row, Figure(value=0.4), "precision", "correct", other, "centred")
-    assert kind.distributions[other].label in page() and "What is judged" not in page()
-    put(evaluation, row, Figure(value=0.4), "precision", "linking", other, "centred")
-    assert kind.criterion_label("linking") in page()

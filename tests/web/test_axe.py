@@ -11,7 +11,6 @@ from typing import Any, Literal
 import pytest
 from browsing import IN_CHROMIUM
 from django.test import Client
-from django.urls import reverse
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from annotation.hits import publish
@@ -21,7 +20,6 @@ from annotation.questions import read_documents
 from tests.annotation.annotation_world import learn
 from tests.annotation.documents_world import answer_to, order
 from tests.conftest import Toy
-from tests.web.scored import make_board
 
 pytestmark = [
     *IN_CHROMIUM,
@@ -141,20 +139,6 @@ def test_colours_are_looked_at_in_both_schemes_at_both_widths(browser: Browser) 
             f"a page at {width}, {scheme}: color-contrast"
         ), found
     page.close()
-
-
-@pytest.mark.walk
-def test_bars_lie_under_their_axis_on_a_tracks_page_on_a_phone(
-    browser: Browser, live_server: Any, toy: Toy
-) -> None:
-    make_board(toy, 3)
-    page = context_of(browser, live_server.url, None).new_page()
-    page.set_viewport_size({"width": 390, "height": 900})
-    page.goto(live_server.url + reverse("track", args=["toy"]))
-    assert page.locator(".best svg.axis").count() == 1 and page.evaluate(SHIFTED) == []
-    page.add_style_tag(content=".best tr { grid-template-columns: 3em minmax(0, 1fr) auto }")
-    assert page.evaluate(SHIFTED) == ["best"], "what is shifted would be found"
-    page.context.close()
 
 
 def test_documents_in_hand(browser: Browser, live_server: Any, peopled: Toy) -> None:

@@ -5,21 +5,18 @@ and over the API, in the same sentence.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
-from unittest import mock
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from kbpo import clock
 from kbpo.accounts.models import Token
 from kbpo.money.models import Budget
 from kbpo.sampling.confirm import confirm
-from kbpo.submissions.limits import next_run_from, no_run_left
+from kbpo.submissions.limits import next_run_from
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.web.conftest import GOOD
@@ -99,41 +96,9 @@ def test_a_limit_stands_on_every_page_of_the_draft_and_the_button_is_off(
     assert pressed.content.decode().count("has no run left on") == 1
 
 
-def test_a_limit_is_asked_for_once_however_many_drafts_wait(
-    toy: Toy, as_user: As, draft: Draft
-) -> None:
-    _no_run_left(toy, draft)
-    counts = []
-    for n in (1, 2, 3):
-        draft(name=f"waits {n}")
-        with CaptureQueriesContext(connection) as asked:
-            assert as_user("Rosa").get(reverse("runs")).content.count(b"has no run left") == n
-        counts.append(sum('"confirmed_at" > ' in one["sql"] for one in asked))
-    assert len(set(counts)) == 1, counts
-
-
-def test_the_minute_that_is_told_is_not_too_early(toy: Toy, draft: Draft) -> None:
-    _no_run_left(toy, draft)
-    at = datetime(2026, 3, 2, 23, 59, 0, 1, tzinfo=UTC)
-    before = Submission.objects.filter(name="before")
-    for confirmed, told in ((at, "10 March 2026, 00:00"), (at.replace(microsecond=0), "23:59")):
-        before.update(confirmed_at=confirmed)
-        with mock.patch.object(clock, "now", return_value=at + timedelta(days=1)):
-            assert f"{told} UTC on." in no_run_left(toy.track, toy.teams["Patterns"])
-
-
 def test_no_day_is_told_where_none_brings_a_run(toy: Toy, draft: Draft) -> None:
     toy.track.runs_a_week, toy.track.runs_in_all = 1, 1
     toy.track.save()
     assert next_run_from(toy.track, toy.teams["Patterns"]) is None, "there is one now"
     confirm(draft(name="before"), toy.users["Rosa"])
     assert next_run_from(toy.track, toy.teams["Patterns"]) is None, "one in all"
-
-
-def test_what_costs_too_much_is_said_on_every_page_of_the_draft(
-    toy: Toy, as_user: As, draft: Draft
-) -> None:
-    row, rosa = draft(), as_user("Rosa")
-    _no_money(toy, draft)
-    for page in PAGES:
-        assert "$0.05" in rosa.get(reverse(page, args=[row.pk])).content.decode(), page

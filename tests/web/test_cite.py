@@ -22,14 +22,12 @@ from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.store import reduce_since
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
-from kbpo.web.components.drawing import Interval
-from kbpo.web.components.plots import draw_history
 from kbpo.web.public.cite import bibtex
 from scoring.report import Details
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 from tests.evaluation.test_withdrawn import RUNS
-from tests.reports import again, figures_of, keep, update
+from tests.reports import again, figures_of, keep
 from tests.web.scored import make_board, score
 
 As = Callable[[str], Client]
@@ -85,33 +83,6 @@ def test_an_evaluation_stays_as_it_was_printed(
     assert sorted_by_name.startswith(permalink) and names(somebody, sorted_by_name)[0] == "run 0"
 
 
-def test_the_newest_evaluation_stays_as_it_was_printed_too(
-    toy: Toy, as_user: As, past: list[Submission]
-) -> None:
-    """It lost what was withdrawn and had what was published meanwhile, until there was another."""
-    somebody, newest = as_user(""), toy.track.evaluations.latest("number")
-    permalink, board = reverse("evaluation", args=["toy", 3]), reverse("board", args=["toy"])
-    json = f"/api/tracks/toy/board/?evaluation={newest.number}"
-
-    def told() -> list[list[str]]:
-        systems = somebody.get(json).json()["systems"]
-        return [names(somebody, permalink), [one["name"] for one in systems]]
-
-    past[1].move("withdrawn", withdrawn_at=SECOND + timedelta(days=1))
-    assert told() == [["run 0", "run 1"]] * 2
-    assert names(somebody, board) == ["run 0"]
-    newest.standing = [past[1].pk]
-    newest.save()
-    assert told() == [["run 1"]] * 2, "run 0 was private when it was printed"
-    past[1].is_anonymous = True
-    past[1].save()
-    page = somebody.get(permalink).content.decode()
-    assert past[1].public_name in page and "run 1" not in page and past[1].team.name not in page
-    past[1].is_private = True
-    past[1].save()
-    assert told() == [[]] * 2 and "No run stood" in somebody.get(permalink).content.decode()
-
-
 @pytest.mark.parametrize(
     ("query", "says"),
     [
@@ -131,46 +102,6 @@ def test_a_board_that_there_is_not_says_why(
         assert answer.status_code == 404 and says in answer.content.decode()
     status = 400 if query == "evaluation=x" else 404
     assert as_user("").get(f"/api/tracks/toy/board/?{query}").status_code == status
-
-
-def test_the_list_of_evaluations_has_a_line_for_what_was_withdrawn(
-    as_user: As, past: list[Submission]
-) -> None:
-    page = as_user("").get(reverse("evaluations", args=["toy"])).content.decode()
-    assert "Team 2 run 2 was withdrawn, 11" in page
-    assert reverse("evaluation", args=["toy", 1]) in page
-    gone = reverse("submission", args=[past[2].pk])
-    told = as_user("").get(gone)
-    assert told.status_code == 404
-    assert "Team 2 run 2 was withdrawn on 11 March 2026." in told.content.decode()
-    assert "withdrawn on 11 March" in as_user("").get(f"/api{gone}history/").json()["detail"]
-    Submission.objects.update(is_private=True)
-    assert "There is no run" in as_user("").get(gone).content.decode()
-    assert (
-        "Team 2 run 2" not in as_user("").get(reverse("evaluations", args=["toy"])).content.decode()
-    )
-
-
-def test_no_evaluation_is_listed_because_a_private_run_was_scored(
-    toy: Toy, as_user: As, past: list[Submission]
-) -> None:
-    last = toy.track.evaluations.get(number=3)
-    for number in (4, 5, 6):  # the same day: one that a private run's judging ended, two of others
-        made_at = SECOND + timedelta(hours=number)
-        standing = [past[0].pk] if number > 4 else last.standing
-        again(last, number=number, made_at=made_at, stage_end=number == 4, standing=standing)
-    score(Evaluation.objects.get(number=4), past[0], 0.72)
-    score(Evaluation.objects.get(number=6), past[0], 0.73)
-    page = as_user("").get(reverse("evaluations", args=["toy"])).content.decode()
-    assert "a run was scored" not in page and "runs came to the board or left it" in page
-    listed = [f"{number}" for number in range(6, 0, -1) if f">Evaluation {number}<" in page]
-    told = Client().get("/api/tracks/toy/evaluations/").json()
-    assert [str(one["number"]) for one in told["results"]] == listed == ["6", "5", "3", "1"]
-    history = reverse("api-history", args=[past[0].pk])
-    tim = {"Authorization": f"Token {Token.issue(toy.users['Tim'], 'x')[1]}"}
-    assert 4 not in [
-        one["evaluation"] for one in Client().get(history, headers=tim).json()["scores"]
-    ]
 
 
 def test_a_number_that_is_tried_does_not_tell_that_a_stage_ended(
@@ -197,14 +128,6 @@ def test_a_number_that_is_tried_does_not_tell_that_a_stage_ended(
         told.append((api.json()["detail"].replace(str(number), "N"), board))
     assert told[0] == told[1] and "Compare at evaluation 6" in told[0][0]
     assert figures_of(toy.track.evaluations.get(number=4))
-
-
-def test_an_evaluation_before_the_first_run_is_no_other_board(toy: Toy, as_user: As) -> None:
-    for number in (1, 2):
-        Evaluation.objects.create(track=toy.track, number=number, made_at=SECOND)
-    page = as_user("").get(reverse("evaluations", args=["toy"])).content.decode()
-    assert "Evaluation 2<" in page and "Evaluation 1<" not in page
-    assert "runs came to the board" not in page and "the last of its day" in page
 
 
 def test_programs_list_what_was_printed_and_what_a_run_had_then(
@@ -322,35 +245,9 @@ def test_an_evaluation_is_cited_by_a_file_too(
     assert somebody.get(address).status_code == 404
 
 
-def test_a_run_cites_the_evaluation_whose_figures_stand_on_its_page(
-    toy: Toy, as_user: As, past: list[Submission]
-) -> None:
-    address = reverse("submission", args=[past[0].pk])
-    final = as_user("").get(address).content.decode()
-    assert "toy-" in final and "-3,\n" in final
-    assert "note         = {Evaluation 3 of 2026-05-01: F1 71.0 (69.0–73.0)}" in final
-    last = Evaluation.objects.get(number=3)
-    newest = again(last, number=4, made_at=SECOND + timedelta(hours=1))
-    score(newest, past[0], 0.68)
-    update(newest, {}, kind="provisional")
-    past[0].move("judging", orders=1)
-    page = as_user("").get(address).content.decode()
-    assert "note         = {Evaluation 4 of 2026-05-01: F1 68.0 (66.0–70.0), provisional}" in page
-    assert "Cited is evaluation 4, with F1 68.0 (66.0–70.0), provisional." in page
-    assert reverse("evaluation", args=["toy", 4]) in page and "cite it as provisional" in page
-
-
 def test_bibtex_survives_any_name(past: list[Submission]) -> None:
     evaluation = Evaluation.objects.get(number=1)
     entry = bibtex("k", "50 % of A_B & {C}\\d", "", evaluation, "https://x/1/")
     assert r"{50 \% of A\_B \& \{C\}\textbackslash{}d}" in entry
     assert "year         = {2026}" in entry and "Evaluation 1 of 2026-03-02" in entry
     assert entry.count("{") == entry.count("}")
-
-
-@pytest.mark.parametrize("days", [0.0001, 0.02, 0.3, 1, 5, 40, 400, 5000])
-def test_a_history_of_any_length_has_few_ticks(days: float) -> None:
-    moments = [(FIRST + timedelta(days=at), Interval(0.3, 0.2, 0.4)) for at in (0, days)]
-    drawn = draw_history(moments, "alt", name="F1")
-    labels = drawn.partition('class="x-axis"')[2].count("<text")
-    assert 2 <= labels <= 8

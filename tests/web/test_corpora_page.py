@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from formats.schema import load_schema
 from kbpo.accounts.models import Audit
 from kbpo.corpus import upload
 from kbpo.corpus.models import Corpus, CorpusUpload, Document, Part
@@ -134,24 +132,6 @@ def test_mentions_come_with_their_documents_and_can_be_downloaded(
     assert row.status == "failed" and "my names.tsv, line 3" in row.reason
 
 
-def test_a_trial_tells_what_is_ignored_in_which_line_and_entry(toy: Toy, as_user: As) -> None:
-    admin = as_user("Admin")
-    odd = SCHEMA | {"entity_types": [{"name": "PER", "colour": "red"}]}
-    schema = SimpleUploadedFile("own.json", json.dumps(odd).encode())
-    body = packed([*LINES, {"id": "n3", "text": "x", "foo": 1}])
-    assert send(admin, body, schema_file=schema) == 302
-    upload.tick()
-    row = CorpusUpload.objects.get()
-    assert row.status == "tried"
-    assert "my news.gz, line 3: The key “foo” is not known. It is ignored" in row.reason
-    assert "The key “colour” in the entry 1 of entity_types" in row.reason
-    page = admin.get(reverse("desk-corpora")).content.decode()
-    assert 'aria-label="What is ignored"' in page and "The key “foo”" in page
-    send(admin, packed([INPUTS[0] | {"foo": 1}]), "Odd inputs", what="inputs")
-    load_inputs.tick()
-    assert "line 1: The key “foo” is not known" in CorpusUpload.objects.latest("pk").reason
-
-
 INPUTS = [
     {"input_id": "a1", "source": "Nordwerk opened a yard.", "references": ["A yard opened."]},
     {"input_id": "a2", "source": "Mara Lindt lives in Oslo."},
@@ -190,37 +170,6 @@ def test_the_share_of_the_development_part_is_chosen(
     load_inputs.tick()
     corpus = load(admin).corpus
     assert Input.objects.filter(corpus=corpus, part=Part.DEV).count() == n_dev
-
-
-@pytest.mark.parametrize(
-    ("body", "says"),
-    [
-        (packed([*INPUTS, {"input_id": "a1", "source": "Twice."}]), "my news.gz, line 3"),
-        (packed(LINES), "my news.gz, line 1"),
-        (packed([]), "empty"),
-    ],
-)
-def test_what_is_wrong_with_inputs_is_named_by_line(
-    toy: Toy, as_user: As, body: bytes, says: str
-) -> None:
-    admin = as_user("Admin")
-    send(admin, body, "Articles", what="inputs")
-    load_inputs.tick()
-    row = CorpusUpload.objects.get()
-    assert row.status == "failed" and says in row.reason and "/" not in row.reason.split(":")[0]
-    assert not Corpus.objects.filter(name="Articles").exists()
-
-
-def test_the_schema_that_the_page_shows_is_one() -> None:
-    shown = Path(settings.BASE_DIR, "templates/prose/examples/schema.txt").read_text()
-    assert "works_for" in load_schema(json.loads(shown)).predicates
-
-
-def test_inputs_have_neither_schema_nor_mentions(toy: Toy, as_user: As) -> None:
-    for field, name in (("schema_file", "own.json"), ("mentions", "names.tsv")):
-        more = {field: SimpleUploadedFile(name, b"{}")}
-        assert send(as_user("Admin"), packed(INPUTS), what="inputs", **more) == 422
-    assert not CorpusUpload.objects.exists()
 
 
 @pytest.mark.parametrize(
@@ -278,16 +227,3 @@ def test_what_is_being_tried_is_neither_loaded_nor_dropped_and_no_page_waits_for
             assert page.status_code == 200 and "being tried" in page.content.decode()
     pipeline.close()
     assert CorpusUpload.objects.get().status == "received"
-
-
-def test_two_of_one_name_load_once(toy: Toy, as_user: As) -> None:
-    admin = as_user("Admin")
-    for _ in range(2):
-        send(admin, packed(LINES))
-    upload.tick()
-    for row in CorpusUpload.objects.all():
-        admin.post(reverse("desk-corpora"), {"pk": row.pk, "verb": "load"})
-    upload.tick()
-    assert sorted(row.status for row in CorpusUpload.objects.all()) == ["failed", "loaded"]
-    assert Corpus.objects.filter(name="News").count() == 1
-    assert as_user("Rosa").get(reverse("desk-corpora")).status_code == 403

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable
-from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 from browsing import IN_CHROMIUM, PATIENCE, log_in, note_faults
-from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
@@ -21,14 +16,11 @@ from annotation.hits import publish
 from annotation.labels import exclude
 from annotation.questions import ask
 from annotation.workers.models import Application
-from kbpo import clock
 from kbpo.accounts.models import AccountRequest, User
 from kbpo.clock import served
-from kbpo.clock.models import Heartbeat
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission
-from kbpo.web.desk import health
 from tests.conftest import Toy
 from tests.web.conftest import OTHERS
 from tests.web.test_desk_screen import doubt
@@ -126,56 +118,3 @@ def test_the_desks_main_actions(
     page.get_by_role("button", name="Go on publishing").click()
     expect(page.get_by_text("Publishing is on")).to_be_visible()
     assert faults == []
-
-
-@pytest.mark.walk
-def test_the_desk_is_one_screen_also_when_clock_workers_disk_and_backup_fail(
-    batch: Submission,
-    toy: Toy,
-    draft: Callable[..., Submission],
-    as_user: Callable[[str], Client],
-    browser: Browser,
-    live_server: Any,
-    settings: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    busy(toy, draft)
-    settings.MEDIA_ROOT = str(tmp_path)
-    mark = tmp_path / health.BACKUP_MARK
-    mark.touch()
-    os.utime(mark, (time.time() - 3 * 86400,) * 2)
-    Heartbeat.objects.update(at=clock.now() - timedelta(minutes=10))
-    cache.set(health.COUNT_KEPT, 0, 60)
-    monkeypatch.setattr(health, "LEAST_FREE", 1.1)
-    page = open_desk(browser, live_server, as_user("Admin"), 1400)
-    lines = page.locator("#needs li .tag.bad").all_inner_texts()
-    assert lines == ["Clock", "Workers", "Disk", "Last backup"]
-    assert page.locator("#runs tbody tr, #annotators tbody tr").count() == 6
-    height = page.evaluate("document.documentElement.scrollHeight") + MORE_RUNS
-    assert height <= MOST_HEIGHT, f"the desk is {height} px high"
-    if folder := os.environ.get("SCREENSHOTS"):
-        page.screenshot(path=f"{folder}/desk-alarms.png", full_page=True)
-    page.context.close()
-
-
-@pytest.mark.soak
-@pytest.mark.walk
-def test_a_typed_reason_outlives_a_refresh(
-    toy: Toy, as_user: Callable[[str], Client], browser: Browser, live_server: Any
-) -> None:
-    worker = doubt(toy, "Bo")[0]
-    context = browser.new_context(viewport={"width": 1400, "height": 900})
-    log_in(context, live_server.url, as_user("Admin"))
-    page = context.new_page()
-    page.goto(live_server.url + reverse("desk"))
-    page.locator(f"#undecided-{worker.pk} summary").click()
-    page.locator(f"#decide-{worker.pk}").fill("Two people share the account.")
-    page.locator("h1").click()  # nobody types any more
-    AccountRequest.objects.create(name="Nia", email="nia@lab.example", team="Lab")
-    expect(page.get_by_text("1 request for an account")).to_be_visible(timeout=15_000)
-    expect(page.locator(f"#decide-{worker.pk}")).to_have_value("Two people share the account.")
-    exclude.keep(worker, toy.users["Admin"], "The gold was wrong.")
-    page.wait_for_timeout(6_000)
-    assert page.locator(f"#decide-{worker.pk}").input_value() == "Two people share the account."
-    context.close()

@@ -23,7 +23,6 @@ from annotation.models import (
     Gold,
     Payment,
     Pilot,
-    PlatformBooks,
     Policy,
     Question,
     Response,
@@ -32,13 +31,11 @@ from annotation.models import (
 from annotation.questions import ask
 from annotation.workers import consent, teach
 from annotation.workers.worker import worker_of
-from kbpo.accounts.models import Audit, Token
+from kbpo.accounts.models import Audit
 from kbpo.clock import served
-from kbpo.instances.models import Label
 from kbpo.money.models import Ledger
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
-from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
 from kbpo.web.desk import health
 from tests.conftest import ALONE, Toy
@@ -121,33 +118,6 @@ def test_the_desk_shows_agreement_people_and_batches(judged: Submission, as_user
     page = as_user("Admin").get(reverse("desk")).content.decode()
     assert "Relation" in page and "<b>3</b> online now" in page
     assert Worker.objects.get(user__username="ada").handle[:6] in page
-
-
-def test_the_desk_offers_a_retry_only_where_there_is_one(
-    judged: Submission, as_user: As, settings: Any
-) -> None:
-    settings.MTURK_ENDPOINT_URL = "http://127.0.0.1:8010"
-    admin = as_user("Admin")
-    assert "Everything moves, and nothing failed." in admin.get(reverse("desk")).content.decode()
-    answer = Assignment.objects.filter(worker__user__username="bo")[0]
-    answer.move("failed", "It could not be read.")
-    Payment.objects.filter(assignment__worker__user__username="ada").update(status="unknown")
-    PlatformBooks.objects.create(
-        platform="mturk", endpoint="http://127.0.0.1:8010", trouble="It did not answer."
-    )
-    page = admin.get(reverse("desk")).content.decode()
-    assert "nothing failed" not in page and "it cannot be asked: It did not answer." in page
-    assert (
-        f"Answer {answer.pk}: Toy track, by {answer.worker.handle[:6]}" in page
-        and "Retry Answer" not in page
-    )
-    n = Payment.objects.filter(status="unknown").count()
-    assert n and f", {n} payments</dd>" in page
-    Question.objects.filter(status="settled").update(
-        status="unanswered", status_since=timezone.now()
-    )
-    page = admin.get(reverse("desk")).content.decode()
-    assert "Retry Question" in page and page.count("retry the first") == 1
 
 
 def test_the_desk_asks_for_a_decision_where_signals_leave_nobody_out(
@@ -358,26 +328,6 @@ def test_the_log_has_states_and_money_with_who_and_why(judged: Submission, as_us
     assert len(rows) == 1 + Audit.objects.count() + Ledger.objects.count()
 
 
-def test_a_judgment_is_disputed_over_the_api_once_and_by_its_team_alone(
-    judged: Submission, toy: Toy
-) -> None:
-    make_study(toy.track, toy.teams["Patterns"])
-    first = judged.predictions.order_by("pk")[0].pk
-
-    def ask(who: str, prediction: int, note: str = "The text says the opposite") -> Any:
-        headers = {"Authorization": f"Token {Token.issue(toy.users[who], 'test')[1]}"}
-        address = reverse("api-dispute", args=[judged.pk, prediction])
-        return Client().post(address, {"note": note}, headers=headers)
-
-    assert ask("Rosa", first, "short").json()["error"] == "cannot_ask"
-    assert ask("Rosa", first, "").status_code == 400
-    assert [ask("Tim", first).status_code, ask("Rosa", 10**9).status_code] == [404, 404]
-    assert ask("Rosa", first).status_code == 201
-    again = ask("Rosa", first)
-    assert again.status_code == 409 and "already" in again.json()["detail"]
-    assert ExpertCheck.objects.filter(kind="dispute").count() == 1
-
-
 def test_a_team_disputes_and_an_expert_answers_blind(
     judged: Submission, toy: Toy, as_user: As
 ) -> None:
@@ -423,46 +373,6 @@ def test_a_team_disputes_and_an_expert_answers_blind(
     admin.post(trail, {"remark": "The text says “near”."})
     page = as_user("Rosa").get(reverse("submission-explore", args=[judged.pk])).content.decode()
     assert "says otherwise" in page and "The text says “near”." in page
-
-
-def test_what_people_marked_in_whole_documents_is_disputed_like_anything_else(
-    toy: Toy, draft: Draft, as_user: As
-) -> None:
-    make_study(toy.track, toy.teams["Patterns"])
-    row = confirm(draft(), toy.users["Rosa"])
-    draw()
-    prediction = row.predictions.order_by("pk")[0]
-    target, predicate = prediction.instance.target, prediction.instance.predicate.name
-    part = (
-        f"{predicate}>" if target.a_begin == prediction.instance.subject_begin else f"{predicate}<"
-    )
-    Label.objects.create(
-        target=target,
-        source="document",
-        method="majority",
-        n=3,
-        origin="question:99",
-        value={"shown": [part], "holds": [part], "votes": {part: 2}},
-    )
-    listing = reverse("submission-explore", args=[row.pk])
-    page = as_user("Rosa").get(listing).content.decode()
-    assert "I think this judgment is wrong" in page
-    address = reverse("submission-dispute", args=[row.pk, prediction.pk])
-    said = as_user("Rosa").post(address, {"note": "It is the town beside it."}, follow=True)
-    assert "An expert is asked" in said.content.decode()
-    assert publish.tick() == 0 and not HIT.objects.exists()
-    assert not Question.objects.exists(), "only experts are asked"
-    admin = as_user("Admin")
-    question = admin.get(reverse("expert-next", args=["toy"]))["Location"]
-    assert "the town beside" not in admin.get(question).content.decode()
-    trail = admin.post(question, {"a": "other", "b": "other", "none": "1"})["Location"]
-    shown = admin.get(trail).content.decode()
-    assert "says otherwise" in shown and "2 of 3" in shown
-    assert "says otherwise" in as_user("Rosa").get(listing).content.decode()
-    assert Label.objects.filter(source="expert").count() == 0, "a dispute changes no score"
-    assert ask.tick() > 0
-    asked_of_people = Question.objects.filter(target=target)
-    assert asked_of_people.count() == 1, "what the names refer to is asked all the same"
 
 
 def test_the_method_of_aggregation_is_switched_with_a_reason(

@@ -6,16 +6,11 @@ from itertools import combinations
 import pytest
 
 from kbpo.web.components.drawing import (
-    LEGENDS,
     Interval,
     axis_over,
     difference_tone,
-    draw_axis,
-    draw_coefficient,
     draw_difference,
     draw_interval,
-    draw_legend,
-    draw_ties,
     figures_of,
     interval_label,
     pack_ties,
@@ -44,18 +39,6 @@ def test_a_live_interval_says_that_it_may_be_watched_and_is_hatched():
 def test_an_interval_for_one_look_says_so_and_is_not_hatched():
     svg = draw_interval(PATTERNS, axis_over([PATTERNS]), kind="moment")
     assert "provisional, for one look" in svg and "hatch" not in svg and "iv-moment iv-a" in svg
-
-
-@pytest.mark.parametrize("kind", LEGENDS)
-def test_a_legend_is_drawn_like_what_it_explains(kind):
-    legend = draw_legend(kind)
-    assert f"iv-{kind} " in legend and LEGENDS[kind] in legend
-    assert ("hatch" in legend) is (kind == "live")
-
-
-def test_too_few_judgments_are_grey_whatever_the_tone():
-    svg = draw_interval(PATTERNS, axis_over([PATTERNS]), kind="few", tone="a")
-    assert "iv-few iv-quiet" in svg and "too few judgments" in svg
 
 
 def test_it_is_clipped_to_zero_and_one():
@@ -91,41 +74,6 @@ def test_an_axis_holds_every_row_and_has_few_ticks():
                 assert 2 <= len(axis.ticks) <= ticks and 0 <= axis.low < axis.high <= 1
 
 
-@pytest.mark.parametrize("ticks", [3, 5, 6])
-@pytest.mark.parametrize("share", [0.003, 0.417, 0.5, 0.99])
-def test_one_value_without_width_stands_inside_its_axis(share: float, ticks: int) -> None:
-    axis = axis_over([Interval(share, share, share, share, share)] * 2, ticks=ticks)
-    assert 0 <= axis.low < share < axis.high <= 1
-    assert 0.02 <= axis.high - axis.low <= 0.2, "fit to the value, and wider than a point of 100"
-    assert 2 <= len(axis.ticks) <= ticks
-
-
-@pytest.mark.parametrize("share", [0.0, 1.0])
-def test_where_all_is_wrong_or_all_is_right_the_axis_is_the_whole_range(share: float) -> None:
-    for ticks, marks in (
-        (3, [0, 50, 100]),
-        (5, [0, 25, 50, 75, 100]),
-        (6, [0, 20, 40, 60, 80, 100]),
-    ):
-        axis = axis_over([Interval(share, share, share, share, share)] * 2, ticks=ticks)
-        assert [round(100 * tick, 6) for tick in axis.ticks] == marks
-
-
-def test_an_axis_without_rows_is_the_whole_range():
-    axis = axis_over([])
-    assert (axis.low, axis.high) == (0.0, 1.0)
-
-
-def test_axis_labels_are_whole_per_cents():
-    assert re.findall(r">([^<]+)</text>", draw_axis(axis_over([PATTERNS, NEURAL]))) == [
-        "15",
-        "20",
-        "25",
-        "30",
-        "35",
-    ]
-
-
 def test_a_difference_is_coloured_only_when_80_percent_leaves_zero():
     assert difference_tone(Interval(0.012, 0.002, 0.023)) == "a"
     assert difference_tone(Interval(-0.12, -0.14, -0.10)) == "b"
@@ -154,26 +102,3 @@ def test_tie_lines_use_as_few_lanes_as_can_be():
         assert lanes == max(crossing)
         assert [len(part) for part in parts] == crossing
         assert all(len({lane for lane, _ in part}) == len(part) for part in parts)
-
-
-def test_each_row_draws_its_own_part_of_the_line():
-    lanes, parts = pack_ties([[0, 1, 3], [4]], 5)
-    assert lanes == 1
-    assert parts == [[(0, "start")], [(0, "middle")], [(0, "gap")], [(0, "end")], []]
-    assert draw_ties(lanes, parts[0]).count("<line") == 1 and "tie-start" in draw_ties(
-        lanes, parts[0]
-    )
-
-
-def test_a_group_outside_the_board_is_an_error():
-    with pytest.raises(ValueError, match="row 3 to 7"):
-        pack_ties([[3, 7]], 5)
-
-
-def test_agreement_is_drawn_and_said_on_its_own_scale() -> None:
-    interval = Interval(-0.1, -0.31, 0.75, -0.4, 0.8)
-    axis = axis_over([interval], bounds=(-1.0, 1.0), ticks=3)
-    head, bar = draw_axis(axis, coefficient=True), draw_coefficient(interval, axis, name="α")
-    assert re.findall(r">([^<]*)</text>", head) == ["−0.40", "0.20", "0.80"]
-    assert "α −0.10, 80 % interval −0.31 to 0.75" in bar.replace("\u00a0", " ")
-    assert f'x1="{axis.position(-0.1):g}%"' in bar, "below zero is not drawn at zero"

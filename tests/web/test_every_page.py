@@ -581,21 +581,3 @@ def test_every_page_of_an_admin_says_whether_money_is_real_and_no_other_does(
         if answer.content.decode().count('id="real-money"') != of_admins:
             wrong.append(f"{address} ({answer.status_code})")
     assert "\n".join(wrong) == ""
-
-
-def test_no_paragraph_of_small_print_has_more_than_three_sentences(
-    toy: Toy, world: dict[str, list[Page]]
-) -> None:
-    """What is more stands in a list, which can be scanned."""
-    small = re.compile(r'<p class="(?:[\w-]+ )*small\b[^>]*>(.*?)</p>', re.S)
-    found: list[str] = []
-    for who, address, *said in (page for some in world.values() for page in some):
-        client = Client()
-        if who:
-            client.force_login(toy.users[who])
-        answer = client.post(address, said[0]) if said else client.get(address, follow=True)
-        for text in small.findall(answer.content.decode()):
-            words = " ".join(re.sub(r"<[^>]+>", "", text).split())
-            if len(re.findall(r"[.?!](?= [A-Z]|$)", words)) > 3:
-                found.append(f"{address}: {words}")
-    assert "\n".join(found) == ""

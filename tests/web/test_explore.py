@@ -7,7 +7,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -17,14 +16,12 @@ import numpy as np
 import pytest
 from django.test import Client
 from django.urls import reverse
-from django.utils.html import escape
 
 from kbpo.accounts.models import Token
 from kbpo.clock import now
 from kbpo.corpus.models import Mention
 from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.slices.estimate import would_do
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.models import DocumentSample
@@ -34,17 +31,12 @@ from kbpo.submissions.models import Prediction, Submission
 from kbpo.submissions.tally import count
 from kbpo.tracks.models import Track
 from kbpo.web.research.explorer import (
-    MOST_NAMED,
-    SORTS,
     Explorer,
-    Unreadable,
-    named,
     read_choice,
 )
 from kbpo.web.research.missed import NOT_READ_YET
 from tests.conftest import Toy
 from tests.evaluation.world import LIVES, WORKS, World
-from tests.reports import figure_of, figures_of, keep, update
 from tests.web.scored import make_study
 
 pytestmark = pytest.mark.django_db
@@ -264,19 +256,6 @@ def test_a_run_is_listed_by_the_name_of_an_entity(
     assert [one["prediction"] for one in api["results"]] == wanted and api["count"] == len(wanted)
 
 
-def test_pages_keep_the_order_that_was_chosen(row: Submission) -> None:
-    explorer = Explorer(row, public=False)
-    for sort in set(SORTS) - {"worst"}:
-        for verdict in ("", "judged", "unjudged"):
-            found = listed(explorer, sort=sort, verdict=verdict)
-            by_pk = row.predictions.in_bulk(found)
-            by_confidence = sort in ("sure", "unsure")
-            keys = [
-                (by_pk[pk].confidence or -1.0, pk) if by_confidence else (0, pk) for pk in found
-            ]
-            assert keys == sorted(keys, reverse=sort == "sure"), (sort, verdict)
-
-
 def test_the_worst_come_first_of_what_is_judged(row: Submission, toy: Toy) -> None:
     explorer = Explorer(row, public=False)
     judged = explorer.judged
@@ -287,19 +266,6 @@ def test_the_worst_come_first_of_what_is_judged(row: Submission, toy: Toy) -> No
     choice = read_choice({"sort": "worst"}, row)
     assert choice["verdict"] == "judged" and "sort" not in choice.query(verdict="")
     assert "sort=worst" in choice.query(verdict="wrong")
-
-
-def test_a_verdict_that_is_chosen_leaves_the_counts_of_the_others(row: Submission) -> None:
-    explorer = Explorer(row, public=False)
-    for said in ({}, {"relation": WORKS}):
-        counts = [
-            explorer.page(read_choice(said | chosen, row))[1]["verdict"]
-            for chosen in ({}, {"verdict": "wrong"}, {"verdict": "judged"}, {"verdict": "unjudged"})
-        ]
-        assert counts[0][""] == counts[0]["judged"] + counts[0]["unjudged"]
-        assert all(one == counts[0] for one in counts)
-    split = explorer.page(read_choice({"verdict": "wrong", "votes": "split"}, row))[1]["verdict"]
-    assert split["unjudged"] == 0, "what is not judged has no votes"
 
 
 def test_the_page_shows_a_claim_beside_what_people_said(
@@ -336,56 +302,6 @@ def test_the_page_shows_a_claim_beside_what_people_said(
     assert client.get(reverse("explore"))["Location"] == under_way, "what is being judged"
     row.move("scored", scored_at=now())
     assert client.get(reverse("explore"))["Location"] == address, "until another is scored"
-
-
-def test_a_claim_names_its_page_and_a_region_that_a_key_leads_into(
-    row: Submission, toy: Toy
-) -> None:
-    client, address = client_of(toy, "Rosa"), reverse("submission-explore", args=[row.pk])
-    first = client.get(address, {"verdict": "judged"})
-    second = client.get(address + first.context["following"])
-    titles = set()
-    for page in (first, second):
-        html, said = page.content.decode(), escape(page.context["claim"])
-        titles.add(re.search(r"<title>(.*?) · What", html)[1])  # type: ignore[index]
-        assert f"<title>{said} · What" in html
-        assert f'<section class="x-one" id="one" tabindex="-1" aria-label="{said}">' in html
-        assert '<h2 class="x-title">' in html and 'href="#one">Skip to the claim</a>' in html
-    assert len(titles) == 2
-    moves = re.findall(r'href="([^"]*)" data-key="[jk]"', second.content.decode())
-    assert len(moves) == 2 and all(link.endswith("#one") for link in moves)
-    none = client.get(address, {"entity": "Nobody at all"}).content.decode()
-    assert "Skip to the claim" not in none and "<title>What " in none
-
-
-def test_a_refusal_names_all_values_or_says_how_many_more_there_are(row: Submission) -> None:
-    names = [f"per:{number}" for number in range(25)]
-    assert all(name in named(names) for name in names) and "more" not in named(names)
-    many = named([f"v{number}" for number in range(MOST_NAMED + 5)])
-    assert many.endswith(f"v{MOST_NAMED - 1} and 5 more")
-    with pytest.raises(Unreadable) as refusal:
-        read_choice({"relation": "per:nonsense"}, row)
-    known = Explorer(row, public=False).kind.facet_words("relation").values()
-    assert all(name in str(refusal.value) for name, _ in known)
-
-
-def test_an_order_by_confidence_is_offered_where_some_is_given(
-    row: Submission, world: World, toy: Toy
-) -> None:
-    plain = world.system("plain", lambda one: one.pk % 2 == 0)
-    plain.scored_at = plain.sampled_at
-    plain.move("scored")
-    Prediction.objects.filter(submission=plain).update(confidence=None)
-    count(plain).save()
-    client = client_of(toy, "Rosa")
-    pages = {
-        run.pk: client.get(reverse("submission-explore", args=[run.pk])).content.decode()
-        for run in (row, plain)
-    }
-    assert "Most confident first" in pages[row.pk]
-    assert "confident first" not in pages[plain.pk] and "Worst first" in pages[plain.pk]
-    chosen = client.get(reverse("submission-explore", args=[plain.pk]), {"sort": "sure"})
-    assert "Most confident first" in chosen.content.decode()
 
 
 def test_one_walks_through_a_run_and_back_one_prediction_at_a_time(
@@ -473,74 +389,6 @@ def test_the_api_tells_all_scores_by_slice_to_the_runs_own_team(row: Submission,
     assert (order in page.content.decode()) == may_order(row)
     public = Client().get(address, headers=header_of(toy, "Tim")).json()["slices"]
     assert public == [], "each has few judgments, and the track is open"
-
-
-def test_no_more_judgments_are_offered_of_a_slice_than_it_has_left(
-    row: Submission, toy: Toy
-) -> None:
-    """Of a few claims, nearly all judged, what would do is more than there are."""
-    evaluation, thin = evaluate(row.track), 10
-    of = {"quantity": "precision", "criterion": row.track.criterion, "slice": f"relation:{LIVES}"}
-    stored = figure_of(evaluation, row, **of)
-    assert would_do(stored.value, stored.variance, thin) > 3
-    address = reverse("submission-explore", args=[row.pk])
-    rosa, exact = client_of(toy, "Rosa"), {"low95": stored.value, "high95": stored.value}
-    for claims, all_told, offered in ((13, {}, 3), (10, {}, 0), (9, {}, 0), (13, exact, 0)):
-        told = {"n_labels": thin, "n_predictions": claims} | all_told
-        update(evaluation, {"submission": row.pk} | of, **told)
-        slices = rosa.get(address, {"by": "relation"}).context["slices"]["rows"]
-        [shown] = [one for one in slices if one["n"] == claims]
-        assert shown["would_do"] == offered, (claims, all_told)
-
-
-@pytest.mark.parametrize("recall", [0.0, 1.0])
-def test_the_page_of_slices_says_what_the_api_says(
-    recall: float, row: Submission, toy: Toy
-) -> None:
-    """A recall of 0, and whatever rests on few judgments, stood as “–” on the page alone."""
-    evaluation = evaluate(row.track)
-    of = {"quantity": "precision", "criterion": row.track.criterion, "slice": f"relation:{LIVES}"}
-    [(key, whole)] = figures_of(evaluation, submission=row.pk, **of).items()
-    figures = figures_of(evaluation)
-    keep(evaluation, figures | {key._replace(quantity="recall"): replace(whole, value=recall)})
-    cut = f"{reverse('submission-explore', args=[row.pk])}?by=relation"
-    slices = client_of(toy, "Rosa").get(cut).context["slices"]
-    [shown] = [one for one in slices["rows"] if one["recall"]]
-    assert shown["figure"].few and shown["recall"].value == recall
-    api = Client().get(reverse("api-slices", args=[row.pk]), headers=header_of(toy, "Rosa"))
-    told = [one for one in api.json()["slices"] if one["slice"] == f"relation:{LIVES}"]
-    values = [
-        shown["recall"].value,
-        shown["figure"].value,
-        *(one.value for one in shown["criteria"]),
-    ]
-    assert sorted(values) == sorted(one["value"] for one in told)
-
-
-def test_a_new_label_shows_at_once(row: Submission, world: World) -> None:
-    before = len(listed(Explorer(row, public=False), verdict="judged"))
-    assert before < row.predictions.count()
-    world.answer(world.sample(row, 1.0))
-    after = listed(Explorer(row, public=False), verdict="judged")
-    assert len(after) == row.predictions.count() > before
-
-
-def test_a_relation_is_called_by_the_words_of_its_sentence_everywhere(
-    row: Submission, world: World, client: Client
-) -> None:
-    """Not by the label of the schema, which nobody has read in the question."""
-    corpus = row.track.corpus
-    for predicate in corpus.schema["predicates"]:
-        predicate["label"] = f"label of {predicate['name']}"
-    corpus.save()
-    evaluate(row.track)
-    close_track(row.track)
-    for name in ("submission-explore", "submission"):
-        told = client.get(reverse(name, args=[row.pk])).content.decode()
-        assert "label of" not in told
-        assert name == "submission" or ("works for" in told and "lives in" in told), name
-    told = client.get(reverse("track", args=[row.track.slug])).content.decode()
-    assert "label of" not in told and "works for" in told
 
 
 def beside(page: Any) -> list[tuple[str, int | None]]:

@@ -8,24 +8,20 @@ import json
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from formats.tac_lines import parse_span
 from kbpo.evaluation.models import Flip
 from kbpo.evaluation.run import evaluate
-from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck
 from kbpo.sampling.open_track import close_track, freeze_track
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.web.research.explorer import Explorer
-from kbpo.web.research.judged import describe
 from tests.conftest import Toy
 from tests.evaluation.world import World
-from tests.web.test_explore import MOST_QUERIES, client_of, header_of, listed, row, world
+from tests.web.test_explore import MOST_QUERIES, client_of, header_of, row, world
 from tests.web.test_whose_judgments import judged_of
 
 pytestmark = pytest.mark.django_db
@@ -98,49 +94,6 @@ def test_what_is_missed_is_told_to_whom_the_page_shows_it(
     close_track(freeze_track(world.track))
     for name in PEOPLE:
         assert [one.status_code for one in page_and_api(toy, name, *asked)] == [200, 200], name
-
-
-@pytest.mark.soak
-def test_slices_are_told_as_the_page_shows_them(
-    row: Submission, world: World, toy: Toy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """To others without the thin ones while the track is open; then all."""
-    for module in ("kbpo.web.research.slices", "kbpo.evaluation.leaderboard"):
-        monkeypatch.setattr(f"{module}.FEW", 9)
-    evaluate(row.track)
-
-    def told(name: str) -> tuple[set[tuple[int, int]], list[dict[str, Any]]]:
-        """Of every slice that the page shows how many are predicted and judged; and what the API
-        tells.
-        """
-        page, api = page_and_api(toy, name, "submission", "api-slices", row.pk)
-        assert page.status_code == api.status_code == 200, name
-        client = client_of(toy, name) if name else Client()
-        address = reverse("submission", args=[row.pk])
-        shown = set()
-        for option in page.context["slices"]["options"]:
-            rows = client.get(address + option["url"].partition(address)[2]).context["slices"]
-            shown |= {(one["n"], one["figure"].n_labels) for one in rows["rows"]}
-        return shown, api.json()["slices"]
-
-    def counts(rows: list[dict[str, Any]]) -> set[tuple[int, int]]:
-        return {
-            (one["n_predictions"], one["n_labels"])
-            for one in rows
-            if (one["quantity"], one["criterion"]) == ("precision", row.track.criterion)
-        }
-
-    own_page, own = told("Rosa")
-    page, public = told("")
-    assert counts(own) == own_page > page == counts(public) != set()
-    assert min(one["n_labels"] for one in public) >= 9 > min(n for _, n in own_page)
-    assert public == told("Tim")[1] and own == told("Admin")[1]
-    close_track(freeze_track(world.track))
-    page, public = told("")
-    assert counts(public) == page == own_page
-    Submission.objects.filter(pk=row.pk).update(is_private=True)
-    for api in ("api-slices", "api-history"):
-        assert Client().get(reverse(api, args=[row.pk])).status_code == 404
 
 
 def test_the_history_of_a_run_on_the_board_is_public(row: Submission, toy: Toy) -> None:
@@ -219,68 +172,6 @@ def test_what_became_of_a_dispute_and_how_a_verdict_turned_stand_in_the_record(
     public = told("")
     assert {public[pk][name] for pk in places for name in ("dispute", "turned")} == {None}
     assert told("", "disputed") == told("", "turned") == {}
-
-
-def is_wrong_in_a_part(row: Submission, pk: int) -> bool:
-    [one] = describe(row, [pk], public=False)
-    return False in (one.right, *(one.as_json()[f"{part}_right"] for part in PARTS))
-
-
-def test_what_is_wrong_in_a_part_and_undecided_as_a_whole_is_listed(
-    row: Submission, toy: Toy
-) -> None:
-    """People rejected a relation, and were divided about one of its names: neither right nor wrong,
-    and listed among those of which any part is wrong.
-    """
-    explorer = Explorer(row, public=False)
-    wrong = set(listed(explorer, verdict="wrong"))
-    place = Prediction.objects.get(pk=min(wrong)).instance
-    mention = Label.objects.get(
-        target__kind="mention",
-        target__document=place.document_id,
-        target__a_begin=place.subject_begin,
-        target__a_end=place.subject_end,
-    )
-    Label.objects.filter(pk=mention.pk).update(value={"undecided": True, "type": "PER"})
-    cache.clear()
-    verdicts = {
-        name: set(listed(Explorer(row, public=False), verdict=name))
-        for name in ("right", "wrong", "undecided", "judged")
-    }
-    assert min(wrong) in verdicts["undecided"] and min(wrong) not in verdicts["wrong"]
-    parted = [verdicts[name] for name in ("right", "wrong", "undecided")]
-    assert set.union(*parted) == verdicts["judged"]
-    assert sum(map(len, parted)) == len(verdicts["judged"]), "each is one of them"
-    page = client_of(toy, "Rosa").get(reverse("submission-explore", args=[row.pk]))
-    [shown] = [one for one in page.context["filters"] if one["label"] == "Verdict"]
-    counts = {one["text"]: one["n"] for one in shown["options"]}
-    assert counts["Judged in part"] == len(verdicts["undecided"])
-    assert counts["Right"] + counts["Wrong"] + counts["Judged in part"] == counts["Judged"]
-    errors = set(listed(Explorer(row, public=False), part="any"))
-    assert wrong | verdicts["wrong"] <= errors
-    described = {pk for pk in verdicts["judged"] if is_wrong_in_a_part(row, pk)}
-    assert errors == described
-
-
-def test_offsets_are_told_as_a_file_of_included_ends_writes_them(row: Submission, toy: Toy) -> None:
-    one = row.predictions.select_related("instance__document").latest("pk")
-    place, key = one.instance, one.instance.document.key
-    half_open = [place.subject_begin, place.subject_end]
-    asked = {"after": str(one.pk - 1)}
-    addresses = ("submission-explore", "api-predictions", row.pk)
-    page, api = page_and_api(toy, "Rosa", *addresses, **asked)
-    assert f"{half_open[0]}–{half_open[1]}" in page.content.decode()
-    [record] = api.json()["results"]
-    assert record["subject"] == half_open and "in_file" not in record
-    Submission.objects.filter(pk=row.pk).update(door="tac_kb")
-    page, api = page_and_api(toy, "Rosa", *addresses, **asked)
-    written = f"{half_open[0]}-{half_open[1] - 1}"
-    assert written in page.content.decode()
-    assert f"{half_open[0]}–{half_open[1]}" not in page.content.decode()
-    [record] = api.json()["results"]
-    assert record["in_file"]["subject"] == f"{key}:{written}"
-    assert parse_span(record["in_file"]["object"]) == (key, (place.object_begin, place.object_end))
-    assert record["subject"] == half_open and record["offsets"] == "half-open"
 
 
 def test_no_question_to_the_database_is_asked_of_each_prediction(row: Submission, toy: Toy) -> None:

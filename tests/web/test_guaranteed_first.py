@@ -13,7 +13,7 @@ from kbpo.evaluation.models import Evaluation
 from kbpo.submissions.models import Submission
 from scoring.report import Figure, Key
 from tests.conftest import Toy
-from tests.reports import again, keep, rank
+from tests.reports import keep
 
 pytestmark = pytest.mark.django_db
 VALUES = {"instance": 0.31, "relation": 0.41, "entity": 0.51, "entity_relation": 0.61}
@@ -159,17 +159,3 @@ def test_recall_names_its_scope(
     with_recall = {row["criterion"] for row in page.context["tables"] if row["scope"]}
     assert with_recall == {"correct", "relation"}, "linking has precision alone"
     assert page.content.decode().count(said) == 2
-
-
-def test_where_a_run_stands_is_said_beside_its_score(run: Submission, toy: Toy) -> None:
-    page = reverse("submission", args=[run.pk])
-    assert "Rank " not in Client().get(page).content.decode(), "none is stored"
-    track, evaluation = run.track, Evaluation.objects.get()
-    later = again(evaluation, number=2)  # what an earlier one said is kept
-    ends = {"best": [1, 1, 3], "worst": [2, 2, 3], "level": 0.8}
-    rank(later, "f1", track.criterion, systems=[run.pk, run.pk + 1, run.pk + 2], **ends)
-    assert "Rank 1–2 of 3</a>" in Client().get(page).content.decode()
-    Submission.objects.filter(pk=run.pk).update(is_private=True, name="other")
-    own = Client()
-    own.force_login(toy.users["Rosa"])
-    assert "Rank " not in own.get(page).content.decode(), "it stands on no board"

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 from django.test import Client
-from django.urls import reverse
 
 from kbpo.clock import served
 from kbpo.web.apps import check_server
@@ -63,26 +62,6 @@ def test_every_page_says_what_it_may_load(path: str, client: Client) -> None:
     assert client.get(path)[POLICY] == f"{OURS}; {UNFRAMED}"
 
 
-@pytest.mark.django_db
-def test_an_admins_page_and_a_refusal_do_too(as_user: As) -> None:
-    assert as_user("Admin").get(reverse("desk"))[POLICY].startswith(OURS)
-    assert as_user("Rosa").get(reverse("desk"))[POLICY].startswith(OURS)
-
-
-def test_a_file_and_a_redirect_to_tls_do_too(settings: Any) -> None:
-    """What middleware answers by itself, an SVG among it, which may hold a script."""
-    file = Client().get("/static/favicon.svg")
-    assert file.status_code == 200 and file[POLICY].startswith(OURS)
-    settings.SECURE_SSL_REDIRECT = True
-    answer = Client().get("/login/")
-    assert answer.status_code == 301 and answer[POLICY].startswith(OURS)
-
-
-def test_an_icon_is_where_browsers_look_for_one(client: Client) -> None:
-    answer = client.get("/favicon.ico", follow=True)
-    assert answer.status_code == 200 and answer.headers["Content-Type"] == "image/svg+xml"
-
-
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
@@ -100,15 +79,6 @@ def test_what_is_unsafe_on_a_server_is_named(
     assert check_server(None) == []
     setattr(settings, name, value)
     assert [warning.id for warning in check_server(None)] == [told]
-
-
-def test_a_server_is_told_that_its_releases_will_have_no_parquet(
-    settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings.ALLOWED_HOSTS = ["kbp.example.org"]
-    settings.SITE_URL, settings.PROXIES = "https://kbp.example.org", 1
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert [warning.id for warning in check_server(None)] == ["kbpo.W004"]
 
 
 def test_a_refused_request_is_one_line_in_the_log_and_a_bug_keeps_its_traceback() -> None:

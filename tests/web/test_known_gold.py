@@ -7,9 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.models import Gold, Question
@@ -20,8 +18,7 @@ from annotation.questions.known import (
     unmarked,
     unmarked_target,
 )
-from kbpo.corpus.models import Mention
-from kbpo.instances.models import Label, Target
+from kbpo.instances.models import Target
 from kbpo.money.purpose import Purpose
 from kbpo.sampling.documents.draw import named_documents
 from kbpo.sampling.documents.import_annotations import import_annotations
@@ -115,43 +112,3 @@ def test_no_gold_is_made_of_what_people_are_being_asked(
     assert [len(known(toy.track)), len(unmarked(toy.track))] == [left, left]
     make = reverse("gold_know", args=["toy", target])
     assert as_user("Admin").get(make).status_code == (200 if left else 404)
-
-
-def test_looking_at_known_gold_makes_no_target_of_its_mentions(
-    toy: Toy, annotated: Callable[..., None], as_user: As
-) -> None:
-    annotated(closed=True)
-    for name, kind in MENTIONS["d1"]:
-        begin, end = toy.span("d1", name)
-        Mention.objects.create(document=toy.documents["d1"], begin=begin, end=end, type=kind)
-    Label.objects.filter(target__kind="mention").delete()
-    Target.objects.filter(kind="mention").delete()
-    admin, before = as_user("Admin"), Target.objects.count()
-    (pk,) = [one.target_id for one in known(toy.track)]
-    make = reverse("gold_know", args=["toy", pk])
-    for address in (reverse("desk-gold", args=["toy"]), make):
-        assert admin.get(address).status_code == 200
-    assert Target.objects.count() == before
-    (asked,) = questions_about(toy.track, [pk])
-    assert Target.objects.count() == before + 2 and known_answer(asked) is not None
-
-
-def test_what_was_judged_is_chosen_by_the_database(
-    toy: Toy, annotated: Callable[..., None]
-) -> None:
-    annotated(closed=True)
-    with CaptureQueriesContext(connection) as queries:
-        assert len(known(toy.track, 1)) == 1
-    assert "LIMIT 1" in queries[0]["sql"]
-
-
-def test_of_an_open_annotation_the_admin_says_what_nobody_marked(
-    toy: Toy, annotated: Callable[..., None], as_user: As
-) -> None:
-    annotated(closed=False)
-    pk = unmarked_target(toy.track, unmarked(toy.track)[0].name)
-    assert pk is not None
-    answers = [known_answer(one) for one in [*known(toy.track), *questions_about(toy.track, [pk])]]
-    assert [answer is None for answer in answers] == [False, True]
-    assert as_user("Rosa").get(reverse("gold_know", args=["toy", pk])).status_code == 403
-    assert as_user("Admin").get(reverse("gold_know", args=["toy", 999999])).status_code == 404

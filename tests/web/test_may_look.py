@@ -166,49 +166,6 @@ def test_an_owner_gives_and_takes_the_role_and_a_link_makes_an_observer(
     assert data_of(vera)["teams"] == [{"name": "Patterns", "owner": False, "role": "observer"}]
 
 
-def test_no_link_of_the_team_makes_more_of_who_only_may_look_from_now_on(
-    toy: Toy, as_user: As, looks: Client, vera: User
-) -> None:
-    team, owner = toy.teams["Patterns"], as_user("Rosa")
-    change = reverse("team", args=[team.slug])
-    form = {"action": "member", "pk": vera.pk}
-    owner.post(change, form | {"verb": "member"})
-    looks.post(reverse("team", args=[team.slug]), {"action": "invite"})
-    link = reverse("join", args=[Invitation.objects.get().code])
-    owner.post(change, form | {"verb": "observer"})
-    assert looks.post(link).status_code != 302
-    assert teams.roles_of(team)[vera] == "observer" and not teams.may_act(team, vera)
-
-
-def test_who_may_look_is_offered_nothing_that_is_refused(
-    toy: Toy, row: Submission, looks: Client, vera: User, as_user: As
-) -> None:
-    teams.join(toy.teams["Neural"], vera)
-    form = looks.get(reverse("submit"), {"track": "toy"}).content.decode()
-    assert "Neural" in form and "Patterns" not in form, "teams to submit for"
-    for client, buttons in ((looks, 0), (as_user("Rosa"), 1)):
-        check = client.get(reverse("upload-check", args=[row.pk])).content.decode()
-        assert check.count("Choose another file") == buttons
-    confirm(row, toy.users["Rosa"])
-    Submission.objects.update(status="failed", reason="A worker ended.")
-    for client, buttons in ((looks, 0), (as_user("Rosa"), 1)):
-        page = client.get(reverse("submission", args=[row.pk])).content.decode()
-        assert "A worker ended." in page and page.count('value="retry"') == buttons
-
-
-def test_no_page_offers_submitting_to_who_only_may_look(
-    toy: Toy, looks: Client, vera: User
-) -> None:
-    pages = ["/", reverse("track", args=["toy"]), reverse("help"), reverse("account")]
-    for page in pages:
-        assert f'"{reverse("submit")}' not in looks.get(page).content.decode(), page
-    assert "You may look at what your team does" in looks.get(pages[1]).content.decode()
-    assert looks.get(reverse("submit")).status_code == 403
-    teams.join(toy.teams["Neural"], vera)
-    for page in pages:
-        assert f'"{reverse("submit")}' in looks.get(page).content.decode(), page
-
-
 def test_a_team_has_no_owner_who_only_looks(toy: Toy, vera: User) -> None:
     team = toy.teams["Neural"]
     team.members.clear()

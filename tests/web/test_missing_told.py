@@ -13,7 +13,6 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from kbpo import clock
-from kbpo.evaluation.extent import extent_of
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance, spend
@@ -73,48 +72,6 @@ def test_what_waits_and_what_was_given_up_are_told_apart(half: tuple[Replay, Sub
     assert "Of its own sample" not in page, "the two are one number here"
 
 
-def test_where_all_is_judged_nothing_is_missing(half: tuple[Replay, Submission]) -> None:
-    world, row = half
-    world.answer()
-    evaluate(world.toy.track)
-    gap, page = told(row)
-    assert gap == {"n": 2, "waiting": 0, "dropped": 0, "unanswered": 2}
-    assert "have no judgment: 2 found no answer and were given up." in page
-
-
-def test_what_was_drawn_for_a_run_that_was_withdrawn_waits_for_nobody(toy: Toy) -> None:
-    world = Replay.of(toy, 200, 0.5)
-    make_study(toy.track, toy.teams["Patterns"])
-    mine = world.judge(world.upload("Patterns", range(200)))
-    other = world.upload("Neural", range(180, 200))
-    confirm(other, toy.users["Admin"])
-    draw.tick()
-    shared = Sample.objects.filter(
-        batch__submission=other, target__in=world.target[180:200]
-    ).exclude(target__labels__isnull=False)
-    n = shared.values("target").distinct().count()
-    evaluate(toy.track)
-    assert n and told(mine)[0] == {"n": n, "waiting": n, "dropped": 0, "unanswered": 0}
-    withdraw(other, toy.users["Tim"])
-    evaluate(toy.track)
-    gap, page = told(mine)
-    assert gap == {"n": n, "waiting": 0, "dropped": n, "unanswered": 0}
-    assert "drawn for a run that has ended" in page
-
-
-def test_what_its_own_sample_lacks_is_told_beside_what_all_that_was_drawn_lacks(toy: Toy) -> None:
-    world = Replay.of(toy, 200, 0.5)
-    mine, other = world.upload("Patterns", range(200)), world.upload("Neural", range(180, 200))
-    for row in (mine, other):
-        confirm(row, toy.users["Admin"])
-        draw.tick()
-    world.answer(3)
-    evaluate(toy.track)
-    gap, page = told(mine)
-    own = extent_of(mine).open
-    assert own < gap["waiting"] and f"Of its own sample {own} wait." in page
-
-
 TOKENS = 'name="csrfmiddlewaretoken" value="([^"]+)"'
 
 
@@ -124,17 +81,6 @@ def asked(client: Client, page: str) -> tuple[int, str]:
         answer = client.get(page)
     assert answer.status_code == 200
     return len(queries), re.sub(TOKENS, "", answer.content.decode())
-
-
-def test_the_page_of_a_judged_run_reads_what_it_tells_in_few_statements(
-    half: tuple[Replay, Submission],
-) -> None:
-    _, row = half
-    client = Client()
-    client.force_login(row.team.members.get())
-    page = reverse("submission", args=[row.pk])
-    client.get(page)
-    assert asked(client, page)[0] <= 34, "two of them while the judging has no pace yet"
 
 
 def test_a_page_that_somebody_has_read_is_not_made_again_until_something_changes(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from django.db import InternalError, connection, transaction
+from django.db import InternalError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
@@ -15,14 +14,10 @@ from django.test.utils import CaptureQueriesContext
 from kbpo.accounts.models import Team, User
 from kbpo.instances.merge import values_of
 from kbpo.instances.models import Target
-from kbpo.instances.record import NewLabel, record
-from kbpo.sampling import distribution
 from kbpo.tracks.kbp.merge import together
 from kbpo.web import http
 from kbpo.web.http import at_one_moment
-from kbpo.web.research import order, runs
-from tests.conftest import Toy
-from tests.evaluation.replay import Replay
+from kbpo.web.research import runs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ONE_MOMENT = http.one_moment
@@ -80,17 +75,6 @@ def judged(request: HttpRequest) -> HttpResponse:
     return JsonResponse({"same": first == again, "asked": len(asked), "value": first})
 
 
-def test_what_is_remembered_of_a_page_is_forgotten_with_it(toy: Toy) -> None:
-    target = min(Replay.of(toy, 4, 1.0).target)
-    page = RequestFactory().get("/")
-    assert json.loads(judged(page).content) == {"same": True, "asked": 0, "value": {}}
-    record([NewLabel(target, {"shown": ["a>"], "holds": []}, "crowd", "majority", 3, "q")])
-    told = json.loads(judged(page).content)
-    assert told["asked"] == 0 and told["value"][str(target)]["shown"] == ["a>"]
-    sent = json.loads(judged(RequestFactory().post("/")).content)
-    assert sent["asked"] == 1, "who changes something is told what is now"
-
-
 def test_the_runs_of_a_team_and_its_money_are_told_as_of_one_moment(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,24 +94,3 @@ def test_the_runs_of_a_team_and_its_money_are_told_as_of_one_moment(
     client.force_login(rosa)
     assert client.get("/runs/").status_code == 200
     assert levels == ["repeatable read"]
-
-
-@pytest.mark.parametrize("page", ["", "?part=live"])
-def test_what_a_page_may_have_to_write_is_written_before_its_moment(
-    toy: Toy, client: Client, monkeypatch: pytest.MonkeyPatch, page: str
-) -> None:
-    """Two readers of a scored run both asked what more would take: one of them got an error."""
-    with transaction.atomic():
-        world = Replay.of(toy, 60, 0.5)
-        row = world.judge(world.upload("Patterns", range(60)))
-        distribution.tick()
-    inside, refresh = [], order.refresh
-
-    def noted(*args: Any) -> Any:
-        inside.append(connection.in_atomic_block)
-        return refresh(*args)
-
-    monkeypatch.setattr(order, "refresh", noted)
-    client.force_login(toy.users["Rosa"])
-    assert client.get(f"/submissions/{row.pk}/{page}").status_code == 200
-    assert inside == [False]

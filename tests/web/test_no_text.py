@@ -7,11 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db.models import QuerySet
 from django.test import Client
 from django.urls import reverse
 
-from annotation.platforms.proof import hook_path
 from kbpo.accounts.models import Token
 from tests.conftest import PASSWORD, Toy
 
@@ -38,15 +36,6 @@ def test_a_nul_in_an_address_is_no_error_of_ours(
     answer = client.get(path)
     assert answer.status_code < 500, answer.content
     assert "Traceback" not in caplog.text
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("name", ["a\x00b", "\ud800"])
-def test_a_notification_that_names_no_hit_is_no_error_of_ours(name: str, client: Client) -> None:
-    client.raise_request_exception = False
-    body = json.dumps({"Events": [{"HITId": name}]})
-    answer = client.post(hook_path("mturk"), body, content_type="application/json")
-    assert answer.status_code < 500
 
 
 @pytest.mark.django_db(transaction=True)
@@ -93,22 +82,3 @@ def test_so_does_one_that_is_changed_in_a_shell_and_a_log_in_does_not(toy: Toy) 
     rosa.set_password("another secret 12")
     rosa.save()
     assert Client().get("/api/submissions/", headers=ask).status_code == 401
-
-
-@pytest.mark.django_db
-def test_a_password_is_not_changed_where_tokens_cannot_be_ended(
-    toy: Toy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rosa = toy.users["Rosa"]
-    Token.issue(rosa, "laptop")
-    rosa.set_password("another secret 12")
-
-    def fail(*args: object, **kwargs: object) -> None:
-        raise RuntimeError("killed in between")
-
-    monkeypatch.setattr(QuerySet, "update", fail)
-    with pytest.raises(RuntimeError):
-        rosa.save()
-    monkeypatch.undo()
-    rosa.refresh_from_db()
-    assert rosa.check_password(PASSWORD)

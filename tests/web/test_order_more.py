@@ -5,7 +5,6 @@ once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -14,10 +13,9 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo.accounts.models import Token
-from kbpo.money.models import Budget, Ledger
+from kbpo.money.models import Ledger
 from kbpo.money.spend import balance
 from kbpo.sampling import distribution
-from kbpo.sampling.models import Further
 from kbpo.sampling.order import offer_of
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
@@ -122,38 +120,6 @@ def test_bad_input_gets_a_sentence_and_orders_nothing_and_others_cannot_order(
     assert orders(row) == []
 
 
-def test_too_small_an_allowance_is_said_on_the_page_and_by_the_press(
-    row: Submission, as_user: As
-) -> None:
-    sums = balance(purpose=row.purpose)
-    Budget.objects.create(
-        track=row.track, scope="submission", cap=sums.reserved - sums.released + Decimal("0.10")
-    )
-    page = told(as_user("Rosa"), row)
-    assert "$0.10 is left under the cap of one submission" in page and "disabled>Order" in page
-    answer = as_user("Rosa").post(
-        reverse("submission", args=[row.pk]), {"action": "order"} | form(row), follow=True
-    )
-    assert (
-        "Nothing was ordered; choose a wider interval" in answer.content.decode()
-        and orders(row) == []
-    )
-
-
-def test_before_it_is_reckoned_the_page_says_so_and_looks_again(
-    row: Submission, as_user: As
-) -> None:
-    said = form(row)
-    Further.objects.all().delete()
-    page = told(as_user("Rosa"), row)
-    assert "is being reckoned" in page and "data-live=" in page
-    answer = as_user("Rosa").post(
-        reverse("submission", args=[row.pk]), {"action": "order"} | said, follow=True
-    )
-    assert "Look again in a minute" in answer.content.decode()
-    assert orders(row) == []
-
-
 def test_a_budget_that_ended_is_a_state_with_its_own_sentence_and_a_way_on(
     row: Submission, as_user: As
 ) -> None:
@@ -190,53 +156,3 @@ def test_a_program_orders_once(row: Submission, toy: Toy) -> None:
         f"{address}order/", {"half_width": "much"}, content_type="application/json", **head
     )
     assert bad.status_code == 400
-
-
-def test_a_program_that_says_the_most_it_pays_or_what_nobody_knows_orders_nothing_else(
-    row: Submission, toy: Toy
-) -> None:
-    head = {"HTTP_AUTHORIZATION": f"Token {Token.issue(toy.users['Rosa'], 'test', days=1)[1]}"}
-    price = Decimal(offer_of(row).plan["options"]["0.030"]["at_most"])
-
-    def press(**said: Any) -> Any:
-        address = f"/api/submissions/{row.pk}/order/"
-        said = {"half_width": "0.030"} | said
-        return Client().post(address, said, content_type="application/json", **head)
-
-    dear = press(at_most=str(price - Decimal("0.01")))
-    assert (dear.status_code, dear.json()["error"]) == (409, "cannot_order")
-    assert f"at most ${price}" in dear.json()["detail"] and orders(row) == []
-    misspelt = press(atmost="0.01")
-    assert misspelt.status_code == 400 and "There are: " in misspelt.json()["detail"]
-    assert list(misspelt.json()["fields"]) == ["atmost"] and orders(row) == []
-    assert press(at_most=str(price)).status_code == 200 and len(orders(row)) == 1
-
-
-def test_a_program_reads_that_the_allowance_is_too_small(row: Submission, toy: Toy) -> None:
-    sums = balance(purpose=row.purpose)
-    Budget.objects.create(track=row.track, scope="submission", cap=sums.reserved - sums.released)
-    head = {"HTTP_AUTHORIZATION": f"Token {Token.issue(toy.users['Rosa'], 'test', days=1)[1]}"}
-    answer = Client().post(
-        f"/api/submissions/{row.pk}/order/",
-        {"half_width": "0.030"},
-        content_type="application/json",
-        **head,
-    )
-    assert answer.status_code == 402
-    assert (answer.json()["error"], answer.json()["left"]) == ("over_budget", "0.00")
-    assert orders(row) == []
-
-
-@pytest.mark.soak
-def test_what_was_reckoned_before_the_score_is_reckoned_anew(row: Submission, as_user: As) -> None:
-    assert row.scored_at is not None
-    early = row.scored_at - timedelta(seconds=1)
-    Further.objects.update(plan={"options": {}}, made_at=early)
-    page = told(as_user("Rosa"), row)
-    assert "is being reckoned" in page and "Nothing narrower is offered" not in page
-    Further.objects.update(status="failed", reason="It broke.", made_at=early)
-    assert "It broke." in told(as_user("Rosa"), row), "what failed is no longer being reckoned"
-    Further.objects.update(status="made", reason="", plan={}, made_at=early)
-    assert "is being reckoned" in told(as_user("Rosa"), row)
-    distribution.tick()
-    assert "Order more judgments for a narrower interval" in told(as_user("Rosa"), row)

@@ -103,23 +103,6 @@ def test_the_pace_of_a_track_is_told_from_twenty_answers_on(toy: Toy, client: Cl
     )
 
 
-def test_a_pace_is_of_the_latest_answers_and_measured_once_a_minute(
-    toy: Toy, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However few of them count: no page walks back over all that there are."""
-    [target] = Target.objects.in_bulk(
-        targets_at(toy.corpus, [Place("mention", toy.documents["d1"].pk, (0, 4))]).values()
-    ).values()
-    question = question_of(toy.track, target)
-    answered([question], *[30.0] * 20)
-    monkeypatch.setattr(pace, "LATEST", 20)
-    assert pace.pace(toy.track) == pace.Pace(30.0, 20, False)
-    answered([question], *[0.1] * 5)
-    assert pace.pace(toy.track).answers == 20
-    cache.delete(f"pace.{toy.track.pk}")
-    assert pace.pace(toy.track) == pace.Pace(None, 15, False)
-
-
 def times(page: str) -> list[str]:
     """The times that stand beside the prediction that is opened."""
     found = re.search(r"Answered in\s(.*?\S)\.</p>", page, re.S)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -11,7 +10,6 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.workers.models import Application
 from kbpo.accounts import password_again
 from kbpo.accounts.models import Invitation, Token, User
 from kbpo.web.public.people import OF_NAME
@@ -54,30 +52,6 @@ def test_a_session_ends_with_the_account_that_it_is_of(toy: Toy, client: Client)
         log_in(client, "rosa", PASSWORD)
 
 
-def test_who_asked_to_judge_is_led_to_the_answer_and_reads_where_it_stands(
-    toy: Toy, client: Client
-) -> None:
-    user = User.objects.create_user("vera", password=PASSWORD)
-    row = Application.objects.create(user=user)
-    said, queue = {"username": "vera", "password": PASSWORD}, reverse("annotate_volunteer")
-    assert client.post(reverse("login"), said)["Location"] == queue
-    for admitted, words in [(None, "an admin will answer"), (False, "an admin has answered")]:
-        Application.objects.filter(pk=row.pk).update(admitted=admitted)
-        page = client.get(reverse("account")).content.decode()
-        assert words in page and page.count(f'href="{queue}"') >= 2, "on the page and in its menu"
-    User.objects.filter(pk=user.pk).update(is_researcher=True)
-    assert client.get(reverse("login"))["Location"] == reverse("account")
-
-
-def test_annotators_are_led_to_their_work(toy: Toy, client: Client) -> None:
-    said = {"username": "ada", "password": PASSWORD}
-    assert client.post(reverse("login"), said)["Location"] == reverse("annotate")
-    User.objects.filter(username="ada").update(is_researcher=True)
-    assert Client().post(reverse("login"), said)["Location"] == reverse("account")
-    User.objects.filter(username="ada").update(is_staff=True)
-    assert Client().post(reverse("login"), said)["Location"] == reverse("desk"), "an admin"
-
-
 def test_a_way_out_of_the_site_is_not_followed(toy: Toy, client: Client) -> None:
     answer = client.post(
         reverse("login"),
@@ -111,17 +85,6 @@ def test_a_token_is_shown_once_works_and_can_be_revoked(toy: Toy, as_user: As) -
     rosa.post(reverse("token-revoke", args=[token.pk]))
     refused = Client().get("/api/submissions/", headers=ask)
     assert refused.status_code == 401 and "revoked" in refused.json()["detail"]
-
-
-def test_a_new_token_may_do_the_least_unless_more_is_chosen(as_user: As) -> None:
-    page = as_user("Rosa").get(reverse("account")).content.decode()
-    assert '<option value="read" selected>' in page
-
-
-def test_a_token_needs_a_name(as_user: As) -> None:
-    page = as_user("Rosa").post(reverse("tokens"), {"name": " "})
-    assert page.status_code == 422 and "Give the token a name" in page.content.decode()
-    assert not Token.objects.exists()
 
 
 def test_a_link_makes_a_researcher_of_the_team_once(toy: Toy, as_user: As) -> None:
@@ -224,23 +187,3 @@ def test_who_finds_a_page_open_guesses_no_password_on_any_page(toy: Toy, as_user
         assert answer.status_code == 422 and password_again.TOO_MANY in answer.content.decode()
     password_again.TRIES.forget(str(toy.users["Rosa"].pk))
     assert client.post(tries[0][0], tries[0][1] | {"old_password": PASSWORD}).status_code == 302
-
-
-@pytest.mark.parametrize(
-    ("changes", "field", "told"),
-    [
-        ({"new_password1": "123", "new_password2": "123"}, "new_password1", "too short"),
-        ({"new_password2": "something else"}, "new_password2", "match"),
-        ({"old_password": "no"}, "old_password", "not your password"),
-    ],
-)
-def test_what_is_wrong_with_a_new_password_stands_at_the_field_that_is_wrong(
-    as_user: As, changes: dict[str, str], field: str, told: str
-) -> None:
-    page = as_user("Rosa").post(
-        reverse("password"), {"old_password": PASSWORD, **NEW_PASSWORD, **changes}
-    )
-    assert page.status_code == 422 and list(page.context["form"].errors) == [field]
-    html = page.content.decode()
-    assert html.count('aria-invalid="true"') == 1
-    assert re.search(rf'id="id_{field}_error">\s*<span class="error">[^<]*{told}', html)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -49,11 +48,6 @@ def test_every_admin_page_says_in_colour_whether_money_is_real(
         page = admin.get(path).content.decode()
         assert told in page, path
         assert f'class="{colour}" id="real-money"' in page, path
-
-
-def test_without_a_marketplace_nothing_is_said_of_money(admin: Client) -> None:
-    assert 'id="real-money"' not in admin.get("/desk/").content.decode()
-    assert "Set MTURK_ENDPOINT_URL" in admin.get("/desk/platforms/").content.decode()
 
 
 def test_only_admins_see_it(toy: Toy) -> None:
@@ -160,35 +154,6 @@ def test_a_compensation_is_granted_once_and_its_money_is_set_aside(
     assert Bonus.objects.count() == 2
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"worker": "nobody"}, "Give the hash of one worker"),
-        ({"worker": ""}, "Give the hash of one worker"),
-        ({"track": "none"}, "Choose the track that pays"),
-        ({"amount": "much"}, "is no amount in dollars"),
-        ({"amount": "NaN"}, "lies between one cent and a thousand dollars"),
-        ({"amount": "0.005"}, "whole cents"),
-        ({"amount": "999"}, "is left under the track"),
-        ({"why": " "}, "Say what it is for"),
-        ({"answer": "77"}, "There is no answer 77"),
-    ],
-)
-def test_what_cannot_be_granted_is_refused_in_a_sentence(
-    admin: Client, turker: Worker, change: dict[str, str], sentence: str
-) -> None:
-    said = {
-        "worker": "abcdef",
-        "track": "toy",
-        "amount": "0.50",
-        "why": "Our page failed.",
-    } | change
-    page = admin.post("/desk/platforms/", {"action": "grant"} | said)
-    assert page.status_code == 422
-    assert sentence in page.content.decode()
-    assert not Bonus.objects.exists()
-
-
 def test_a_worker_is_admitted_and_no_more(admin: Client, turker: Worker) -> None:
     admin.post(
         "/desk/platforms/",
@@ -229,41 +194,3 @@ def test_a_difference_in_the_balance_is_shown_and_explained_by_name(
     )
     assert Audit.objects.get(what="explain balance").why == "We took ten dollars out."
     assert "Both books say the same" in admin.get("/desk/platforms/").content.decode()
-
-
-def test_it_shows_where_notifications_go_and_how_they_are_confirmed(
-    admin: Client, settings: Any
-) -> None:
-    from annotation.platforms.proof import hook_path
-
-    settings.MTURK_ENDPOINT_URL, settings.SITE_URL = "http://127.0.0.1:8010", "https://kbp.example"
-    page = admin.get("/desk/platforms/").content.decode()
-    assert (
-        f"https://kbp.example{hook_path('mturk')}" in page and "UpdateNotificationSettings" in page
-    )
-    assert "confirm it" not in page
-    PlatformBooks.objects.update(confirm_url="https://sns.us-east-1.amazonaws.com/?Token=abc")
-    assert (
-        'href="https://sns.us-east-1.amazonaws.com/?Token=abc"'
-        in admin.get("/desk/platforms/").content.decode()
-    )
-
-
-def test_bills_of_which_nobody_knows_the_place_say_how_to_mend_it(
-    toy: Toy, admin: Client, settings: Any
-) -> None:
-    settings.MTURK_ENDPOINT_URL = "http://127.0.0.1:8010"
-    worker = Worker.objects.create(platform="mturk", handle="ab" * 16)
-    Bonus.objects.create(
-        status="owed",
-        track=toy.track,
-        worker=worker,
-        amount=Decimal("0.50"),
-        fee=Decimal("0.10"),
-        why="A good find.",
-        endpoint="",
-    )
-    page = admin.get("/desk/platforms/").content.decode()
-    assert "0 HITs and $0.50 owed were made before we noted where." in page
-    assert "Nobody knows which place owes them" in page and "docs/operations.md" in page
-    assert "while http://127.0.0.1:8010 is set" not in page

@@ -10,9 +10,8 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from annotation.workers.models import Application, Intake
-from kbpo.accounts import ask, waiting
-from kbpo.accounts.models import AccountRequest, User
-from kbpo.web.desk.people import accounts
+from kbpo.accounts import waiting
+from kbpo.accounts.models import AccountRequest
 from kbpo.web.http import network_of
 
 pytestmark = pytest.mark.django_db
@@ -62,43 +61,6 @@ def test_a_network_does_not_fill_the_queue_and_a_newcomer_gets_in(knock: Any) ->
     assert waits(knock) == ["a3", "b0", "b1", "newcomer", "c0", "c1"]
     assert knock("c2", "2001:db8:1:2::7") in (422, 503), "nobody there has more than they"
     assert waits(knock) == ["a3", "b0", "b1", "newcomer", "c0", "c1"]
-
-
-@pytest.mark.parametrize("knock", [volunteers, asks])
-def test_the_only_request_of_a_network_is_not_given_up_for_a_newcomer(knock: Any) -> None:
-    for number in range(6):
-        assert knock(f"d{number}", f"198.51.{number}.1") < 400
-    assert knock("newcomer", "192.0.2.1") in (422, 503)
-    assert waits(knock) == ["d0", "d1", "d2", "d3", "d4", "d5"]
-
-
-def test_admins_see_the_first_and_are_told_that_the_queue_is_full(
-    make_user: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(accounts, "REQUESTS", 2)
-    client = Client()
-    client.force_login(make_user("admin", is_staff=True))
-    for number in range(6):
-        full = "The queue is full" in client.get(reverse("desk-people")).content.decode()
-        assert not full, number
-        asks(f"a{number}", f"198.51.{number}.1")
-    page = client.get(reverse("desk-people")).content.decode()
-    assert "The queue is full: 6 wait." in page and "the first 2 of 6" in page
-    assert [name in page for name in ("Team a0", "Team a1", "Team a2")] == [True, True, False]
-
-
-def test_the_network_is_forgotten_with_the_decision(make_user: Any) -> None:
-    admin = Client()
-    admin.force_login(make_user("anna", is_staff=True))
-    assert volunteers("vera", "203.0.113.1") < 400 and asks("tim", "203.0.113.1") < 400
-    row, request = Application.objects.get(), AccountRequest.objects.get()
-    assert row.network == request.network == "203.0.113.0/24"
-    admin.post(reverse("desk-requests"), {"action": "volunteer", "pk": row.pk, "decision": "admit"})
-    ask.decline(request, User.objects.get(username="anna"), "Not now.")
-    row.refresh_from_db()
-    request.refresh_from_db()
-    assert row.admitted and request.accepted is False
-    assert row.network == request.network == ""
 
 
 @pytest.mark.parametrize(

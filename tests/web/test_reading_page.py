@@ -13,10 +13,8 @@ from django.test import Client
 from annotation.models import DocumentOrder, Question
 from annotation.questions.order import order_documents, plan_documents
 from kbpo.accounts.models import Audit
-from kbpo.money.models import Budget
 from tests.conftest import Toy
 
-OF_WORLD = "/desk/tracks/world/reading/"
 PAGE = "/desk/tracks/toy/reading/"
 pytestmark = pytest.mark.django_db
 
@@ -62,30 +60,6 @@ def test_what_cannot_be_is_said_in_a_sentence(
 ) -> None:
     response = admin.post(PAGE, {"token": "0.75", "pair": "5", "why": "For recall.", **said})
     assert response.status_code == 409 and sentence in response.content.decode()
-    assert not DocumentOrder.objects.exists()
-
-
-@pytest.mark.parametrize(
-    "said", [{"n": "x"}, {"n": "0"}, {"n": "2", "token": "0", "pair": "5"}, {"n": "1" * 50}]
-)
-def test_bad_input_gets_an_error_at_its_field(
-    toy: Toy, admin: Client, said: dict[str, str]
-) -> None:
-    assert 'class="error"' in admin.get(PAGE, said).content.decode()
-
-
-def test_a_cap_is_told_and_nothing_is_ordered(toy: Toy, admin: Client) -> None:
-    Budget.objects.update(cap=Decimal("0.10"))
-    plan = plan_documents(toy.track, 2)
-    said = {
-        "n": 2,
-        "token": "0.75",
-        "pair": "5",
-        "at_most": str(plan.at_most),
-        "why": "For recall.",
-    }
-    page = admin.post(PAGE, said)
-    assert page.status_code == 409 and "the track&#x27;s budget" in page.content.decode()
     assert not DocumentOrder.objects.exists()
 
 

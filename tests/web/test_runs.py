@@ -8,7 +8,7 @@ import csv
 import io
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -17,18 +17,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from annotation.desk import experts
 from kbpo import clock
 from kbpo.accounts.models import Membership, Token
-from kbpo.evaluation.models import Evaluation, Flip, InterimInterval
-from kbpo.instances.models import Label
+from kbpo.evaluation.models import Evaluation, Flip
 from kbpo.money.models import Budget
 from kbpo.money.spend import reserve, spend
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.web.research.news import AT_FIRST, mark_read, news_of, since_of
-from kbpo.web.research.runs import runs
-from kbpo.web.research.teams import invite
 from tests.conftest import Toy
 from tests.web.scored import make_study, score
 from tests.web.test_desk_pages import judged
@@ -98,63 +93,6 @@ def test_news_tell_before_and_now_until_they_are_read(toy: Toy, as_user: As, dra
     for nonsense in ("", "tomorrow", "2999-01-01T00:00:00+00:00", "2026-01-01T00:00:00"):
         rosa.post(reverse("runs"), {"action": "read", "until": nonsense})
     assert len(rosa.get(reverse("runs")).context["news"]) == 1
-
-
-def test_a_dispute_that_was_put_aside_is_news_once_and_leads_to_it(
-    judged: Submission, toy: Toy, as_user: As
-) -> None:
-    make_study(toy.track, toy.teams["Patterns"])
-    before, target = clock.now(), Label.objects.order_by("pk")[0].target_id
-    row = experts.dispute(judged, target, toy.users["Rosa"], "She did not found it.")
-    experts.drop(row, toy.users["Admin"], "It was settled by mail.")
-
-    def pieces(since: datetime) -> list[str]:
-        return [one.text for one in news_of(judged.team, since) if "put aside" in one.title]
-
-    assert pieces(before) == ["It was settled by mail."]
-    [piece] = [one for one in news_of(judged.team, before) if "put aside" in one.title]
-    page = as_user("Rosa").get(piece.url)
-    assert page.context["one"].prediction.instance.target_id == target
-    assert "Your dispute was put aside" in page.content.decode()
-    assert not pieces(clock.now()) and not news_of(toy.teams["Neural"], before)
-
-
-def test_nobody_is_told_what_was_before_there_was_an_account(toy: Toy) -> None:
-    rosa, now, team = toy.users["Rosa"], clock.now(), toy.teams["Patterns"]
-    rosa.date_joined = now - timedelta(hours=1)
-    assert since_of(rosa, team) == rosa.date_joined
-    rosa.date_joined = now - timedelta(days=100)
-    assert now - AT_FIRST <= since_of(rosa, team) <= clock.now() - AT_FIRST
-    mark_read(rosa, team, now)
-    assert since_of(rosa, team) == now
-    mark_read(rosa, team, now - timedelta(hours=1))
-    assert since_of(rosa, team) == now, "what was read is read"
-
-
-def test_who_reads_the_news_of_one_team_has_not_read_those_of_another(
-    toy: Toy, as_user: As, draft: Draft
-) -> None:
-    other = toy.teams["Neural"]
-    other.members.add(toy.users["Rosa"])
-    rows = {"patterns": draft(name="Patterns 1"), "neural": draft(by="Tim", name="Neural 1")}
-    for row in rows.values():
-        row.move("failed", "The disk was full.")
-    rosa = as_user("Rosa")
-
-    def told(slug: str) -> list[str]:
-        return [piece.title for piece in rosa.get(reverse("runs"), {"team": slug}).context["news"]]
-
-    page = rosa.get(reverse("runs"), {"team": "neural"})
-    assert 'name="team" value="neural"' in page.content.decode(), "the form says whose"
-    now = page.context["now"].isoformat()
-    done = rosa.post(reverse("runs"), {"action": "read", "team": "neural", "until": now})
-    assert done["Location"] == f"{reverse('runs')}?team=neural"
-    assert told("neural") == [] and len(told("patterns")) == 1
-    assert len(as_user("Tim").get(reverse("runs")).context["news"]) == 1, "nor has anybody else"
-    assert (
-        rosa.post(reverse("runs"), {"action": "read", "team": "toy", "until": now}).status_code
-        == 404
-    )
 
 
 def test_money_is_one_sum_of_the_ledger(toy: Toy, as_user: As, draft: Draft) -> None:
@@ -243,33 +181,6 @@ def test_many_runs_cost_no_more_questions_than_few(toy: Toy, as_user: As, draft:
     assert questions() <= few <= 45, few
 
 
-def test_runs_that_are_judged_are_shown_by_the_last_interval_of_their_present_order(
-    toy: Toy, as_user: As, draft: Draft
-) -> None:
-    shown = {"one": {1: (50, 0.31), 0: (90, 0.99)}, "two": {0: (60, 0.42)}}
-    for name, of_order in shown.items():
-        row = draft(name=name)
-        row.orders = max(of_order)
-        row.move("judging", confirmed_at=clock.now(), sampled_at=clock.now())
-        row.save()
-        for order, (n, value) in of_order.items():
-            for before, off in ((20, 0.1), (0, 0.0)):
-                InterimInterval.objects.create(
-                    submission=row,
-                    order=order,
-                    n=n - before,
-                    value=value - off,
-                    low80=value - off - 0.05,
-                    high80=value - off + 0.05,
-                    low95=0.1,
-                    high95=0.9,
-                    variance=0.001,
-                )
-    told = {run.submission.name: run for run in runs(Submission.objects.filter(status="judging"))}
-    assert told["one"].n_labels == 50 and told["one"].interval.estimate == 0.31
-    assert told["two"].n_labels == 60 and told["two"].interval.estimate == 0.42
-
-
 def test_discards_stand_apart_and_are_deleted_with_their_file(
     toy: Toy, as_user: As, draft: Draft
 ) -> None:
@@ -298,15 +209,6 @@ def test_discards_stand_apart_and_are_deleted_with_their_file(
     assert kept.deleted_at is None and kept.file, "a draft is discarded first, a run is withdrawn"
 
 
-@pytest.mark.parametrize(("status", "became"), [("refused", "refused"), ("expired", "put away")])
-def test_a_file_that_came_to_nothing_is_news_in_words(
-    status: str, became: str, as_user: As, draft: Draft
-) -> None:
-    row, rosa = draft(), as_user("Rosa")
-    row.move(status, "Nobody wanted it.")
-    assert f"{row.name} on {row.track.name} was {became}" in page_of(rosa), "as mails name it"
-
-
 def test_a_name_is_one_runs_in_a_team(toy: Toy, as_user: As, draft: Draft) -> None:
     first, second, third = draft(name="Graph"), draft(name="graph"), draft(name="Graph")
     assert [row.name for row in (first, second, third)] == ["Graph", "graph 2", "Graph 3"]
@@ -321,16 +223,6 @@ def test_a_name_is_one_runs_in_a_team(toy: Toy, as_user: As, draft: Draft) -> No
     )
     rosa.post(reverse("upload-check", args=[first.pk]), {"action": "discard"})
     assert draft(name="Graph").name == "Graph", "a discard gives its name back"
-
-
-def test_the_card_of_the_team_tells_who_owns_it_and_what_is_open(toy: Toy, as_user: As) -> None:
-    team = toy.users["Rosa"].team()
-    assert team is not None
-    team.owners.set([toy.users["Rosa"]])
-    invite("researcher", toy.users["Rosa"], team=team)
-    page = as_user("Rosa").get(reverse("runs"))
-    assert page.context["members"][toy.users["Rosa"]] == "owner" and page.context["invited"] == 1
-    assert "1 open invitation" in page.content.decode()
 
 
 def test_whoever_has_no_run_yet_is_sent_to_where_one_begins(toy: Toy, as_user: As) -> None:

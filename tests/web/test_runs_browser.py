@@ -17,7 +17,6 @@ from django.urls import reverse
 from playwright.sync_api import Browser
 
 from kbpo import clock
-from kbpo.accounts.models import Membership, User
 from kbpo.evaluation.models import Evaluation, InterimInterval
 from kbpo.money.models import Budget
 from kbpo.money.spend import reserve, spend
@@ -105,24 +104,3 @@ def test_runs_by_key_and_every_new_page_by_axe(
         found += looked_at(page, address, picture)
     context.close()
     assert "\n".join(found) == ""
-
-
-def test_on_a_phone_what_may_be_done_with_a_member_stands_in_one_row(
-    browser: Browser, live_server: Any, toy: Toy
-) -> None:
-    team, rosa = toy.teams["Patterns"], toy.users["Rosa"]
-    team.owners.add(rosa)
-    for name in ("Ada", "Bo"):
-        Membership.objects.create(
-            team=team, user=User.objects.create_user(name), may_only_look=name == "Bo"
-        )
-    context = context_of(browser, live_server.url, rosa)
-    page = context.new_page()
-    page.set_viewport_size({"width": 390, "height": 800})
-    page.goto(live_server.url + reverse("team", args=[team.slug]))
-    rows = page.locator("#members li .actions").all()
-    assert [row.locator("button").count() for row in rows] == [3, 3]
-    for row in (*rows, page.locator(".buttons:has-text('Link for a member')")):
-        tops = {button.bounding_box()["y"] for button in row.locator("button").all()}
-        assert len(tops) == 1
-    context.close()

@@ -11,9 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo.accounts.models import Token
-from kbpo.evaluation.extent import extent_of
 from kbpo.evaluation.latest import Latest
-from kbpo.instances.models import Label
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
 from kbpo.web.research.sampled import sampled
@@ -79,17 +77,3 @@ def test_what_the_model_alone_would_print_is_kept_with_the_evaluation(toy: Toy) 
     kept = toy.track.evaluations.order_by("-number").first().report
     assert kept.totals["relation", "instance"] == {row.pk: told["model"]["alone"]}
     assert kept.correlation["relation"] == pytest.approx(1.0)
-
-
-@pytest.mark.soak
-def test_what_was_given_up_is_told(toy: Toy, as_user: As) -> None:
-    _, row = Replay.judged(toy, N, 0.5)
-    assert extent_of(row).unanswered == 0
-    drawn = list(
-        Sample.objects.filter(batch__submission=row).values_list("target_id", flat=True)[:2]
-    )
-    Label.objects.filter(target__in=drawn).update(method="nonresponse", value={})
-    assert extent_of(row).unanswered == 2
-    page = as_user("Rosa").get(reverse("submission", args=[row.pk])).content.decode()
-    told = " ".join(page.split())
-    assert "2 relations of the sample found no answer and were given up" in told

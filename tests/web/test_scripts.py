@@ -152,37 +152,6 @@ def tab(browser):
     opened.close()
 
 
-def test_a_text_is_copied_as_it_stands_and_chosen_where_that_is_not_allowed(tab, site):
-    tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    tab.goto(f"{site}/copied")
-    button, text = tab.locator(".copied button"), "@misc{one,\n  title = {A & B}\n}"
-    button.click()
-    expect(button).to_have_text("Copied")
-    assert tab.evaluate("navigator.clipboard.readText()") == text
-    expect(button).to_have_text("Copy")
-    tab.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
-    button.click()
-    expect(button).to_have_text("Selected: press Ctrl+C")
-    assert tab.evaluate("getSelection().toString()").strip() == text
-    tab.wait_for_timeout(1700)
-    expect(button).to_have_text("Selected: press Ctrl+C")
-    button.blur()
-    expect(button).to_have_text("Copy")
-
-
-def test_a_mac_is_told_its_own_key(browser, site):
-    tab = browser.new_page()
-    tab.add_init_script(
-        "Object.defineProperty(navigator, 'platform', { get: () => 'MacIntel' });"
-        "Object.defineProperty(navigator, 'clipboard', { value: undefined });"
-    )
-    tab.goto(f"{site}/copied")
-    tab.locator(".copied button").click()
-    expect(tab.locator(".copied button")).to_have_text("Selected: press ⌘+C")
-    expect(tab.locator("kbd")).to_have_text("⌘ Enter")
-    tab.close()
-
-
 @pytest.mark.walk
 def test_keys_press_what_they_are_written_on_but_never_while_somebody_types(tab, site):
     tab.goto(f"{site}/keys")
@@ -191,14 +160,6 @@ def test_keys_press_what_they_are_written_on_but_never_while_somebody_types(tab,
     tab.focus("#field")
     tab.keyboard.type("f1")
     assert tab.title() == "f" and tab.input_value("#field") == "f1"
-
-
-def test_a_sequence_of_keys_follows_a_link(tab, site):
-    stop_clock(tab)  # whoever waits too long after the first key begins anew
-    tab.goto(f"{site}/keys")
-    tab.keyboard.press("g")
-    tab.keyboard.press("l")
-    tab.wait_for_url("**#there")
 
 
 def test_a_digit_belongs_to_the_step_at_hand_or_with_the_focus(tab, site):
@@ -237,18 +198,6 @@ def test_keys_that_are_pressed_while_the_next_page_loads_are_not_lost(tab, site)
     expect(tab.locator("h1")).to_have_text("4")
 
 
-def test_two_addresses_of_the_file_are_still_one_registry(tab, site):
-    tab.goto(f"{site}/keys")
-    hints = tab.evaluate("""async () => {
-        const other = await import("/static/js/keys.js?hashed");
-        other.register("z", "undo", () => { document.title += "z"; });
-        return document.querySelector("[data-key-hints]").textContent;
-    }""")
-    tab.keyboard.press("z")
-    tab.keyboard.press("f")
-    assert "flag" in hints and "undo" in hints and tab.title() == "zf"
-
-
 def test_the_hints_and_the_sheet_come_from_the_same_registry(tab, site):
     tab.goto(f"{site}/keys")
     hints = tab.inner_text("[data-key-hints]")
@@ -277,18 +226,6 @@ def test_a_live_part_is_replaced_and_stops_when_it_is_final(tab, site):
     assert Handler.asked == 2
 
 
-def test_what_was_unfolded_and_chosen_in_a_live_part_stays_so(tab, site):
-    stop_clock(tab)
-    tab.goto(f"{site}/fold")
-    tab.click("summary")
-    tab.check("[value=narrow]")
-    tab.evaluate("document.activeElement.blur()")
-    tab.clock.run_for(2000)
-    expect(tab.locator("b")).to_have_text("2")
-    assert tab.locator("details").get_attribute("open") is not None
-    assert tab.is_checked("[value=narrow]") and not tab.is_checked("[value=wide]")
-
-
 def test_whoever_begins_to_type_while_the_answer_is_on_its_way_loses_nothing(tab, site):
     Handler.typed.clear()
     stop_clock(tab)
@@ -305,18 +242,6 @@ def test_whoever_begins_to_type_while_the_answer_is_on_its_way_loses_nothing(tab
     tab.evaluate("document.activeElement.blur()")
     tab.clock.run_for(2000)
     expect(tab.locator("b")).to_have_text("2")
-
-
-def test_a_live_part_that_cannot_be_reached_says_since_when_and_offers_a_reload(tab, site):
-    Handler.broken = True
-    tab.goto(f"{site}/live")
-    for _ in range(3):
-        with tab.expect_response("**/part"):
-            tab.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
-    expect(tab.locator("[data-live-status]")).to_have_text(
-        re.compile(r"^Not updated since \d\d:\d\d UTC\. Reload the page$")
-    )
-    assert tab.inner_text("b") == "1"
 
 
 def test_j_and_k_move_through_the_rows_and_enter_opens_one(tab, site):
@@ -358,42 +283,6 @@ def test_the_slider_says_what_it_would_cost_and_chooses_the_row(tab, site, setti
     assert tab.inner_text("[data-slider-order]") == "Order up to 512 judgments, at most $76.80"
 
 
-def test_on_a_phone_the_explorer_begins_above_its_list_which_shows_what_is_chosen(tab, site):
-    rows = "".join(
-        f"<li{' class=chosen' if at == 30 else ''}><p>Claim {at}</p></li>" for at in range(60)
-    )
-    Handler.pages["/explorer"] = (
-        "<!doctype html><html><body><div style='height: 1200px'>The claim</div>"
-        "<div class='x-list'><ol style='height: 300px; overflow-y: auto; margin: 0'>"
-        f"{rows}</ol></div><script type='module' src='/static/js/explore.js'></script>"
-        "</body></html>"
-    )
-    tab.goto(f"{site}/explorer")
-    tab.wait_for_function("document.querySelector('ol').scrollTop > 0")
-    assert tab.evaluate("scrollY") == 0
-    inside = (
-        "one => { const list = one.parentElement.getBoundingClientRect(),"
-        " at = one.getBoundingClientRect();"
-    )
-    assert tab.eval_on_selector(
-        ".chosen", f"{inside} return at.top >= list.top && at.bottom <= list.bottom; }}"
-    )
-
-
-def test_a_line_of_the_file_is_shown_in_the_page_and_hidden_again(tab, site):
-    Handler.pages["/lined"] = (
-        "<!doctype html><html><body><a href='/requirements.txt' data-line>line 7</a>"
-        "<pre class='x-line' hidden></pre>"
-        "<script type='module' src='/static/js/explore.js'></script></body></html>"
-    )
-    tab.goto(f"{site}/lined")
-    tab.click("a")
-    expect(tab.locator("pre")).to_contain_text("Django")
-    assert tab.url.endswith("/lined")
-    tab.click("a")
-    expect(tab.locator("pre")).to_be_hidden()
-
-
 @pytest.mark.walk
 def test_a_browser_checks_the_word_that_arms_a_button(tab, site):
     field = render_to_string("components/word.html", {"word": "news-2026_é.b"})
@@ -410,58 +299,3 @@ def test_a_browser_checks_the_word_that_arms_a_button(tab, site):
         tab.fill("#word", typed)
         assert tab.eval_on_selector("#word", "field => field.checkValidity()") is is_right, typed
     assert not [line for line in told if "attern" in line]
-
-
-@pytest.mark.django_db(transaction=True)
-def test_the_next_claim_is_where_the_keyboard_goes_on(tab, live_server, explored):
-    tab.goto(live_server.url + explored)
-    assert tab.evaluate("document.activeElement.tagName") == "BODY", "nothing is taken at first"
-    skips = []
-    for _ in range(2):
-        tab.keyboard.press("Tab")
-        skips.append(tab.evaluate("document.activeElement.textContent"))
-    assert skips == ["Skip to the content", "Skip to the claim"]
-    for key in ("Enter", "j", "k"):
-        before = tab.title()
-        tab.keyboard.press(key)
-        if key != "Enter":
-            tab.wait_for_function("before => document.title !== before", arg=before)
-        expect(tab.locator("#one")).to_be_focused()
-        assert tab.title().startswith(tab.get_attribute("#one", "aria-label"))
-    tab.keyboard.press("Tab")
-    assert tab.evaluate("document.getElementById('one').contains(document.activeElement)")
-
-
-def test_what_an_address_points_at_is_unfolded(tab, site):
-    Handler.pages["/folds"] = (
-        "<!doctype html><html><body><a href='#inner'>Inner</a>"
-        "<section id='slices'><details id='one'><summary>Slices</summary>"
-        "<details id='two'><summary>More</summary><p id='inner'>Inner</p></details></details>"
-        "</section><script type='module' src='/static/js/fold.js'></script></body></html>"
-    )
-    tab.goto(f"{site}/folds")
-    expect(tab.locator("details[open]")).to_have_count(0)
-    tab.goto(f"{site}/folds#slices")
-    expect(tab.locator("#one")).to_have_attribute("open", "")
-    expect(tab.locator("#inner")).to_be_hidden()
-    tab.click("a")
-    expect(tab.locator("#inner")).to_be_visible()
-
-
-def test_the_search_of_the_head_stands_where_that_of_the_search_page_does(tab, site):
-    sheets = "".join(
-        f"<link rel='stylesheet' href='/static/css/{name}.css'>"
-        for name in ("tokens", "base", "components")
-    )
-    places = []
-    for own in ("", "q"):
-        context = {"own": own, "url": "/search/", "about": {}}
-        head = render_to_string("components/search.html", context)
-        Handler.pages["/head"] = (
-            f"<!doctype html><html><head>{sheets}</head><body><header class='top'>"
-            f"<div class='page'><div class='top-end'>{head}<b>Keys</b></div></div></header>"
-        )
-        tab.goto(f"{site}/head")
-        left = "one => one.getBoundingClientRect().left"
-        places.append([tab.eval_on_selector(one, left) for one in (".top-search kbd", "b")])
-    assert places[0] == pytest.approx(places[1], abs=1)

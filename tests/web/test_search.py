@@ -12,8 +12,7 @@ from django.urls import reverse
 
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.web.public import search
-from kbpo.web.public.search import MOST, PAGES, Section, sections
+from kbpo.web.public.search import PAGES, sections
 from tests.conftest import Toy
 
 As = Callable[[str], Client]
@@ -49,12 +48,6 @@ def test_every_head_has_a_form_that_says_what_its_page_is_about(
     page = as_user("Rosa").get(reverse("submission", args=[row.pk])).content.decode()
     assert fields_of(page) == {"run": str(row.pk)}
     assert f'href="/search/?run={row.pk}"' in page, "and the menu of a phone leads there"
-
-
-def test_a_page_with_a_field_of_its_own_leads_to_that(toy: Toy, client: Client) -> None:
-    for address in (reverse("track-documents", args=["toy"]), SEARCH):
-        page = client.get(address).content.decode()
-        assert '<label class="top-search" for="q">' in page and page.count('data-key="/"') == 1
 
 
 def test_from_a_track_its_texts_are_searched_and_from_a_run_what_it_predicts(
@@ -116,51 +109,6 @@ def test_what_the_help_pages_say_is_found_where_it_stands(client: Client) -> Non
         assert not re.search(r"[{}<>]%|%[{}]|<\w", one.text), one
         html = client.get(reverse(one.page)).content.decode()
         assert f'id="{one.anchor}"' in html
-
-
-def test_what_is_filled_into_a_help_page_is_found_as_it_is_shown(
-    toy: Toy, client: Client, settings: Any
-) -> None:
-    """Limits and prices, which a template names alone; not the marks of a drawing."""
-    settings.UPLOAD_LIMIT_MB = 7654
-    search._read.cache_clear()
-    assert f'href="{reverse("help")}#formats"' in found(client, "7,654 MB as uploaded")
-    assert found(client, "more than 600 requests in a minute").count("#errors") == 1
-    for one in sections():
-        assert "{{" not in one.text and "MB as uploaded" not in one.text.replace("7,654 MB", "")
-    search._read.cache_clear()
-
-
-def test_an_excerpt_has_no_stray_gap_and_no_name_of_a_function() -> None:
-    for one in sections():
-        assert not re.search(r"[(“] | [)”,.;:]|\(\w+\.[a-z]\w+\)", one.text), one.heading
-    (recall,) = [one for one in sections() if (one.page, one.anchor) == ("methods", "unequal")]
-    assert "The recall on the board." in recall.text
-
-
-def test_of_a_section_is_told_what_its_page_says_and_where_it_goes_on() -> None:
-    for one in sections():
-        assert "on your account page on your account page" not in one.text
-    (tokens,) = [one for one in sections() if one.anchor == "tokens"]
-    assert "make a token on your account page. It is shown once" in tokens.text
-
-    def says(text: str, words: str) -> str:
-        return Section("help", "x", "Heading", text).around(words)["excerpt"]
-
-    assert says("Alone", "heading") == "Alone" and says("a" * 500, "a") == "a" * 180 + " …"
-    assert says("The last word ends.", "last") == "The last word ends."
-    middle = says(f"{'left ' * 40}here {'right ' * 40}", "here")
-    assert middle.startswith("… left") and middle.endswith("right …") and " here " in middle
-
-
-def test_no_more_than_ten_words_and_twenty_tracks_are_asked_for(toy: Toy, client: Client) -> None:
-    for number in range(MOST + 1):
-        Track.objects.create(corpus=toy.corpus, name=f"Other {number}", slug=f"other-{number}")
-    Track.objects.update(status="open")
-    told = found(client, "other")
-    assert told.count("Search the texts of") == MOST and "first 10 words" not in told
-    many = found(client, "toy " * 10 + "unheard")
-    assert f'href="{reverse("track", args=["toy"])}"' in many and "first 10 words" in many
 
 
 @pytest.mark.parametrize(

@@ -64,11 +64,6 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-def test_the_formula_knows_black_on_white():
-    assert contrast("#000000", "#ffffff") == pytest.approx(21)
-    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("front", "back", "least"), PAIRS)
 def test_every_pair_is_legible(scheme, front, back, least):
@@ -122,49 +117,3 @@ def test_the_style_of_any_page_and_the_first_font_leave_room_under_the_page_weig
     ]
     assert sheets + sum(path.stat().st_size for path in fonts) < 120_000
     assert (STATIC / "fonts" / "OFL.txt").read_text().count("SIL OPEN FONT LICENSE")
-
-
-def test_every_page_with_a_figure_that_explains_loads_its_style():
-    pages = {
-        path.name: path.read_text()
-        for path in (ROOT / "templates").rglob("*.html")
-        if '"prose/figure.html"' in path.read_text()
-    }
-    assert pages.keys() == {"help.html", "methods.html"}
-    assert all("css/methods.css" in page for page in pages.values())
-
-
-def test_no_line_of_a_template_is_too_long_to_be_compared():
-    rooms = (ROOT / "templates", ROOT / "annotation/interfaces")
-    pages = [path for room in rooms for path in room.rglob("*.html")]
-    assert len(pages) > 100
-    long = [
-        f"{path.relative_to(ROOT)}:{number}"
-        for path in pages
-        for number, line in enumerate(path.read_text().splitlines(), 1)
-        if len(line) > 200
-    ]
-    assert long == []
-
-
-def test_the_option_of_a_command_is_not_broken_after_its_hyphens():
-    found = [
-        f"{path.relative_to(ROOT)}: {command}"
-        for path in (ROOT / "templates").rglob("*.html")
-        for command in re.findall(r"<code>(kbpo .*?)</code>", path.read_text(), re.S)
-        if path.name != "scores.html"  # a block of lines that scrolls
-    ]
-    assert len(found) > 3
-    assert [command for command in found if re.search(r"(?<!>)--[a-z]", command)] == []
-
-
-def test_the_pieces_of_a_claim_stand_beside_each_other_without_a_blank():
-    """A comma follows the name before it: “Albion Cross, which …”, not “Albion Cross , which …”."""
-    pieces = re.compile(r"\{% for role, text in [\w.]+ %\}(.*?)\{% endfor %\}", re.S)
-    found = {
-        str(path.relative_to(ROOT)): body
-        for path in (ROOT / "templates").rglob("*.html")
-        for body in pieces.findall(path.read_text())
-    }
-    assert len(found) > 3
-    assert [name for name, body in found.items() if body != body.strip()] == []

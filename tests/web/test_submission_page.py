@@ -4,7 +4,6 @@ its part of.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import pytest
@@ -12,11 +11,9 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
-from annotation.budget.give_back import tick as give_back
 from kbpo import clock
 from kbpo.evaluation.models import Evaluation
 from kbpo.instances.record import make_public
-from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.web.conftest import OTHERS
@@ -99,22 +96,6 @@ def test_a_scored_one_is_everybodys(name: str, as_user: As, draft: Draft, toy: T
         )
 
 
-def test_the_page_of_a_run_stands_among_ones_own_runs_for_its_team_alone(
-    as_user: As, draft: Draft, toy: Toy
-) -> None:
-    row = scored(toy, confirm(as_user("Rosa"), draft()))
-    lit = re.compile(r'aria-current="page"[^>]*>([^<]+)</a>')
-
-    def marked(who: str, name: str = "submission") -> list[str]:
-        page = as_user(who).get(at(name, row.pk)).content.decode()
-        menu = page.partition('<nav class="nav"')[2].partition("</nav>")[0]
-        return lit.findall(menu)
-
-    assert marked("Rosa") == marked("Rosa", "submission-edit") == ["Your runs"]
-    assert marked("Rosa", "submission-problems") == ["Your runs"]
-    assert [marked(who) for who in ("Tim", "Admin", "")] == 3 * [["Leaderboard"]]
-
-
 @pytest.mark.parametrize("name", OWN)
 def test_a_scored_ones_file_stays_its_teams(name: str, as_user: As, draft: Draft, toy: Toy) -> None:
     row = scored(toy, confirm(as_user("Rosa"), draft()))
@@ -161,20 +142,6 @@ def test_a_draft_that_predicts_what_others_paid_for_shows_nothing(
         assert "✓ right" not in page and "✗ wrong" not in page and 'class="judgments"' not in page
 
 
-def test_confirming_reading_and_taking_back_shows_nothing(as_user: As, draft: Draft) -> None:
-    judge_all(judging(confirm(as_user("Rosa"), draft())))
-    tim = as_user("Tim")
-    spy = confirm(tim, draft(OTHERS, by="Tim", name="spy"))
-    assert not sees(tim, spy), (
-        "no sample is drawn yet, and it could still be taken back for nothing"
-    )
-    tim.post(reverse("submission", args=[spy.pk]), {"action": "withdraw", "word": "withdraw"})
-    spy.refresh_from_db()
-    assert spy.status == "withdrawn" and not sees(tim, spy)
-    give_back()
-    assert balance(purpose=spy.purpose).open == 0
-
-
 def test_a_withdrawn_submission_is_gone_for_others(as_user: As, draft: Draft, toy: Toy) -> None:
     row = scored(toy, confirm(as_user("Rosa"), draft()))
     rosa, withdraw = as_user("Rosa"), reverse("submission", args=[row.pk])
@@ -211,24 +178,3 @@ def test_guessing_numbers_finds_nothing(as_user: As, draft: Draft) -> None:
         ):
             for pk in (row.pk, row.pk + 1, 0, 2**62, 2**63):
                 assert client.get(at(name, pk)).status_code == 404
-
-
-def test_an_unread_file_cannot_be_named_nothing(as_user: As, draft: Draft) -> None:
-    row = confirm(as_user("Rosa"), draft())
-    page = as_user("Rosa").post(reverse("submission-edit", args=[row.pk]), {"name": " "})
-    assert page.status_code == 400 and "1 to 80 characters" in page.content.decode()
-    as_user("Rosa").post(
-        reverse("submission-edit", args=[row.pk]), {"name": "Better", "description": "One line."}
-    )
-    row.refresh_from_db()
-    assert (row.name, row.description) == ("Better", "One line.")
-
-
-def test_what_was_given_up_can_be_tried_again_by_its_team(as_user: As, draft: Draft) -> None:
-    row = confirm(as_user("Rosa"), draft())
-    row.move("failed", "No sample was drawn within six hours. Press Retry.")
-    page = as_user("Rosa").get(reverse("submission", args=[row.pk])).content.decode()
-    assert "No sample was drawn" in page and 'value="retry"' in page
-    as_user("Rosa").post(reverse("submission", args=[row.pk]), {"action": "retry"})
-    row.refresh_from_db()
-    assert row.status == "confirmed"

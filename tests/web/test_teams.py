@@ -135,22 +135,6 @@ def test_an_account_is_closed_with_its_password_and_nothing_of_the_person_is_lef
     assert "nils" not in log.lower() and f"closed-{nils.pk}: owner" in log
 
 
-def test_owners_annotators_and_admins_are_told_what_comes_first(
-    toy: Toy, as_user: As, nils: User
-) -> None:
-    said = {"word": "close", "password": PASSWORD}
-    for who, first in (
-        ("Rosa", "Make somebody else an owner first"),
-        ("Ada", "Leave as an annotator first"),
-        ("Admin", "on the server"),
-    ):
-        client = as_user(who)
-        answer = client.post(reverse("account-close"), said)
-        assert answer.status_code == 422 and first in answer.content.decode(), who
-        toy.users[who].refresh_from_db()
-        assert toy.users[who].is_active
-
-
 def test_one_takes_ones_own_data_along_and_nobody_elses(
     toy: Toy, draft: Draft, as_user: As, nils: User
 ) -> None:

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import re
 import subprocess
 import sys
 import zipfile
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.cache import cache
-from django.db import connection
-from django.template.defaultfilters import filesizeformat
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
@@ -31,11 +25,8 @@ from annotation.interfaces.registry import interface_of
 from annotation.models import Question
 from annotation.questions import ask
 from formats.schema import load_schema, words_of
-from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import Audit
-from kbpo.corpus import export
-from kbpo.corpus.export import about_bytes, corpus_lines
-from kbpo.corpus.models import Corpus, Document, Mention
+from kbpo.corpus.models import Corpus, Mention
 from kbpo.money.models import Price
 from kbpo.money.spend import balance
 from kbpo.releases.models import Release
@@ -44,19 +35,14 @@ from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.sampling.plan import plan as plan_of
 from kbpo.submissions.limits import runs_left
 from kbpo.submissions.models import Submission
-from kbpo.tracks.generation.declared import declare
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.components.figures import time_text
 from kbpo.web.desk import describe
 from kbpo.web.judging.attempt import example_at, examples
-from kbpo.web.public import track
 from kbpo.web.public.guidelines import as_file
-from kbpo.web.public.track import OUTPUTS
 from tests.conftest import Toy
-from tests.formats.test_formats_forms import GOOD
-from tests.reports import make_exact, rank
+from tests.reports import rank
 from tests.web.scored import make_board
 
 pytestmark = pytest.mark.django_db
@@ -89,63 +75,10 @@ def test_a_stranger_reads_what_the_track_is_and_how_to_begin(client: Client, toy
     assert client.get(told["corpus"]["links"]["baseline"]).status_code == 200
 
 
-def test_only_admins_are_told_that_a_description_is_missing(as_user: AsUser, toy: Toy) -> None:
-    assert "no description yet" in page(as_user("Admin"))
-    assert "no description yet" not in page(as_user("Rosa"))
-
-
-def test_who_is_logged_in_without_a_team_is_not_told_to_log_in(as_user: AsUser, toy: Toy) -> None:
-    told = page(as_user("Admin"))
-    assert "you belong to none" in told and "Log in and submit" not in told
-
-
-def test_who_logs_in_from_a_track_uploads_to_it_and_not_to_the_newest(
-    client: Client, toy: Toy
-) -> None:
-    Track.objects.create(corpus=toy.corpus, name="Newer", slug="newer", status="open")
-    (way,) = re.findall(r'href="([^"]+)">Log in and submit', page(client))
-    toy.users["Rosa"].set_password("a fair wind")
-    toy.users["Rosa"].save()
-    (after,) = re.findall(r'name="next" value="([^"]+)"', client.get(way).content.decode())
-    said = {"username": "rosa", "password": "a fair wind", "next": after}
-    form = client.post(reverse("login"), said, follow=True)
-    assert form.redirect_chain == [(f"{reverse('submit')}?track=toy", 302)]
-    assert form.context["track"] == toy.track
-
-
-def test_who_has_a_score_compares_on_its_track_and_not_on_the_newest(
-    as_user: AsUser, toy: Toy
-) -> None:
-    Track.objects.create(corpus=toy.corpus, name="Newer", slug="newer", status="open")
-    make_board(toy, 1)
-    newer, own = (reverse("compare-track", args=[slug]) for slug in ("newer", "toy"))
-    assert as_user("Rosa").get(reverse("compare"))["Location"] == newer
-    toy.track.submissions.update(team=toy.teams["Patterns"], is_private=True)
-    assert as_user("Rosa").get(reverse("compare"))["Location"] == own
-    assert as_user("Tim").get(reverse("compare"))["Location"] == newer
-
-
-def test_every_relation_of_the_schema_is_on_the_page_that_asks_for_all(
-    client: Client, toy: Toy
-) -> None:
-    names = [predicate["label"] for predicate in toy.corpus.schema["predicates"]]
-    assert sum(name in page(client) for name in names) == 4
-    assert all(name in page(client, all="1") for name in names)
-
-
 def test_the_best_systems_stand_as_on_the_board(client: Client, toy: Toy) -> None:
     make_board(toy, 5)
     text = page(client)
     assert "Team 4 run 4" in text and "Team 0 run 0" not in text and "5 systems" in text
-
-
-def test_of_a_best_system_of_which_all_is_judged_no_interval_is_shown(
-    client: Client, toy: Toy
-) -> None:
-    evaluation = make_board(toy, 1)
-    assert "all judged" not in page(client)
-    make_exact(evaluation)
-    assert "<b>20.0</b>" in page(client) and "all judged" in page(client)
 
 
 @pytest.mark.parametrize("joined", [3, 2])
@@ -165,33 +98,6 @@ def test_the_best_that_people_cannot_tell_apart_are_said_to_be(
     assert ("People cannot tell these 3 apart yet" in page(client)) == (joined == 3)
 
 
-def test_rows_tell_when_it_is_scored_and_who_sees_it_and_keys_lead_on(
-    as_user: AsUser, client: Client, toy: Toy
-) -> None:
-    told = page(client)
-    assert "there is no board yet" in told and "but for a data release of the closed track" in told
-    assert 'data-key="s"' not in told, "a stranger submits nothing"
-    address = re.escape(reverse("track-zip", args=["toy"]))
-    assert re.search(rf'href="{address}"[^>]* data-key="d"', told)
-    assert told.count('data-key="d"') == 1
-    submit = re.escape(f"{reverse('submit')}?track=toy")
-    assert re.search(rf'href="{submit}" data-key="s"', page(as_user("Rosa")))
-    made = make_board(toy, 2).made_at
-    told = page(client)
-    assert f"the last board is of {time_text(made)}" in told and "F1, 80 % and 95 %" in told
-    assert "Nothing is scored any more" not in told
-    Track.objects.update(status="closed")
-    assert "Nothing is scored any more; the last board is of" in page(client)
-
-
-def test_a_baseline_on_the_board_has_its_score_beside_its_output(client: Client, toy: Toy) -> None:
-    make_board(toy, 4)
-    assert "a baseline on the board" not in page(client)
-    Submission.objects.filter(name="run 2").update(role="baseline")
-    said = page(client).split("; a baseline on the board has F1")[1][:200]
-    assert "45.0" in said and "43.0–47.0" in said
-
-
 def test_a_baseline_stands_under_the_best_systems_once(client: Client, toy: Toy) -> None:
     def rows() -> list[str]:
         table = page(client).split('class="best"')[1].split("</table>")[0]
@@ -204,13 +110,6 @@ def test_a_baseline_stands_under_the_best_systems_once(client: Client, toy: Toy)
     assert rows()[3].endswith("20.0 18.0–22.0")
     Submission.objects.filter(name="run 4").update(role="baseline")
     assert ["baseline" in row for row in rows()] == [True, False, False]
-
-
-def test_the_reference_takes_no_rank_among_the_best(client: Client, toy: Toy) -> None:
-    make_board(toy, 3)
-    assert "<td>–</td>" not in page(client)
-    Submission.objects.filter(name="run 2").update(role="reference")
-    assert page(client).count("<td>–</td>") == 1
 
 
 def test_admins_see_how_everybody_will_see_a_draft(as_user: AsUser, toy: Toy) -> None:
@@ -247,13 +146,6 @@ def test_a_closed_track_says_so_and_asks_for_no_upload(client: Client, toy: Toy)
     assert f"until {timezone.now():%-d %B %Y}" in text
 
 
-def test_a_frozen_track_asks_for_no_upload(client: Client, toy: Toy) -> None:
-    Track.objects.update(status="frozen")
-    text = page(client)
-    assert "No runs at the moment" in text and "takes no runs at the moment" in text
-    assert not any(words in text for words in ("see the price", "Take part", "A team may confirm"))
-
-
 def test_a_draft_has_no_page(client: Client, toy: Toy) -> None:
     toy.track.status = "draft"
     toy.track.save()
@@ -265,41 +157,12 @@ def test_the_list_leads_to_every_track(client: Client, toy: Toy) -> None:
     assert reverse("track", args=["toy"]) in client.get(reverse("tracks")).content.decode()
 
 
-def test_the_list_says_on_how_many_texts_systems_are_run(client: Client, toy: Toy) -> None:
-    """Documents, or what systems that write are given: three articles are not none."""
-    corpus = Corpus.objects.create(name="Articles", slug="articles", schema={})
-    Input.objects.bulk_create(Input(corpus=corpus, key=str(at)) for at in range(3))
-    Track.objects.create(
-        corpus=corpus, name="Summaries", slug="summaries", kind="generation", status="open"
-    )
-    told = client.get(reverse("tracks")).content.decode()
-    cells = re.findall(r'<td data-label="Texts">([^<]*)</td>', told)
-    assert sorted(cells) == ["3, Articles", "4, Toy"]
-
-
 def test_texts_that_may_not_be_downloaded_are_not(client: Client, toy: Toy) -> None:
     toy.corpus.may_be_downloaded = False
     toy.corpus.save()
     assert reverse("api-documents", args=["toy"]) not in page(client)
     for name in ("api-documents", "api-mention-types", "baseline-output"):
         assert client.get(reverse(name, args=["toy"])).status_code == 404
-
-
-def test_mentions_are_offered_only_where_names_came_with_the_texts(
-    client: Client, toy: Toy
-) -> None:
-    address = reverse("api-mention-types", args=["toy"])
-    without = page(client)
-    assert address not in without and "mentions.jsonl" not in without
-    assert "documents, schema, guidelines, baseline, its output" in without
-    api = client.get(reverse("api-track", args=["toy"]))
-    assert address not in api.content.decode()
-    Mention.objects.create(document=toy.documents["d1"], begin=0, end=4, type="PER")
-    offered = page(client)
-    command = "baseline.py documents.jsonl.gz schema.json mentions.jsonl.gz &gt; baseline.jsonl"
-    assert address in offered and command in offered
-    assert "documents, mentions, schema, guidelines, baseline, its output" in offered
-    assert address in client.get(reverse("api-track", args=["toy"])).content.decode()
 
 
 def test_the_baseline_is_run_and_uploaded_by_a_stranger(
@@ -339,93 +202,6 @@ def test_the_baseline_is_run_and_uploaded_by_a_stranger(
     assert submission.counts["relations"] == len(claims)
 
 
-def test_sizes_stand_beside_the_files_as_they_are_or_as_the_first_documents_tell(
-    client: Client, toy: Toy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Mention.objects.create(document=toy.documents["d1"], begin=0, end=10, type="PER")
-    text = page(client)
-    for name in ("api-documents", "api-mention-types", "baseline-output", "baseline"):
-        size = len(client.get(reverse(name, args=["toy"])).getvalue())
-        assert f">{filesizeformat(size)}</td>" in text, name
-    size = len(client.get(reverse("api-schema-of-track", args=["toy"])).content)
-    assert f">{filesizeformat(size)}</td>" in text
-    n = toy.corpus.n_documents
-    whole = about_bytes(n, partial(corpus_lines, toy.corpus))
-    monkeypatch.setattr(export, "CHUNK", 1)
-    told = about_bytes(n, partial(corpus_lines, toy.corpus))
-    assert 0.5 < told / whole < 2 and told != whole, "one document stands for all"
-
-
-def test_a_download_reads_a_page_at_a_time_and_all_of_it(
-    client: Client, toy: Toy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A cursor has the whole table written down before the first row is sent."""
-    other = Corpus.objects.create(name="Other", slug="other", schema={})
-    Document.objects.create(
-        corpus=other,
-        key="x",
-        title="",
-        text="x",
-        token_begin=[],
-        token_end=[],
-        sentence_begin=[],
-        sentence_end=[],
-    )
-    keys = list(Document.objects.filter(corpus=toy.corpus).order_by("pk").values_list("key"))
-    for document in toy.documents.values():
-        Mention.objects.create(document=document, begin=0, end=4, type="PER")
-    for chunk in (len(keys), 3, 1):
-        monkeypatch.setattr(export, "CHUNK", chunk)
-        for name in ("api-documents", "api-mention-types", "baseline-output"):
-            with CaptureQueriesContext(connection) as asked:  # what comes first is read at once
-                answer = client.get(reverse(name, args=["toy"]))
-                lines = gzip.decompress(answer.getvalue()).splitlines()
-            if name != "baseline-output":
-                assert [(json.loads(line)["id"],) for line in lines] == keys
-            read = [one["sql"] for one in asked if 'FROM "corpus_document"' in one["sql"]]
-            assert len(read) >= len(keys) / chunk and all(f"LIMIT {chunk}" in sql for sql in read)
-    lines = list(corpus_lines(toy.corpus, 2))
-    assert [(json.loads(line)["id"],) for line in lines] == keys[:2]
-
-
-def test_the_baseline_s_output_is_made_for_one_network_only_so_often(
-    client: Client, toy: Toy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(track, "OUTPUTS", Limit("baseline", 2, 3600))
-    address = reverse("baseline-output", args=["toy"])
-    assert [client.get(address).status_code for _ in range(2)] == [200, 200]
-    refused = client.get(address)
-    assert refused.status_code == 429 and 3590 <= int(refused["Retry-After"]) <= 3600
-    assert client.get(address, REMOTE_ADDR="203.0.113.9").status_code == 200
-
-
-def test_the_baseline_runs_once_for_all_who_ask_until_a_word_of_the_schema_changes(
-    client: Client, toy: Toy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: Any
-) -> None:
-    settings.ARRAYS_ROOT = tmp_path
-    monkeypatch.setattr(track, "OUTPUTS", Limit("baseline", 1, 3600))
-    kind, times = type(kind_of(toy.track)), Counter[str]()
-    output = kind.baseline_output
-
-    def counted(kind: Any) -> Iterator[str]:
-        times["made"] += 1
-        return output(kind)
-
-    monkeypatch.setattr(kind, "baseline_output", counted)
-    address = reverse("baseline-output", args=["toy"])
-    first, again = (client.get(address).getvalue() for _ in range(2))
-    assert first == again and times.total() == 1, "the second is no more made than refused"
-    cache.clear()
-    packed = client.get(reverse("track-zip", args=["toy"])).getvalue()
-    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
-        assert archive.read("toy/baseline.jsonl.gz") == first and times.total() == 1
-    toy.corpus.schema["predicates"][0]["template"] = "{subject} zzz {object}"
-    toy.corpus.save()
-    cache.clear()
-    track.OUTPUTS.forget("127.0.0.1")
-    assert client.get(address).getvalue() != first and times.total() == 2
-
-
 def test_a_team_confirms_no_more_runs_than_the_track_allows(
     toy: Toy, draft: Callable[..., Submission]
 ) -> None:
@@ -444,12 +220,6 @@ def test_a_team_confirms_no_more_runs_than_the_track_allows(
     confirm(second, rosa)
     assert runs_left(toy.track, team) == 0
     assert runs_left(toy.track, toy.teams["Neural"]) == 1
-
-
-def test_what_is_left_stands_beside_the_button(as_user: AsUser, toy: Toy) -> None:
-    toy.track.runs_in_all = 2
-    toy.track.save()
-    assert "2 runs left for Patterns" in page(as_user("Rosa"))
 
 
 def _words(track: Track) -> str:
@@ -494,44 +264,6 @@ def test_what_samples_rest_on_is_edited_until_a_run_comes_and_then_says_why_not(
     assert admin.post(address, sent).status_code == 302
     toy.track.refresh_from_db()
     assert (toy.track.design, toy.track.who_pays) == ("poisson", "The university")
-
-
-def test_a_track_that_is_frozen_while_its_page_is_written_stays_frozen(
-    as_user: AsUser, toy: Toy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def freeze_meanwhile(track: Track) -> str:
-        Track.objects.filter(pk=track.pk).update(status="frozen")
-        return ""
-
-    monkeypatch.setattr(describe, "frozen_by", freeze_meanwhile)
-    address, said = reverse("desk-track-describe", args=["toy"]), terms_of(toy.track)
-    sent = said | {"track-name": "Harbour", "terms-design": "poisson", "corpus-licence": "MIT"}
-    assert as_user("Admin").post(address, sent).status_code == 302
-    toy.track.refresh_from_db()
-    assert (toy.track.status, toy.track.name, toy.track.design) == ("frozen", "Harbour", "poisson")
-    assert toy.track.corpus.licence == "MIT"
-
-
-@pytest.mark.parametrize(
-    ("status", "day", "told"),
-    [
-        ("open", "2020-02-01", "is past. Runs are taken all the same until you close the track."),
-        ("draft", "2020-02-01", "is past. The track’s page announces it so."),
-        ("closed", "2020-02-01", ""),
-        ("open", "2090-02-01", ""),
-    ],
-)
-def test_a_last_day_in_the_past_is_kept_and_told(
-    as_user: AsUser, toy: Toy, status: str, day: str, told: str
-) -> None:
-    """It may be meant, where a track is about to be closed; a slip of the year is seen."""
-    Track.objects.filter(pk=toy.track.pk).update(status=status)
-    address = reverse("desk-track-describe", args=["toy"])
-    sent = terms_of(toy.track) | {"track-name": "Toy track", "track-closes_on": day}
-    shown = as_user("Admin").post(address, sent, follow=True).content.decode()
-    toy.track.refresh_from_db()
-    assert str(toy.track.closes_on) == day and "Saved." in shown
-    assert ("The last day, 1 February" in shown) == bool(told) and told in shown
 
 
 def test_admins_write_the_page_and_it_is_noted(as_user: AsUser, toy: Toy) -> None:
@@ -623,39 +355,6 @@ def shown(client: Client, address: str) -> dict[str, str]:
     return sent
 
 
-def test_what_others_changed_while_the_page_was_open_is_not_put_back(
-    as_user: AsUser, toy: Toy, draft: Callable[..., Submission]
-) -> None:
-    draft()
-    toy.track.rules = "No peeking."
-    toy.track.save()
-    admin, address = as_user("Admin"), reverse("desk-track-describe", args=["toy"])
-    old, price = shown(admin, address), Price.objects.get(track=toy.track)
-    reward, seconds = (f"price-{price.interface}-{name}" for name in ("reward", "seconds"))
-    names = [one["name"] for one in toy.corpus.schema["predicates"][:2]]
-
-    def words(name: str) -> str:
-        return old["words-schema"].replace(
-            f"\n  {name}:\n    label: ", f"\n  {name}:\n    label: X "
-        )
-
-    for said in (
-        {"track-rules": "No pooling.", reward: "0.30", "words-schema": words(names[0])},
-        {"track-who_pays": "We do", seconds: "90", "words-schema": words(names[1])},
-    ):
-        assert admin.post(address, old | said).status_code == 302
-    toy.track.refresh_from_db()
-    toy.corpus.refresh_from_db()
-    price.refresh_from_db()
-    assert (toy.track.rules, toy.track.who_pays) == ("No pooling.", "We do")
-    assert (str(price.reward), price.seconds) == ("0.30", 90)
-    labels = [one["label"] for one in toy.corpus.schema["predicates"][:3]]
-    assert [label.startswith("X ") for label in labels] == [True, True, False]
-    log = Audit.objects.get(what="describe", before="No peeking.")
-    assert log.after == "No pooling." and log.why.startswith("Rules")
-    assert Audit.objects.filter(what="describe").count() == 4
-
-
 @pytest.mark.parametrize("design", ["iid", "poisson"])
 def test_a_price_holds_for_what_is_asked_from_then_on(
     as_user: AsUser, toy: Toy, draft: Callable[..., Submission], design: str
@@ -714,20 +413,6 @@ def test_a_run_keeps_the_price_that_it_was_confirmed_at(
         before.reward,
         3 * before.reward,
     }
-
-
-def test_what_has_no_price_of_its_own_gets_one(as_user: AsUser) -> None:
-    track = texts("generation", {"source": "It rains."})
-    prices = Price.objects.filter(track=track)
-    assert not prices.exists()
-    admin, address = as_user("Admin"), reverse("desk-track-describe", args=["texts"])
-    said = terms_of(track)
-    [reward, *_] = [name for name in said if name.endswith("-reward")]
-    assert admin.post(address, said | {"track-name": "Texts"}).status_code == 302
-    assert not prices.exists(), "nothing was changed"
-    assert admin.post(address, said | {"track-name": "Texts", reward: "1.25"}).status_code == 302
-    price = prices.get()
-    assert (price.interface, str(price.reward)) == (reward.split("-")[1], "1.25")
 
 
 def texts(kind: str, *inputs: dict[str, object]) -> Track:
@@ -789,12 +474,6 @@ def test_the_baseline_of_texts_is_run_on_their_inputs_and_read_without_a_word(
     assert len(read) == len(inputs) and not list(report)
 
 
-def test_inputs_that_are_ids_alone_have_no_baseline(client: Client) -> None:
-    texts("generation", {})
-    assert "baseline" not in page(client, "texts")
-    assert client.get(reverse("baseline", args=["texts"])).status_code == 404
-
-
 @pytest.mark.parametrize(
     ("kind", "interface", "asked", "fields"),
     [
@@ -826,29 +505,6 @@ def test_a_track_of_texts_says_what_is_asked_and_what_a_line_says(
         kind_of(Track.objects.get(slug="texts")).guide()
     )
     assert all(sentence in guidelines for sentence in instructions["guide"])
-
-
-def test_a_track_of_texts_is_edited_in_its_own_words(as_user: AsUser, toy: Toy) -> None:
-    texts("answers", *ASKED)
-    told = as_user("Admin").get(reverse("desk-track-describe", args=["texts"])).content.decode()
-    assert "each answer at most once" in told and "each relation" not in told
-    assert "types and relations" not in told and "answer_correctness”" not in told
-    assert "“Whether passages show that an answer is right”" in told
-
-
-def test_of_a_form_of_its_own_no_other_example_is_offered(client: Client) -> None:
-    form = declare(GOOD + "guide: [Read it twice.]\n")
-    texts(f"form-{form.name}", *SOURCES)
-    told = page(client, "texts")
-    guidelines = client.get(reverse("guidelines", args=["texts"])).content.decode()
-    assert (
-        reverse("try_question", args=[1]) not in told + guidelines and "<iframe" not in guidelines
-    )
-    guide = kind_of(Track.objects.get(slug="texts")).guide()["guide"]
-    assert guide and all(escape(one) in guidelines for one in guide)
-    questions = kind_of(Track.objects.get(slug="texts")).asked()
-    assert questions and all(escape(str(one["ask"])) in told for one in questions)
-    assert all(escape(str(one["ask"])) in guidelines for one in questions)
 
 
 def test_everybody_reads_the_instructions_as_annotators_see_them(client: Client, toy: Toy) -> None:
@@ -912,57 +568,6 @@ def test_all_of_a_track_is_one_file_that_is_made_while_it_is_sent(
     toy.corpus.may_be_downloaded = False
     toy.corpus.save()
     assert client.get(address).status_code == 404
-
-
-@pytest.mark.parametrize("name", ["track-zip", "api-track-zip"])
-def test_one_address_has_all_of_a_track_made_so_often(client: Client, toy: Toy, name: str) -> None:
-    cache.clear()
-    while OUTPUTS.count("127.0.0.1"):
-        pass
-    refused = client.get(reverse(name, args=["toy"]))
-    assert refused.status_code == 429 and 3500 < int(refused["Retry-After"]) <= OUTPUTS.seconds
-    assert b"often in the last hour" in refused.content
-    cache.clear()
-
-
-def test_one_file_with_everything_is_offered_before_its_parts(client: Client, toy: Toy) -> None:
-    shown, slug = page(client), ["toy"]
-    assert shown.index(reverse("track-zip", args=slug)) < shown.index(
-        reverse("api-documents", args=slug)
-    )
-    names = [reverse("api-documents", args=slug), reverse("baseline-output", args=slug)]
-    for name in names:
-        file = re.search(rf'href="{name}"\s+download="([^"]+)"', shown)
-        assert file and f'filename="{file[1]}"' in client.get(name)["Content-Disposition"]
-    toy.corpus.may_be_downloaded = False
-    toy.corpus.save()
-    without = page(client)
-    assert "Download all of it" not in without and "kbpo validate" not in without
-
-
-def test_documents_can_be_read_from_the_page_and_all_links_from_the_api_lead_somewhere(
-    client: Client, toy: Toy
-) -> None:
-    address = reverse("track-documents", args=["toy"])
-    assert f'href="{address}">Read them here' in page(client)
-    toy.track.closed_at = timezone.now()
-    toy.track.save()
-    told = client.get(reverse("api-track", args=["toy"])).json()
-    assert told["closed_at"] and set(told["links"]) == {"page", "board", "releases", "guidelines"}
-    assert all(client.get(link).status_code == 200 for link in told["links"].values())
-    toy.corpus.may_be_downloaded = False
-    toy.corpus.save()
-    assert "Read them here" not in page(client)
-
-
-def test_who_rates_an_example_otherwise_reads_both_answers(client: Client) -> None:
-    number, example = next(
-        one for one in enumerate(examples(), 1) if one[1]["interface"] == "language_quality"
-    )
-    answer = example["right"] | {"fluency": ["1"]}
-    told = client.post(reverse("try_question", args=[number]), answer).content.decode()
-    assert "We would say something else" in told
-    assert "Fluency: so-so" in told and "Fluency: bad" in told
 
 
 def test_what_an_admin_writes_for_annotators_is_read_by_them_and_by_everybody(

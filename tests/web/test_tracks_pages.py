@@ -15,7 +15,6 @@ from django.utils import timezone
 from annotation.budget import halts
 from kbpo.accounts.models import Audit, Invitation, Team
 from kbpo.clock import served
-from kbpo.corpus.models import Corpus
 from kbpo.money.models import Budget, Price
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -97,37 +96,6 @@ def test_what_was_given_up_stands_with_its_reason_and_can_be_tried_again(
     )
 
 
-def test_what_failed_is_dismissed_with_a_note_until_it_fails_again(
-    as_user: As, draft: Draft
-) -> None:
-    row, admin = draft(), as_user("Admin")
-    address = reverse("desk")
-    form = {"action": "dismiss", "kind": "submission", "pk": row.pk}
-    page = admin.post(address, form | {"why": "The team knows."}, follow=True).content.decode()
-    assert "not given up" in page and not Audit.objects.filter(what="dismiss").exists()
-    row.move("failed", "The disk was full.")
-    admin.post(address, form | {"why": " "})
-    assert "The disk was full." in admin.get(reverse("desk")).content.decode(), "a note is needed"
-    admin.post(address, form | {"why": "The team knows."})
-    assert "The disk was full." not in admin.get(reverse("desk")).content.decode()
-    assert "The team knows." in admin.get(reverse("desk-log")).content.decode()
-    admin.post(reverse("desk"), {"action": "retry", "kind": "submission", "pk": row.pk})
-    row.refresh_from_db()
-    row.move("failed", "The disk is full again.")
-    assert "The disk is full again." in admin.get(reverse("desk")).content.decode()
-
-
-@pytest.mark.parametrize(
-    ("kind", "says"),
-    [("question", "There is no question 99"), ("nonsense", "There is no nonsense")],
-)
-def test_a_retry_of_nothing_is_a_sentence(kind: str, says: str, as_user: As, toy: Toy) -> None:
-    page = as_user("Admin").post(
-        reverse("desk"), {"action": "retry", "kind": kind, "pk": 99}, follow=True
-    )
-    assert page.status_code == 200 and says in page.content.decode()
-
-
 def test_stopping_takes_the_word_and_a_reason(as_user: As, toy: Toy) -> None:
     admin = as_user("Admin")
     admin.post(reverse("desk"), {"action": "stop", "word": "stpo", "why": "prices are wrong"})
@@ -164,14 +132,6 @@ def test_a_link_for_a_researcher_makes_the_team_that_it_names(as_user: As, toy: 
         ("withdraw invitation", "It was sent to the wrong list."),
     }
     assert Client().get(reverse("join", args=[invitation.code])).status_code == 410
-
-
-def test_a_link_is_for_the_team_that_was_named_in_any_alphabet(as_user: As, toy: Toy) -> None:
-    admin = as_user("Admin")
-    for name in ("NLP", "北京 NLP", "東京大学", "Институт", "C Team", "C++ Team"):
-        said = {"role": "researcher", "team": name, "uses": "1"}
-        assert admin.post(reverse("desk-people"), said).status_code == 302, name
-        assert Invitation.objects.order_by("-pk")[0].team == Team.objects.get(name=name)
 
 
 @pytest.mark.parametrize(
@@ -270,10 +230,3 @@ def test_a_track_that_is_wrong_says_what(
     page = as_user("Admin").post(reverse("desk-track-new"), NEW | wrong)
     assert page.status_code == 422 and says in page.content.decode()
     assert Track.objects.count() == 1
-
-
-def test_without_a_corpus_one_reads_how_to_load_it(as_user: As, toy: Toy) -> None:
-    Track.objects.all().delete()
-    Corpus.objects.all().delete()
-    page = as_user("Admin").get(reverse("desk-track-new"), follow=True).content.decode()
-    assert "load_corpus" in page and "No corpus is loaded" in page

@@ -16,9 +16,8 @@ from kbpo.money.models import Budget, Ledger, Price
 from kbpo.sampling.distribution import tick as plan
 from kbpo.sampling.reprice import reprice
 from kbpo.submissions.ingest import tick as ingest
-from kbpo.submissions.models import Problem, Submission
+from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.web.research.upload import stem
 from tests.conftest import Toy
 from tests.web.conftest import GOOD, lines_of
 
@@ -111,15 +110,6 @@ def test_the_same_form_sent_twice_is_one_upload_and_another_file_is_another(
     assert Submission.objects.count() == 2
 
 
-def test_a_script_is_answered_in_json(toy: Toy, as_user: As) -> None:
-    rosa = as_user("Rosa")
-    header = {"X-Requested-With": "upload"}
-    taken = upload(rosa, lines_of(toy, GOOD), **header)
-    assert taken.json() == {"url": reverse("upload-check", args=[Submission.objects.get().pk])}
-    refused = rosa.post(reverse("submit"), {"track": "toy"}, headers=header)
-    assert refused.status_code == 422 and "Choose a file" in refused.json()["error"]
-
-
 @pytest.mark.parametrize(
     ("body", "says"),
     [
@@ -174,15 +164,6 @@ def test_bad_lines_are_named_and_the_good_ones_may_be_evaluated(
     assert Submission.objects.get(pk=row.pk).good_lines_only
 
 
-def test_only_the_first_ten_problems_stand_on_the_page(toy: Toy, as_user: As, draft: Draft) -> None:
-    row = draft(body=lines_of(toy, GOOD) + b"{not json}\n" * 30)
-    page = as_user("Rosa").get(reverse("upload-check", args=[row.pk])).content.decode()
-    assert page.count('class="problem"') == 10 and "Show the other 20" in page
-    assert "kbpo validate FILE" in page
-    report = as_user("Rosa").get(reverse("submission-problems", args=[row.pk]) + "?format=tsv")
-    assert b"".join(report.streaming_content).count(b"syntax.json") == Problem.objects.count() == 30  # type: ignore[arg-type]
-
-
 def test_the_same_file_again_is_told_and_needs_a_yes(toy: Toy, as_user: As, draft: Draft) -> None:
     first, second = draft(name="first"), draft(name="second")
     rosa = as_user("Rosa")
@@ -207,15 +188,6 @@ def test_a_price_above_the_cap_is_not_confirmed(toy: Toy, as_user: As, draft: Dr
     refused = as_user("Rosa").post(reverse("upload-confirm", args=[row.pk]))
     assert refused.status_code == 409 and "This needs $" in refused.content.decode()
     assert not Ledger.objects.exists() and Submission.objects.get(pk=row.pk).status == "planned"
-
-
-def test_of_one_person_a_question_is_said_so(toy: Toy, as_user: As, draft: Draft) -> None:
-    row, rosa = draft(), as_user("Rosa")
-    for n, words in ((3, "2 people, and a third where they differ"), (1, "1 person")):
-        Track.objects.filter(pk=toy.track.pk).update(workers_per_question=n)
-        for page in ("upload-check", "upload-confirm"):
-            told = rosa.get(reverse(page, args=[row.pk])).content.decode()
-            assert f"New judgments, each by {words}" in " ".join(told.split()), page
 
 
 def test_a_draft_can_be_discarded_and_a_confirmed_one_cannot(
@@ -244,28 +216,12 @@ def test_nobody_but_its_team_sees_a_draft(page: str, as_user: As, draft: Draft) 
     assert as_user("").get(address).status_code == 302
 
 
-def test_the_live_part_of_a_refused_upload_is_a_page(as_user: As, draft: Draft) -> None:
-    row = draft(body=b"\xff\x00", until="read")
-    assert row.status == "refused"
-    for page in ("upload-check", "submission"):
-        address = reverse(page, args=[row.pk]) + "?part=live"
-        assert as_user("Rosa").get(address).status_code in (200, 302, 404)
-
-
 @pytest.mark.parametrize("page", ["upload-confirm", "upload-check", "upload-describe"])
 def test_another_team_cannot_act_on_a_draft(page: str, as_user: As, draft: Draft) -> None:
     row, said = draft(), {"name": "mine", "action": "discard"}
     assert as_user("Tim").post(reverse(page, args=[row.pk]), said).status_code == 404
     row.refresh_from_db()
     assert (row.status, row.name) == ("planned", "run") and not Ledger.objects.exists()
-
-
-def test_people_without_a_team_are_told_what_to_do(toy: Toy, as_user: As) -> None:
-    for name, says in (("Ada", "Ask for a team"), ("Rosa", "belongs to no team")):
-        toy.teams["Patterns"].members.clear()
-        page = as_user(name).get(reverse("submit"))
-        assert page.status_code == 403 and says in page.content.decode()
-    assert as_user("").get(reverse("submit"))["Location"].startswith(reverse("login"))
 
 
 def test_a_track_that_takes_nothing_is_not_offered(toy: Toy, as_user: As, draft: Draft) -> None:
@@ -280,26 +236,6 @@ def test_a_track_that_takes_nothing_is_not_offered(toy: Toy, as_user: As, draft:
     runs = rosa.get(reverse("runs")).content.decode()
     assert refusal in runs and "Look and confirm" not in runs and "at most" not in runs
     assert not Ledger.objects.exists()
-
-
-def test_whoever_asks_for_a_track_that_takes_nothing_reads_so_and_sees_no_way_in(
-    toy: Toy, as_user: As
-) -> None:
-    Track.objects.create(name="Other", slug="other", corpus=toy.track.corpus, status="open")
-    Track.objects.filter(slug="toy").update(status="frozen")
-    rosa = as_user("Rosa")
-    page = rosa.get(reverse("submit") + "?track=toy").content.decode()
-    assert "is frozen and takes no submissions now" in page
-    assert '<option value="">Choose a track</option>' in page and "selected" not in page
-    assert 'type="hidden" name="track"' not in page and "Other</h2>" not in page
-    unknown = rosa.get(reverse("submit") + "?track=nowhere").content.decode()
-    assert "There is no track at this address." in unknown and "selected" not in unknown
-    refused = upload(rosa, b"x").content.decode()
-    assert "is frozen and takes no submissions now" in refused and "selected" not in refused
-    for name in ("track", "board"):
-        page = rosa.get(reverse(name, args=["toy"])).content.decode()
-        assert f"{reverse('submit')}?track=toy" not in page
-        assert "?track=other" in rosa.get(reverse(name, args=["other"])).content.decode()
 
 
 def test_whoever_is_in_two_teams_says_for_which_a_file_is(toy: Toy, as_user: As) -> None:
@@ -321,16 +257,3 @@ def test_the_example_file_is_one_that_the_track_accepts(as_user: As, draft: Draf
     body = as_user("").get(reverse("upload-example", args=["toy"])).content
     row = draft(body=body)
     assert row.status == "planned" and row.counts["relations"] > 1 and not row.counts["errors"]
-
-
-def test_a_target_in_the_url_changes_the_price(as_user: As, draft: Draft) -> None:
-    row, rosa = draft(), as_user("Rosa")
-    address = reverse("upload-check", args=[row.pk])
-    assert "Sample for ±2" in rosa.get(f"{address}?target=0.020").content.decode()
-    page = rosa.get(f"{address}?target=nonsense").content.decode()
-    assert "Sample for ±3" in page and "the most that it can take" in page
-
-
-def test_the_name_of_a_run_is_its_files_without_endings() -> None:
-    names = ("TeamC_4.kb.tsv.gz", "a/b.jsonl", ".gz", "C:\\x\\run.7")
-    assert [stem(one) for one in names] == ["TeamC_4", "b", ".gz", "run.7"]

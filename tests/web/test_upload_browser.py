@@ -29,7 +29,6 @@ DRAG = """([kinds, files]) => {
   const like = { dataTransfer: held, bubbles: true, cancelable: true };
   for (const kind of kinds) over.dispatchEvent(new DragEvent(kind, like));
 }"""
-SLOW = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 40 * 1024}
 
 
 @pytest.fixture
@@ -73,18 +72,6 @@ def test_a_file_is_dropped_anywhere_read_and_priced_while_one_watches(page: Page
     assert Submission.objects.order_by("-pk")[0].file_name == "patterns_2.jsonl"
 
 
-def test_a_chosen_file_leads_to_the_address_of_its_draft(page: Page, toy: Toy) -> None:
-    """Reloaded, it is still there."""
-    page.goto(f"{page.url}?track=toy")
-    body = lines_of(toy, GOOD)
-    page.set_input_files(
-        "#file", {"name": "chosen.jsonl", "mimeType": "text/plain", "buffer": body}
-    )
-    page.wait_for_url("**/submit/*/")
-    page.reload()
-    expect(page.get_by_text("chosen.jsonl")).to_be_visible()
-
-
 def test_two_files_or_one_too_large_are_refused_before_anything_is_sent(
     page: Page, settings: Any, toy: Toy
 ) -> None:
@@ -99,17 +86,3 @@ def test_two_files_or_one_too_large_are_refused_before_anything_is_sent(
     drop(page, ("large.jsonl", "x" * (2 * 1024 * 1024)))
     expect(page.get_by_role("alert")).to_contain_text("at most 1 MB can be uploaded")
     assert "POST" not in sent and not Submission.objects.exists()
-
-
-def test_it_tells_how_much_is_sent_and_can_be_stopped(page: Page, toy: Toy) -> None:
-    network = page.context.new_cdp_session(page)
-    network.send("Network.enable")
-    network.send("Network.emulateNetworkConditions", SLOW)
-    drop(page, ("slow.jsonl", "x" * (2 * 1024 * 1024)))
-    status = page.locator("[data-upload-status]")
-    expect(status).to_have_text(re.compile(r"^\d+ KB of 2\.0 MB sent, about \d+ s left$"))
-    assert 0 < page.locator("[data-upload-progress] progress").evaluate("bar => bar.value") < 1
-    page.get_by_role("button", name="Stop").click()
-    expect(page.get_by_role("alert")).to_have_text("Stopped. Nothing was stored.")
-    expect(status).to_be_hidden()
-    assert not Submission.objects.exists()

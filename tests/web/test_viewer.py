@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from kbpo.web.components.viewer import Span, document_html, line_html
+from kbpo.web.components.viewer import Span, document_html
 
 TEXT = 'Ada <b>met</b> "Bo" & Cy. They work at R&D Ltd.'
 
@@ -76,18 +76,7 @@ def test_any_marks_nest_and_lose_nothing():
         assert shown(html) == TEXT
 
 
-def test_a_window_tells_that_something_is_cut_away():
-    assert (
-        shown(document_html(TEXT, [Span(0, 3, "subject")], window=(4, 14))) == f"… {TEXT[4:14]} …"
-    )
-
-
 @pytest.mark.parametrize(("start", "end"), [(5, 5), (-1, 3), (0, 1000)])
 def test_a_span_that_does_not_fit_is_refused(start, end):
     with pytest.raises(ValueError, match=r"span"):
         document_html(TEXT, [Span(start, end, "subject")])
-
-
-def test_the_part_at_fault_is_underlined_and_escaped():
-    assert line_html("a<b>\tc", (1, 4)) == 'a<span class="culprit">&lt;b&gt;</span>\tc'
-    assert line_html("a<b>", None) == "a&lt;b&gt;"

@@ -11,8 +11,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from smtplib import SMTPDataError, SMTPRecipientsRefused
 from typing import Any, ClassVar
@@ -31,16 +29,10 @@ from annotation.workers import speak
 from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.accounts import deliver, notices, webhooks
-from kbpo.accounts.models import EVENTS, Delivery, Token, User, Webhook
-from kbpo.accounts.preferences import MOST, choose, ways_of
-from kbpo.evaluation.leaderboard import headlines
-from kbpo.evaluation.run import evaluate
-from kbpo.sampling.confirm import confirm
+from kbpo.accounts.models import EVENTS, Delivery, User, Webhook
+from kbpo.accounts.preferences import choose
 from kbpo.submissions.models import Submission
-from kbpo.web.public import people
 from kbpo.web.research.judged import dispute
-from kbpo.web.research.news import news_of
-from scoring.words import figure_text
 from tests.conftest import Toy
 from tests.web.scored import make_study
 from tests.web.test_desk_pages import judged
@@ -179,54 +171,6 @@ def test_every_event_is_told_by_mail_and_signed_call_as_each_is_chosen(
         judged.move("judging")
 
 
-@pytest.mark.parametrize(
-    ("status", "event"), [("scored", "scored"), ("refused", "refused"), ("failed", "refused")]
-)
-def test_other_ends_are_told_too(hook: Webhook, draft: Draft, status: str, event: str) -> None:
-    draft().move(status, "So it is.")
-    assert {row.event for row in Delivery.objects.all()} == {event} and calls().count() == 1
-
-
-def test_the_mail_of_a_score_names_team_run_and_the_boards_first_number(
-    hook: Webhook, judged: Submission
-) -> None:
-    with transaction.atomic():
-        evaluate(judged.track, [judged])
-    judged.refresh_from_db()
-    assert judged.status == "scored"
-    evaluation = judged.track.evaluations.get()
-    quantity, figure = headlines(evaluation, [judged.pk])[judged.pk]
-    told = calls().get().body
-    assert f"Patterns {judged.name} on Toy track is scored." in told["text"]
-    assert figure.exact, "all is judged: there is no interval to be told"
-    assert f"{quantity.label} {figure_text(figure)}." in told["text"]
-    said = told["submission"]["score"]
-    assert (said["value"], said["low80"]) == (figure.value, figure.low80)
-
-
-def test_what_somebody_else_withdrew_is_told_with_the_reason(
-    hook: Webhook, toy: Toy, as_user: As, draft: Draft
-) -> None:
-    before = clock.now()
-    own = confirm(draft(name="own"), toy.users["Rosa"])
-    as_user("Rosa").post(
-        reverse("submission", args=[own.pk]), {"action": "withdraw", "word": "withdraw"}
-    )
-    assert not calls().exists(), "who did it knows"
-    row, admin = confirm(draft(name="copied"), toy.users["Rosa"]), as_user("Admin")
-    label = "Why; Patterns reads it"
-    assert label in admin.get(reverse("submission-edit", args=[row.pk])).content.decode()
-    page = as_user("Rosa").get(reverse("submission-edit", args=[row.pk]))
-    assert label not in page.content.decode()
-    said = {"why": "It copies the answers.", "word": "withdraw"}
-    admin.post(reverse("submission", args=[row.pk]), {"action": "withdraw"} | said)
-    told = calls().get().body
-    assert "copied on Toy track was withdrawn by an admin" in told["text"]
-    assert "It copies the answers." in told["text"] and told["submission"]["status"] == "withdrawn"
-    piece = next(one for one in news_of(row.team, before) if "copied" in one.title)
-    assert "was withdrawn" in piece.title and piece.text == "It copies the answers."
-
-
 def test_people_are_told_by_the_ways_that_they_chose(
     hook: Webhook, toy: Toy, as_user: As, draft: Draft
 ) -> None:
@@ -242,13 +186,6 @@ def test_people_are_told_by_the_ways_that_they_chose(
     row.move("planned")
     row.move("expired")
     assert Delivery.objects.count() == 2, "a closed account is told nothing"
-
-
-def test_an_annotator_is_told_of_decisions(toy: Toy, settings: Any) -> None:
-    ada = toy.users["Ada"]
-    Webhook.objects.create(user=ada, url="https://example.org/")
-    speak.tell(worker_of(ada), "We refused pay for an answer", "It was empty.")
-    assert calls().get().event == "decision"
 
 
 def test_nothing_is_told_of_what_is_taken_back(hook: Webhook, draft: Draft) -> None:
@@ -290,27 +227,6 @@ class Post:
             raise self.troubles.pop(0)
         self.taken += letters
         return len(letters)
-
-
-def test_a_mail_is_not_called_sent_where_the_site_sends_none(
-    hook: Webhook, draft: Draft, as_user: As, settings: Any
-) -> None:
-    hook.delete()
-    settings.MAIL_URL = ""
-    draft().move("scored")
-    assert send() == 1
-    row = Delivery.objects.get()
-    assert (row.status, row.reason) == ("printed", deliver.NOT_SENT)
-    assert list(row.body) == ["subject"], "its text may hold a link"
-    secret = Token.issue(row.user, "x")[1]  # type: ignore[arg-type]
-    sent = Client().get("/api/notices/sent/", headers={"Authorization": f"Token {secret}"})
-    [told] = sent.json()["results"]
-    assert (told["status"], told["reason"]) == ("printed", deliver.NOT_SENT)
-    rosa = as_user("Rosa")
-    page = rosa.get(reverse("notices")).content.decode()
-    assert "not sent" in page and deliver.NOT_SENT in page and ">sent<" not in page
-    [kept] = rosa.get(reverse("own-data")).json()["told"]
-    assert (kept["status"], kept["reason"]) == ("printed", deliver.NOT_SENT)
 
 
 def test_a_mail_that_the_server_does_not_take_is_tried_again_and_not_lost(
@@ -369,18 +285,6 @@ def test_a_mail_that_is_given_up_stands_on_the_desk_and_is_sent_from_there(
         {"action": "dismiss", "kind": "mail", "pk": row.pk, "why": "Rosa read it here."},
     )
     assert "Mail to rosa@example.org" not in admin.get(reverse("desk")).content.decode()
-
-
-def test_a_mail_server_that_is_away_keeps_no_call_waiting(
-    hook: Webhook, draft: Draft, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    post = Post(monkeypatch)
-    post.troubles += [TimeoutError(), TimeoutError()]
-    for name in ("one", "two"):
-        draft(name=name).move("scored")
-    assert send() == 3, "one mail told that the server is away"
-    assert len(Ear.heard) == 2 and len(post.troubles) == 1
-    assert sorted(Delivery.objects.filter(hook=None).values_list("attempts", flat=True)) == [0, 1]
 
 
 def test_a_process_that_dies_in_a_call_leaves_it_due_again(
@@ -458,17 +362,6 @@ def test_a_name_that_leads_to_this_machine_is_refused_when_it_is_called(
     assert called == [("93.184.216.34", 80)] and len(asked) == 1
 
 
-def test_the_look_up_of_a_name_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    answered = threading.Event()
-    monkeypatch.setattr(webhooks, "LOOK_UP", 0.1)
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [answered.wait(30)][:0])
-    began = time.monotonic()
-    with pytest.raises(webhooks.CannotCall, match="not found within"):
-        webhooks.call("http://slow.example/", "s", "test", b"{}", 1)
-    assert time.monotonic() - began < 5
-    answered.set()
-
-
 def test_a_slow_webhook_is_paused_until_its_owner_tests_it(
     hook: Webhook, as_user: As, toy: Toy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -491,95 +384,6 @@ def test_a_slow_webhook_is_paused_until_its_owner_tests_it(
     assert send() == 2, "what waited, and the test"
     hook.refresh_from_db()
     assert (hook.slow_calls, hook.pause) == (0, "")
-
-
-def test_limits_of_webhooks_and_tokens_hold_for_requests_at_once(
-    toy: Toy, as_user: As, settings: Any
-) -> None:
-    settings.WEBHOOKS_TO_PRIVATE = True
-    rosa = toy.users["Rosa"]
-
-    def add(number: int) -> None:
-        with closing(connection):
-            browser = Client()
-            browser.force_login(rosa)
-            said = {"verb": "add", "url": f"https://example.org/{number}"}
-            browser.post(reverse("notices"), said)
-            browser.post(reverse("tokens"), {"name": f"n{number}", "scope": "read", "days": "30"})
-
-    for number in range(people.TOKENS - 2):
-        Token.issue(rosa, f"old {number}")
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(add, range(16)))
-    assert Webhook.objects.count() == MOST
-    assert rosa.tokens.filter(revoked_at=None).count() == people.TOKENS
-
-
-def test_what_drips_in_slowly_is_cut_off(hook: Webhook, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webhooks, "LONGEST", 0.6)
-    listener = socket.create_server(("127.0.0.1", 0))
-    over = threading.Event()
-
-    def drip() -> None:
-        with listener.accept()[0] as there:
-            while not over.wait(0.1):
-                try:
-                    there.sendall(b"H")
-                except OSError:
-                    return
-
-    threading.Thread(target=drip, daemon=True).start()
-    url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-    with pytest.raises(webhooks.CannotCall):  # it drips for ever: only we can end it
-        webhooks.call(url, hook.secret, "test", b"{}", 1)
-    over.set()
-    listener.close()
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "ftp://example.org/",
-        "example.org",
-        "https://",
-        "http://a:b@example.org/",
-        "http://x:0/",
-        "http://example.org/\r\nHost: other",
-        "http://x:99999/",
-        "h" * 600,
-        "https://" + "h" * 64 + ".example/",
-        "https://" + "h.e." * 63 + "example/",
-        "https://straße.example/",
-        "https://example.org/für-uns",
-        "http://127.0.0.1:8000/",
-        "http://localhost/",
-        "http://kbpo.localhost/",
-        "http://[::1]/",
-        "http://2130706433/",
-        "http://0x7f.1/",
-        "http://192.168.0.7/",
-        "http://[::ffff:10.0.0.1]/",
-    ],
-)
-def test_an_address_that_cannot_be_called_is_refused_in_words(
-    toy: Toy, as_user: As, url: str
-) -> None:
-    answer = as_user("Rosa").post(reverse("notices"), {"verb": "add", "url": url})
-    assert answer.status_code == 422 and 'role="alert"' in answer.content.decode()
-    assert not Webhook.objects.exists()
-
-
-def test_a_form_of_notices_that_says_not_what_it_is_for_changes_nothing(
-    toy: Toy, as_user: As
-) -> None:
-    rosa, before = as_user("Rosa"), ways_of(toy.users["Rosa"])
-    for said in ({}, {"verb": "unknown"}):
-        answer = rosa.post(reverse("notices"), said)
-        assert answer.status_code == 422 and "verb is one of choose" in answer.content.decode()
-    assert ways_of(toy.users["Rosa"]) == before
-    hook = Webhook.objects.create(user=toy.users["Rosa"], url="https://example.org/", secret="x")
-    told = rosa.post(reverse("notices-webhook", args=[hook.pk]), follow=True).content.decode()
-    assert "Nothing was done" in told and Webhook.objects.exists()
 
 
 def test_webhooks_are_tested_removed_and_ones_own(hook: Webhook, as_user: As) -> None:

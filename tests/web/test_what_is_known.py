@@ -23,14 +23,12 @@ from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.accounts import close, teams
 from kbpo.accounts.ask import accept, ask, decline
-from kbpo.accounts.audit import ERASED, note
+from kbpo.accounts.audit import note
 from kbpo.accounts.belongings import label, relations, rows_of
 from kbpo.accounts.models import (
     AccountRequest,
     Audit,
-    Delivery,
     Preference,
-    Team,
     Token,
     User,
     Webhook,
@@ -193,48 +191,6 @@ def requested(toy: Toy, email: str, *, accepted: bool) -> AccountRequest:
         decline(row, toy.users["Admin"], "Nobody knows Nils Berg.")
     row.refresh_from_db()
     return row
-
-
-@pytest.mark.parametrize("accepted", [True, False])
-def test_what_was_asked_for_under_a_former_address_is_forgotten(
-    accepted: bool, toy: Toy, client: Client
-) -> None:
-    earlier = requested(toy, "nils@old.example.org", accepted=False)
-    if accepted:  # the account comes of it
-        row = requested(toy, "Nils@old.example.org", accepted=True)
-        assert row.invitation is not None
-        new = {"username": "nils", "password1": PASSWORD, "password2": PASSWORD, "terms": "on"}
-        address = reverse("join", args=[row.invitation.code])
-        assert client.post(address, {**new, "email": "nils@old.example.org"}).status_code == 302
-    else:
-        User.objects.create_user("nils", "nils@old.example.org", PASSWORD, is_researcher=True)
-        client.login(username="nils", password=PASSWORD)
-    others = requested(toy, "tim@example.org", accepted=False)
-    nils = User.objects.get(username="nils")
-    said = {"verb": "email", "email": "nils@new.example.org", "password": PASSWORD}
-    assert client.post(reverse("notices"), said).status_code == 302
-    told = json.loads(client.get(reverse("own-data")).content)["requests"]
-    assert [one["system"] for one in told] == (["Mine", "Mine"] if accepted else [])
-    written = json.loads(client.get(reverse("own-data")).content)["told"]
-    assert [one["address"] for one in written] == ["nils@old.example.org"] * len(told)
-    assert Delivery.objects.count() == 1 + len(told), "the other answer went with what it answers"
-    if accepted:
-        Team.objects.get(name="Fjord").owners.add(toy.users["Admin"])
-        Team.objects.get(name="Fjord").members.add(toy.users["Admin"])
-    close.close(nils)
-    assert list(AccountRequest.objects.all()) == [others]
-    assert [one.address for one in Delivery.objects.all()] == ["tim@example.org"]
-    about = Audit.objects.filter(about=f"request:{earlier.pk}")
-    assert [(row.what, row.why) for row in about] == [("decline request", ERASED)]
-
-
-def test_nobody_reads_what_others_asked_for_by_taking_their_address(toy: Toy, as_user: As) -> None:
-    requested(toy, "nils@example.org", accepted=False)
-    client = as_user("Rosa")
-    said = {"verb": "email", "email": "nils@example.org", "password": PASSWORD}
-    assert client.post(reverse("notices"), said).status_code == 302
-    told = json.loads(client.get(reverse("own-data")).content)
-    assert told["account"]["email"] == "nils@example.org" and told["requests"] == []
 
 
 @pytest.mark.parametrize("is_researcher", [True, False])

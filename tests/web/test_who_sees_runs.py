@@ -14,13 +14,9 @@ from django.urls import get_resolver, reverse
 
 from kbpo import clock
 from kbpo.accounts.models import Audit, Delivery, Token, Webhook
-from kbpo.evaluation.due import state_of
-from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
 from kbpo.sampling.open_track import close_track, freeze_track
 from kbpo.submissions.models import Submission
-from kbpo.submissions.receive import CannotChange, describe
-from kbpo.web.research import submissions
 from tests.conftest import Toy
 from tests.evaluation.test_withdrawn import judged, same, told
 from tests.web.scored import make_board
@@ -237,42 +233,3 @@ def test_a_team_publishes_once_and_links_only_pages(
     assert bad_link.status_code in (400, 409)
     hide = rosa.patch(patch, {"anonymous": True}, "application/json", **by_program)  # type: ignore[arg-type]
     assert hide.status_code == 200 and hide.json()["anonymous"] is True
-
-
-def test_what_stood_on_the_board_stays_in_the_history(
-    toy: Toy, as_user: As, secret: Submission
-) -> None:
-    Submission.objects.filter(pk=secret.pk).update(scored_at=clock.now())
-    rosa, address = as_user("Rosa"), reverse("submission-edit", args=[secret.pk])
-    rosa.post(reverse("submission", args=[secret.pk]), {"action": "withdraw", "word": "withdraw"})
-    secret.refresh_from_db()
-    assert secret.status == "withdrawn"
-    assert 'name="is_private"' not in rosa.get(address).content.decode()
-    with pytest.raises(CannotChange, match="stays"):
-        describe(secret, is_private=True)
-    rosa.post(address, {"name": "open", "description": "", "is_private": "on"})
-    told = Client().get(reverse("evaluations", args=["toy"])).content.decode()
-    assert "Zanzibar open" in told or ("Zanzibar" in told and "open" in told)
-
-
-def test_a_refused_role_leaves_the_run_as_it_was(
-    toy: Toy, as_user: As, secret: Submission, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise CannotChange("The file is being read just now. Try again in a minute.")
-
-    monkeypatch.setattr(submissions, "set_role", refuse)
-    address = reverse("submission-edit", args=[secret.pk])
-    said = {"name": "other", "description": "", "role": "baseline"}
-    assert as_user("Admin").post(address, said).status_code == 409
-    secret.refresh_from_db()
-    assert secret.name == SECRETS[1]
-    assert as_user("Rosa").post(address, said).status_code == 302, "a team says nothing of roles"
-
-
-def test_publishing_asks_for_new_ranks(toy: Toy, secret: Submission) -> None:
-    before = state_of(toy.track)
-    secret.is_private = True
-    secret.save()
-    assert state_of(toy.track) != before
-    assert Evaluation.objects.count() == 1

@@ -4,16 +4,12 @@ nothing is kept, nothing is lost.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.core.cache.backends.redis import RedisCache
 from django.test import Client
-from redis.exceptions import ConnectionError as Away
 
-from kbpo.web import kept
 from kbpo.web.kept import ForgivingCache
 from tests.web.test_desk_pages import judged
 from tests.web.test_every_page import Page, world
@@ -32,29 +28,6 @@ def test_what_nobody_answers_for_was_not_kept() -> None:
     cache = ForgivingCache(NOBODY, {})
     cache.set("a", 1, 10)
     assert cache.get("a") is None and cache.get("a", 7) == 7
-
-
-def test_who_did_not_answer_is_asked_again_a_little_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    def get(self: RedisCache, key: str, default: Any = None, version: Any = None) -> Any:
-        asked.append(key)
-        if len(asked) == 1:
-            raise Away("paused")
-        return 3
-
-    monkeypatch.setattr(RedisCache, "get", get)
-    now = time.monotonic()
-    monkeypatch.setattr(kept.time, "monotonic", lambda: now)
-    cache = ForgivingCache(NOBODY, {})
-    assert [cache.get("a"), cache.get("b")] == [None, None] and asked == ["a"]
-    now += kept.LEFT_ALONE
-    assert cache.get("c") == 3 and asked == ["a", "c"]
-
-
-def test_a_server_is_spoken_to_through_one_client() -> None:
-    client = ForgivingCache(NOBODY, {})._cache
-    assert client.get_client("a") is client.get_client("b", write=True)
 
 
 @pytest.mark.soak

@@ -7,9 +7,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.labels import exclude
 from annotation.models import HIT, Assignment, Worker, WorkerIdentity
-from annotation.workers import speak
 from annotation.workers.models import Leaving, Message
 from annotation.workers.worker import worker_of
 from tests.conftest import Toy
@@ -33,23 +31,6 @@ def elsewhere(db: None) -> Worker:
 
 def page_of(admin: Client, worker: Worker) -> str:
     return admin.get(reverse("desk-worker", args=[worker.handle])).content.decode()
-
-
-def test_it_shows_the_appeals_and_takes_the_answer(admin: Client, toy: Toy) -> None:
-    worker = worker_of(toy.users["Ada"])
-    assert 'id="appeals"' not in page_of(admin, worker)
-    exclude.exclude(worker, "Too fast.")
-    worker.refresh_from_db()
-    appeal = speak.appeal(worker, "I read fast, and every word.")
-    page = page_of(admin, worker)
-    assert "I read fast, and every word." in page and "against: Too fast." in page
-    admin.post(
-        reverse("desk-requests"),
-        {"action": "appeal", "pk": appeal.pk, "text": "So we see.", "decision": "reinstate"},
-    )
-    page = page_of(admin, worker)
-    assert "So we see." in page and "reinstated" in page
-    assert Worker.objects.get(pk=worker.pk).excluded_at is None
 
 
 def test_a_message_goes_to_the_page_or_to_the_marketplace(
