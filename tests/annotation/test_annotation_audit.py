@@ -12,21 +12,15 @@ from annotation_world import GOOD, answer_all
 from django.test import Client
 from django.utils import timezone
 
-from annotation.budget import halts
-from annotation.desk import appeals
-from annotation.hits import batch
 from annotation.labels import exclude, revise, settle
 from annotation.models import Policy, Question, Response, Worker
-from annotation.questions.order import CannotOrder, order_documents, plan_documents
-from annotation.workers import leave, speak
+from annotation.workers import leave
 from kbpo.accounts.audit import ERASED
-from kbpo.accounts.models import Audit, Invitation, User
+from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
-from kbpo.sampling.documents import draw as documents
 from kbpo.sampling.open_track import Money, create_track
 from kbpo.submissions.models import Submission
-from kbpo.web.research.teams import invite, withdraw
 from tests.conftest import Toy
 
 pytestmark = pytest.mark.django_db
@@ -52,30 +46,6 @@ def test_a_track_is_made_with_its_prices_and_caps(toy: Toy, root: User) -> None:
     assert entry("make track") == ("root", "track:second", said, "For May.")
 
 
-def test_documents_are_drawn_and_ordered(toy: Toy, root: User) -> None:
-    documents.order_documents(toy.track, 1, seed=7, user=root, why="For recall.")
-    assert entry("draw documents") == (
-        "root",
-        f"track:{toy.track.slug}",
-        "1 documents, uniform, seed 7",
-        "For recall.",
-    )
-    plan = plan_documents(toy.track, 1)
-    with pytest.raises(CannotOrder, match="say what they are read for"):
-        order_documents(toy.track, 1, plan.at_most, who=root, why=" ")
-    made = order_documents(toy.track, 1, plan.at_most, who=root, why="For recall.")
-    said = f"1 documents by {plan.workers} workers, at most ${plan.at_most}"
-    assert entry("order documents") == ("root", str(made.purpose), said, "For recall.")
-
-
-def test_invitations_are_made_and_withdrawn(root: User) -> None:
-    row = invite("annotator", root, uses=3, why="More people.")
-    assert entry("invite") == ("root", f"invitation:{row.pk}", "annotator, 3 uses", "More people.")
-    for _ in range(2):  # a second click withdraws nothing
-        withdraw(Invitation.objects.filter(pk=row.pk), root, "Enough.")
-    assert entry("withdraw invitation") == ("root", f"invitation:{row.pk}", "0 left", "Enough.")
-
-
 def test_labels_that_the_service_reaggregates_by_itself(
     published: Submission, clients: list[Client]
 ) -> None:
@@ -92,38 +62,6 @@ def test_labels_that_the_service_reaggregates_by_itself(
         said,
         "New answers have come since the last fit",
     )
-
-
-def test_work_goes_on_for_a_reason(published: Submission, root: User) -> None:
-    halts.pause(None, root, "The texts are garbled")
-    with pytest.raises(ValueError, match="why"):
-        halts.resume(None, root, " ")
-    halts.resume(None, root, "They are mended")
-    assert entry("go on") == ("root", "every track", "", "They are mended")
-    Audit.objects.all().delete()
-    batch.pause_batch(published.purpose, root, "The texts are garbled")
-    with pytest.raises(batch.CannotChange, match="why"):
-        batch.resume_batch(published.purpose, root, "")
-    batch.resume_batch(published.purpose, root, "They are mended")
-    assert entry("go on") == ("root", str(published.purpose), "", "They are mended")
-
-
-@pytest.mark.parametrize(("reinstate", "what"), [(True, "reinstate"), (False, "uphold exclusion")])
-def test_an_appeal_is_decided_with_the_reason(
-    published: Submission, ada: Client, root: User, reinstate: bool, what: str
-) -> None:
-    worker = Worker.objects.get(user__username="ada")
-    exclude.exclude(worker, "Too fast for reading", root)
-    worker.refresh_from_db()
-    said = speak.appeal(worker, "I had read it before.")
-    appeals.answer_appeal(said.pk, root, "We looked at your answers.", reinstate=reinstate)
-    assert entry(what) == (
-        "root",
-        f"worker:{worker.handle}",
-        "",
-        "Appeal: We looked at your answers.",
-    )
-    assert Audit.objects.get(what=what).before == "Too fast for reading"
 
 
 def test_whoever_is_erased_is_not_found_in_the_log(

@@ -6,21 +6,18 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from annotation_world import answer_all, make_submission, take
+from annotation_world import answer_all, take
 from django.test import Client
 from django.utils import timezone
-from test_statements import statements
 
 from annotation.budget import halts, promises
 from annotation.hits import batch, publish
 from annotation.hits.batch import batches
 from annotation.labels import settle
 from annotation.models import HIT, Assignment, Payment, Question
-from annotation.questions import ask
 from kbpo import clock
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Label, Target
-from kbpo.money.models import Budget
 from kbpo.money.purpose import Purpose
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -51,22 +48,6 @@ def test_a_batch_counts_its_questions_answers_and_money(
     assert batch.batch(Purpose("submission", 99999)) is None
 
 
-def test_more_batches_cost_no_more_statements_and_each_has_its_own_money(
-    track: Track, targets: list[Target]
-) -> None:
-    def seen(names: str) -> tuple[dict[str, Decimal], int]:
-        for at, name in enumerate(names, start=len(batches())):
-            make_submission(track, targets[at : at + 1], name, f"{at + 1}.00")
-        ask.tick()
-        found, asked = statements(batches)
-        return {one.name: one.left for one in found}, len(asked)
-
-    two, six = seen("AB"), seen("CDEF")
-    assert two[0] == {"Team A A": Decimal(1), "Team B B": Decimal(2)}
-    assert list(six[0].values()) == [Decimal(left) for left in (6, 5, 4, 3, 2, 1)]
-    assert two[1] == six[1]
-
-
 def test_a_paused_batch_is_offered_to_nobody_and_the_others_go_on(
     published: Submission, track: Track, targets: list[Target], clients: list[Client], admin: User
 ) -> None:
@@ -87,16 +68,6 @@ def test_a_paused_batch_is_offered_to_nobody_and_the_others_go_on(
         "pause",
         "go on",
     ]
-
-
-def test_a_paused_batch_publishes_nothing(submission: Submission, admin: User) -> None:
-    ask.tick()
-    batch.pause_batch(submission.purpose, admin, "Not yet.")
-    publish.tick()
-    assert Question.objects.counts() == {"waiting": 6}
-    assert set(Question.objects.values_list("reason", flat=True)) == {
-        "Publishing is stopped: Not yet."
-    }
 
 
 def test_an_extended_batch_takes_one_more_answer_of_somebody_else(
@@ -122,29 +93,6 @@ def test_an_extended_batch_takes_one_more_answer_of_somebody_else(
     assert Payment.objects.count() == 24 and promises.committed(published.purpose) == 0
 
 
-def test_extending_sets_money_aside_or_changes_nothing(
-    track: Track, targets: list[Target], admin: User
-) -> None:
-    row = make_submission(track, targets[:2], "Poor", money="0.36")
-    ask.tick()
-    publish.tick()
-    cap = Budget.objects.create(track=track, scope="track", cap=Decimal("0.40"))
-    with pytest.raises(
-        batch.CannotChange, match=r"Nothing was changed. This needs \$0.12, but \$0.04 is left"
-    ):
-        batch.extend_batch(row.purpose, admin, "Divided.")
-    assert set(Question.objects.values_list("answers_wanted", flat=True)) == {3}
-    Budget.objects.filter(pk=cap.pk).update(cap=Decimal("1.00"))
-    assert batch.extend_batch(row.purpose, admin, "Divided.") == 2
-    publish.tick()
-    assert promises.committed(row.purpose) == Decimal("0.48")
-    with pytest.raises(batch.CannotChange, match="say why it is worth one more answer"):
-        batch.extend_batch(row.purpose, admin, " ")
-    with pytest.raises(batch.CannotChange, match="extended already"):  # the second of two clicks
-        batch.extend_batch(row.purpose, admin, "Divided.", wanted=6)
-    assert batch.extend_batch(row.purpose, admin, "Divided.", wanted=8) == 2
-
-
 def test_a_stopped_batch_does_not_wait_for_a_worker_who_walked_away(
     published: Submission, clients: list[Client], admin: User
 ) -> None:
@@ -160,17 +108,6 @@ def test_a_stopped_batch_does_not_wait_for_a_worker_who_walked_away(
     Question.objects.update(next_try_at=clock.now())
     settle.tick()
     assert labels.count() == 6
-
-
-def test_nobody_keeps_a_stopped_batch_waiting_for_ever(
-    published: Submission, clients: list[Client], admin: User
-) -> None:
-    take(clients[0])
-    batch.stop_batch(published.purpose, admin, "The prices were wrong.")
-    now = timezone.now()
-    Question.objects.update(status_since=now - timedelta(days=2), next_try_at=now)
-    settle.tick()
-    assert Label.objects.filter(method="nonresponse").count() == 6
 
 
 def test_a_stopped_batch_settles_with_what_it_has_and_pays_for_work_in_hand(
@@ -200,9 +137,3 @@ def test_a_stopped_batch_settles_with_what_it_has_and_pays_for_work_in_hand(
     assert Assignment.objects.counts() == {"approved": 2}
     assert take(clients[1]) == ""
     assert Audit.objects.get(what="stop").why == "The prices were wrong."
-
-
-def test_a_batch_that_does_not_exist_cannot_be_changed(admin: User) -> None:
-    for verb in (batch.pause_batch, batch.stop_batch):
-        with pytest.raises(batch.CannotChange, match="no such batch"):
-            verb(Purpose("submission", 5), admin, "Why not")

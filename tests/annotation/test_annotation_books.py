@@ -17,11 +17,11 @@ from annotation_world import (
     says_where_the_money_goes,
 )
 from django.core.management import CommandError, call_command
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F, Sum
 
 from annotation.budget import give_back, halts, promises
-from annotation.budget.cents import FEE, GIVEN_BACK, SET_ASIDE, cents
+from annotation.budget.cents import GIVEN_BACK, SET_ASIDE, cents
 from annotation.budget.check_books import ask_to_check, check_books, last_check
 from annotation.budget.check_books import tick as check_books_tick
 from annotation.desk import command
@@ -37,7 +37,6 @@ from kbpo.instances.models import Target
 from kbpo.money.caps import BadCap, set_cap
 from kbpo.money.models import BooksCheck, Budget, Ledger
 from kbpo.money.purpose import Purpose
-from kbpo.money.quote import quote
 from kbpo.money.spend import OverBudget, balance, release, reserve
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -229,18 +228,6 @@ def test_whatever_happens_every_cent_is_somewhere_once(
     assert Payment.objects.exists() and Ledger.objects.filter(kind="spend").exists(), done
 
 
-def test_fees_stand_apart_from_what_people_get(published: Submission, clients: list) -> None:
-    from annotation_world import answer_all
-
-    answer_all(clients[0])
-    settle.tick()
-    states = {one.state: one.amount for one in cents(published.track.pk)}
-    assert states == {"owed": Decimal("0.30"), FEE: Decimal("0.06"), SET_ASIDE: Decimal("99.64")}
-    worker = Worker.objects.get(user__username="ada")
-    assert {one.worker for one in cents() if one.state in ("owed", FEE)} == {worker.handle}
-    assert cents(published.track.pk + 1) == []
-
-
 def test_disagreements_are_found_and_told(published: Submission, clients: list) -> None:
     from annotation_world import answer_all
 
@@ -285,33 +272,6 @@ def test_the_clock_checks_the_books_every_ten_minutes_and_when_asked(track: Trac
     assert BooksCheck.objects.count() == 1, "old results are not kept for ever"
 
 
-def test_books_that_cannot_be_read_are_said_so_and_read_again(track: Track) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE money_ledger RENAME TO money_ledger_away")
-    assert check_books_tick() == 1
-    with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE money_ledger_away RENAME TO money_ledger")
-    row = last_check().row
-    assert row is not None and row.trouble.startswith("The books could not be read")
-    ask_to_check(None)
-    assert check_books_tick() == 1
-    assert (row := last_check().row) is not None and row.trouble == ""
-
-
-@pytest.mark.django_db(transaction=True)
-def test_two_workers_do_not_check_at_once(track: Track) -> None:
-    other = connection.copy()
-    try:
-        with other.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_lock(hashtext('annotation.budget.check_books'))")
-            assert check_books_tick() == 0
-            # The server lets go of a closed connection's locks when it comes to it.
-            cursor.execute("SELECT pg_advisory_unlock(hashtext('annotation.budget.check_books'))")
-    finally:
-        other.close()
-    assert check_books_tick() == 1
-
-
 def test_the_kill_switch_takes_everything_down_and_lifting_it_puts_everything_back(
     published: Submission, clients: list, annotator: Callable
 ) -> None:
@@ -331,14 +291,6 @@ def test_the_kill_switch_takes_everything_down_and_lifting_it_puts_everything_ba
     assert take_down.tick() == 6 and take_down.tick() == 0
     assert HIT.objects.counts() == {"open": 6}
     assert lease.lease(worker_of(User.objects.get(username="bo"))) is not None
-
-
-def test_what_has_no_money_left_is_not_put_back(published: Submission) -> None:
-    take_down.take_down(published.track, None, "Something is wrong")
-    release(published.track, published.purpose, key="gone", keep=Decimal("0.40"))
-    halts.resume(published.track, None, "It is mended")
-    assert take_down.tick() == 2
-    assert Question.objects.counts() == {"published": 2, "unanswered": 4}
 
 
 def test_a_lowered_cap_holds_publishing_back_and_gives_nothing_up(submission: Submission) -> None:
@@ -371,18 +323,6 @@ def test_money_of_yesterday_that_comes_back_makes_no_room_today(track: Track) ->
     reserve(track, None, Purpose("gold", 2), Decimal("10"), key="today")
     with pytest.raises(OverBudget, match=r"\$0.00 is left under today's cap"):
         reserve(track, None, Purpose("gold", 3), Decimal("0.01"), key="more")
-
-
-def test_an_estimate_says_what_the_caps_allow(track: Track) -> None:
-    price = track.prices.get()
-    told = quote(price, 1000, 3)
-    assert (told.reward, told.fee, told.total, told.seconds) == (150, 30, 180, 60_000) and told.fits
-    set_cap(track, "track", Decimal("17.95"), who=None, why="x")
-    told = quote(price, 1000, 3)
-    assert (told.fits, told.left, told.affordable) == (False, Decimal("17.95"), 99)
-    for wrong in ((0, 3), (1, 0), (10**9, 3)):
-        with pytest.raises(ValueError, match="Give 1 to"):
-            quote(price, *wrong)
 
 
 def test_who_asks_first_pays_and_the_others_reuse_it(

@@ -6,19 +6,16 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
-from html import unescape
 from typing import Any
 
 import pytest
 from django.test import Client
 from documents_world import FACTS, TRUE, answer_to, marks_answer, order, place
-from test_statements import statements
 
 from annotation.hits import publish
 from annotation.labels import settle
 from annotation.models import HIT, Assignment, DocumentOrder, OrderedDocument, Payment, Question
 from annotation.questions import read_documents
-from annotation.questions.follow_documents import document_orders
 from annotation.questions.order import (
     CannotOrder,
     add_money,
@@ -27,8 +24,6 @@ from annotation.questions.order import (
     plan_documents,
     price_of,
 )
-from annotation.workers import consent, teach
-from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.instances.models import Instance, Label
 from kbpo.money.models import Budget
@@ -107,20 +102,6 @@ def test_nothing_is_ordered_above_the_price_that_was_shown_or_a_cap(toy: Toy) ->
     with pytest.raises(OverBudget):
         order_documents(toy.track, 1, plan.at_most)
     assert not DocumentSample.objects.exists() and not DocumentOrder.objects.exists()
-
-
-@pytest.mark.django_db
-def test_more_orders_cost_no_more_statements_and_each_has_its_own_money(toy: Toy) -> None:
-    first = order(toy.track, 2)
-    [one], few = statements(lambda: document_orders(toy.track))
-    others = [order(toy.track, 1) for _ in range(2)]
-    found, many = statements(lambda: document_orders(toy.track))
-    assert [state.pk for state in found] == [row.pk for row in (*reversed(others), first)]
-    assert [state.money for state in found] == [
-        balance(purpose=row.purpose) for row in (*reversed(others), first)
-    ]
-    assert found[2] == one and [sum(n for _, n in state.stages) for state in found] == [1, 1, 2]
-    assert len(many) == len(few)
 
 
 @pytest.mark.django_db
@@ -327,38 +308,3 @@ def test_a_worker_reads_a_document_once_and_nobody_else_may_answer_for_them(toy:
     assert ada.post(address, {"nothing": "1"}).status_code == 302
     assert ada.get("/annotate/next/")["Location"] == "/annotate/"
     assert User.objects.count() == 6
-
-
-@pytest.mark.django_db
-def test_a_draft_keeps_the_document_for_hours(toy: Toy, settings: Any) -> None:
-    order(toy.track, 1)
-    ada = Client()
-    ada.force_login(toy.users["Ada"])
-    address = ada.get("/annotate/next/")["Location"]
-    kept = ada.post(address + "draft/", {"mentions": "[]", "read": "2"})
-    assert kept.json()["lease_seconds"] == 240 * 60
-    assert Assignment.objects.get().draft == {"mentions": ["[]"], "read": ["2"]}
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize("interface", ["entities", "relations_exhaustive"])
-def test_its_tutorial_can_be_passed_and_explains_each_answer(
-    toy: Toy, untaught: None, interface: str
-) -> None:
-    ada = Client()
-    ada.force_login(toy.users["Ada"])
-    worker = worker_of(toy.users["Ada"])
-    consent.consent(worker, consent.current().version)
-    lesson = teach.tutorials()[interface]
-    ada.post(f"/annotate/tutorial/{interface}/")
-    for number, question in enumerate(lesson.questions, start=1):
-        address = f"/annotate/tutorial/{interface}/{number}/"
-        assert 'id="answer"' in ada.get(address).content.decode()
-        assert ada.post(address, question["right"]).status_code == 302
-        page = ada.get(address).content.decode()
-        assert (
-            "That is right" in page
-            and 'id="explained"' in page
-            and question["why"][:20] in unescape(page)
-        )
-    assert interface in teach.taught(worker)

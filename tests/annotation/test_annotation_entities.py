@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from annotation.interfaces.base import BadAnswer
-from annotation.interfaces.entities.interface import Entities, _label, types_of
+from annotation.interfaces.entities.interface import Entities, _label
 from annotation.interfaces.registry import interface_of
 from annotation.interfaces.shared.mentions import settle_mentions
-from annotation.interfaces.shared.reading import Marked, Reading, is_date
+from annotation.interfaces.shared.reading import Marked, Reading
 
 TEXT = "Mara Lindt founded Nordwerk in March 1990. Lindt lives in Oslo. 😀 Oslo grew."
 TOKENS = [
@@ -170,31 +170,6 @@ def test_a_document_without_names_and_a_flag_are_answers_too() -> None:
     assert flag.criterion == "flag"
     with pytest.raises(BadAnswer):
         Entities().parse(question, {"problem": ["boring"]})  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("value", "right"),
-    [
-        ("2013", True),
-        ("2013-03", True),
-        ("2013-03-25", True),
-        ("2013-02-30", False),
-        ("13", False),
-        ("0000", False),
-        ("2013-3", False),
-        ("２０１３", False),
-    ],
-)
-def test_dates_are_those_of_the_calendar(value: str, right: bool) -> None:
-    assert is_date(value) is right
-
-
-def test_every_type_has_a_word_and_a_key_of_its_own() -> None:
-    keys = [one["key"] for one in types_of(Reading(PAYLOAD))]
-    assert keys == ["p", "o", "g", "t", "i"]
-    many = [{"name": f"X{letter}", "description": "", "value": None} for letter in "ABCDEFGHIJ"]
-    keys = [one["key"] for one in types_of(Reading({**PAYLOAD, "types": many})) if one["key"]]
-    assert len(set(keys)) == len(keys)
 
 
 def readers(*of: list[dict[str, Any]]) -> list[list[Marked]]:
@@ -367,25 +342,6 @@ def test_titles_and_dates_are_those_that_more_than_half_of_the_finders_gave() ->
     assert settled(title) == [("Mara Lindt", ""), (None, "1990-03")]
 
 
-def test_a_label_keeps_which_titles_its_finders_gave_the_entity() -> None:
-    def titled(*links: str) -> list[dict[str, int] | None]:
-        """By label: those who read give Mara these titles, the last does not find Lindt."""
-        given = [
-            [mark(MARA, "PER", link=link), mark(LINDT, "PER", MARA), mark(MARCH, "DATE")]
-            for link in links
-        ]
-        found = settle_mentions(Reading(PAYLOAD), readers(*given[:-1], [given[-1][0]]))
-        return [_label(1, one).value.get("titled") for one in found]
-
-    assert titled("Rome", "Oslo", "") == [{"Rome": 1, "Oslo": 1}, None, {"Rome": 1, "Oslo": 1}]
-    assert titled("none", "Oslo", "Oslo") == [
-        {"": 1, "Oslo": 2},
-        None,
-        {"": 1, "Oslo": 1},
-    ], "one of them did not find Lindt"
-    assert titled("", "", "") == [None] * 3, "nobody gave one"
-
-
 @pytest.mark.parametrize(("title", "votes"), [("Oslo", {"Rome": 2, "Oslo": 1}), ("", {"Rome": 2})])
 def test_who_takes_a_mention_for_another_entity_gives_it_that_ones_title(
     title: str, votes: dict[str, int]
@@ -431,42 +387,5 @@ def test_people_agree_or_not_on_words_and_on_what_is_the_same() -> None:
     assert dict(Entities().units(question, flag)) == {("flag", ""): "yes"}  # type: ignore[arg-type]
 
 
-def test_agreement_on_what_is_the_same_and_on_titles_is_measured_word_by_word() -> None:
-    question = SimpleNamespace(payload=PAYLOAD, target_id=7)
-    said = {"mentions": [mark(MARA, "PER"), mark(LINDT, "PER", MARA)]}
-    response = SimpleNamespace(criterion="mentions", value=said, target_id=7)
-    rows = dict(Entities().measured(question, response))  # type: ignore[arg-type]
-    words = len(PAYLOAD["tokens"])
-    assert [rows["canonical", str(at)] for at in range(words)] == [
-        "0-10" if at in (0, 1, 8) else "" for at in range(words)
-    ], "also of a name that only one reader marked: the others say nothing of its words"
-    assert [rows["mention", str(at)] for at in (0, 2, 8)] == ["PER", "", "PER"]
-    links = SimpleNamespace(criterion="links", value={"0-10": "none"}, target_id=7)
-    titles = dict(Entities().measured(question, links))  # type: ignore[arg-type]
-    assert titles == {("link", str(at)): "none" if at in (0, 1) else "" for at in range(words)}
-
-
 def test_nobody_found_anything() -> None:
     assert settle_mentions(Reading(PAYLOAD), readers([], [mark(MARA, "PER")], [])) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "description", "told"),
-    [
-        ("PER", "person: a name, or a part of one", "a name, or a part of one"),
-        ("ORG", "organization, company, agency", "company, agency"),
-        ("GPE", "country, state: with a government", "country, state: with a government"),
-        ("TITLE", "title, position or profession", "position or profession"),
-        ("PERSON", "person (real or fictional)", ""),
-        ("MISC", "other name (of a work)", "(of a work)"),
-        ("LOC", "place; also “American”", "also “American”"),
-        ("NUM", "number", ""),
-        ("DATE", "date or time", "date or time"),
-    ],
-)
-def test_a_type_is_told_without_saying_its_word_twice(
-    name: str, description: str, told: str
-) -> None:
-    types = [{"name": name, "description": description, "value": None}]
-    [shown] = types_of(Reading(PAYLOAD | {"types": types}))
-    assert shown["about"] == told

@@ -4,42 +4,29 @@ few are left.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from datetime import timedelta
 from decimal import Decimal
-from typing import Any
 
-import numpy as np
 import pytest
 from annotation_world import PARTS, answer_all, make_submission
 from django.test import Client
-from django.utils import timezone
-from documents_world import answer_to, order, place
 from exclusion_world import BAD, FLAG, NO, YES, holds, judged, worker
 
 from annotation.budget import promises
 from annotation.hits import ask_again, publish
-from annotation.labels import exclude, recount, reject, revise, settle
+from annotation.labels import exclude, recount, reject, settle
 from annotation.labels.recount import Again
-from annotation.models import HIT, Comparison, Question, Response, Signal, Warned, Worker
-from annotation.quality import signals
-from annotation.questions import ask, read_documents
-from annotation.workers.worker import worker_of
+from annotation.models import HIT, Question, Response
+from annotation.questions import ask
 from kbpo.accounts.models import Audit, User
-from kbpo.corpus.models import Predicate
 from kbpo.evaluation.due import state_of
-from kbpo.instances.merge import merged, values_inside, values_of
-from kbpo.instances.models import Instance, Label, Target
+from kbpo.instances.merge import merged, values_of
+from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.money.spend import release
-from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
-from kbpo.tracks.kbp.facts import read_facts
 from kbpo.tracks.kbp.merge import together
 from kbpo.tracks.models import Track
-from kbpo.web.desk.log import NOBODY, entries
-from tests.conftest import Toy
 
 pytestmark = pytest.mark.django_db
 
@@ -92,19 +79,6 @@ def test_a_bad_workers_answers_leave_settled_labels_which_flip(
     )
 
 
-def test_signals_reach_settled_labels_like_an_admin_does(
-    of_two: Submission, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(exclude, "LEAST_LEFT", 1)
-    beyond = exclude.Flag("gold", 9, 10)
-    monkeypatch.setattr(exclude, "_excluding", lambda workers: {worker("bo").pk: [beyond]})
-    answer = worker("bo").assignments.earliest("pk")
-    Signal.objects.create(assignment=answer, worker=answer.worker, kind="gold_failed")
-    Warned.objects.create(worker=worker("bo"), kind="gold", against=2)
-    assert exclude.review() == 1
-    assert holds(of_two.track) == {(PARTS[0],)}
-
-
 def test_readmission_brings_the_answers_back(of_two: Submission, admin: User) -> None:
     exclude.exclude(worker("bo"), BAD, admin)
     assert exclude.reinstate(worker("bo"), admin, "They were right.") == exclude.LeftOut(
@@ -117,30 +91,6 @@ def test_readmission_brings_the_answers_back(of_two: Submission, admin: User) ->
     exclude.exclude(worker("bo"), BAD, admin)
     assert holds(of_two.track) == {(PARTS[0],)}
     assert max(Label.objects.values_list("origin", flat=True)).endswith("/again-3")
-
-
-def test_nothing_is_done_twice(of_two: Submission) -> None:
-    exclude.exclude(worker("bo"), BAD)
-    n = Label.objects.count()
-    assert exclude.exclude(worker("bo"), BAD) == exclude.LeftOut(0, Again())
-    assert (
-        recount.recount(list(Question.objects.select_related("target", "track")), "To be sure")
-        == Again()
-    )
-    assert Label.objects.count() == n
-
-
-def test_whom_signals_exclude_counts_once_and_the_log_tells_what_the_service_did(
-    of_two: Submission, admin: User
-) -> None:
-    bad = worker("bo")
-    for _ in range(2):  # again for what was read afterwards
-        exclude.exclude(bad, "Signals say so.")
-    exclude.exclude(worker("ada"), "An admin says so.", admin)
-    assert exclude.excluded_since(timezone.now() - timedelta(days=7)) == 1
-    told = {row["why_"] for row in entries(book="states", who=NOBODY)}
-    assert "Signals say so." in told and "An admin says so." not in told
-    assert {row["who_"] for row in entries(who=admin.username)} == {admin.username}
 
 
 def test_killed_on_the_way_it_has_done_nothing(
@@ -279,193 +229,8 @@ def test_a_rejected_answer_leaves_settled_labels_too_until_that_is_undone(
     assert merged(Label.objects.filter(target=target), together)["holds"] == []
 
 
-def test_what_everybody_may_see_is_not_hidden_again(of_two: Submission) -> None:
-    Label.objects.update(public_at=timezone.now() - timedelta(days=1))
-    close_track(of_two.track)
-    exclude.exclude(worker("bo"), BAD)
-    targets = set(Question.objects.values_list("target", flat=True))
-    assert {tuple(value["holds"]) for _, value, _ in values_of(targets, together, public=True)} == {
-        (PARTS[0],)
-    }
-    assert Label.objects.filter(
-        again__isnull=False, public_at__gt=timezone.now() - timedelta(hours=1)
-    ).exists()
-
-
-@pytest.mark.soak
-def test_a_track_with_a_model_is_fitted_anew_without_them(
-    published: Submission, clients: list[Client]
-) -> None:
-    judged(clients, NO, YES, YES)
-    revise.switch(published.track, revise.MODEL, None, "To try")
-    without_money(published)
-    fit = revise.revision(published.track, revise.MODEL, 8).model
-    assert str(worker("cy").pk) in fit["relation"]["confusion"]
-    exclude.exclude(worker("cy"), BAD)
-    fit = revise.revision(published.track, revise.MODEL, 8).model
-    assert set(fit["relation"]["confusion"]) == {str(worker(name).pk) for name in ("ada", "bo")}
-    exclude.exclude(worker("bo"), BAD)
-    assert holds(published.track) == {()}, "ada alone is left"
-    assert revise.revision(published.track, revise.MODEL, 9).flips == []
-
-
-def test_nobody_is_flagged_for_contradicting_those_who_are_excluded(
-    published: Submission, clients: list[Client]
-) -> None:
-    judged(clients, YES, NO, NO)
-    ada = worker("ada")
-
-    def against() -> tuple[int, int]:
-        flag = next(one for one in signals.flags(ada) if one.kind == "majority")
-        return flag.against, Signal.objects.filter(worker=ada, kind="against_majority").count()
-
-    assert against() == (6, 6)
-    since = set(Comparison.objects.values_list("pk", "created_at"))
-    exclude.exclude(worker("bo"), BAD)
-    assert against() == (0, 0)
-    exclude.reinstate(worker("bo"))
-    settle.tick()
-    assert against() == (6, 6) and set(Comparison.objects.values_list("pk", "created_at")) == since
-
-
-def test_flags_are_counted_anew_after_each_who_is_excluded(
-    published: Submission, clients: list[Client], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ada is right, and bo and cy err alike: where they are the majority she is beyond the
-    limit.
-    """
-    monkeypatch.setitem(signals.LIMITS, "majority", signals.Limit(4, 0.2))
-    judged(clients, YES, NO, NO)
-    without_money(published)
-    crowd = [
-        Worker(platform="pool", handle=f"other{number}", last_seen_at=timezone.now())
-        for number in range(9)
-    ]
-    Worker.objects.bulk_create(crowd)
-    for name in ("bo", "cy"):  # known by gold, and worse than ada
-        for answer in worker(name).assignments.all():
-            Comparison.objects.create(assignment=answer, kind="gold", against=True)
-            Signal.objects.create(assignment=answer, worker=answer.worker, kind="gold_failed")
-    Comparison.objects.filter(assignment=worker("ada").assignments.order_by("pk")[0]).update(
-        against=False
-    )
-    assert signals.flags(worker("ada"))[0] == signals.Flag("majority", 5, 6)
-    for name in ("ada", "bo", "cy"):
-        Warned.objects.create(worker=worker(name), kind="gold", against=2)
-        Warned.objects.create(worker=worker(name), kind="majority", against=2)
-    monkeypatch.setattr(exclude, "MOST_A_DAY", 1.0)
-    monkeypatch.setattr(exclude, "unreplaced", lambda worker: 0)
-    assert exclude.review() == 2
-    assert worker("ada").excluded_at is None
-
-
 # -- Documents that were read whole
 # ------------------------------------------------------------------------------------
 
 
 WRONG = ("Mara Lindt", "per:place_of_residence", "Bergen")
-
-
-def with_a_mistake(question: Question) -> dict[str, str]:
-    """The true answer about a document's pairs, and a relation that the text does not tell."""
-    raw, payload = answer_to(question), question.payload
-    said = json.loads(raw["pairs"])
-    for number, pair in enumerate(payload["pairs"]):
-        if {payload["mentions"][pair[side]]["gloss"] for side in ("a", "b")} == {
-            WRONG[0],
-            WRONG[2],
-        }:
-            said[str(number)] = [*said[str(number)], f"{WRONG[1]}>"]
-    return raw | {"pairs": json.dumps(said)}
-
-
-def read_by(
-    toy: Toy, liars: tuple[str, ...], lie: Callable[[Question], dict[str, str]], interface: str
-) -> None:
-    """Ada, Bo and Cy read what is ordered; those who lie do so about one interface."""
-    for _ in range(2):
-        for name in ("Ada", "Bo", "Cy"):
-            client = Client()
-            client.force_login(toy.users[name])
-            while (address := client.get("/annotate/next/")["Location"]) != "/annotate/":
-                question = Question.objects.get(hits__assignments__token=address.split("/")[2])
-                lies = name in liars and question.interface == interface
-                assert (
-                    client.post(address, lie(question) if lies else answer_to(question)).status_code
-                    == 302
-                )
-        for step in (settle, read_documents, publish):
-            step.tick()
-
-
-def marked(toy: Toy) -> set[str]:
-    """The predicates that readers marked in d2 and that count."""
-    documents = [toy.documents["d2"].pk]
-    facts = read_facts(toy.track, np.array([], dtype=np.int64), [], documents)
-    return set(
-        Predicate.objects.filter(pk__in=facts.stratum.tolist()).values_list("name", flat=True)
-    )
-
-
-@pytest.mark.soak
-def test_a_mark_that_most_made_no_more_is_taken_back_and_comes_back(toy: Toy) -> None:
-    order(toy.track, 4)
-    read_by(toy, ("Bo", "Cy"), with_a_mistake, "relations_exhaustive")
-    assert WRONG[1] in marked(toy)
-    cy = worker_of(toy.users["Cy"])
-    done = exclude.exclude(cy, BAD).settled
-    assert (done.changed, done.asked, done.stayed) == (1, 0, 0)
-    assert marked(toy) == {"per:employee_or_member_of", "per:parents"}
-    pair = Target.objects.get(labels__method="taken_back")
-    assert {unanswered for _, _, unanswered in values_of({pair.pk}, together)} == {False}, (
-        "nobody was asked without an answer"
-    )
-    exclude.reinstate(cy)
-    assert WRONG[1] in marked(toy)
-
-
-def test_what_most_mark_now_is_an_instance(toy: Toy) -> None:
-    order(toy.track, 4)
-    read_by(toy, ("Cy",), with_a_mistake, "relations_exhaustive")
-    n = Instance.objects.count()
-    exclude.exclude(worker_of(toy.users["Ada"]), BAD)
-    assert WRONG[1] not in marked(toy), "one of two"
-    exclude.exclude(worker_of(toy.users["Bo"]), BAD)
-    assert WRONG[1] in marked(toy) and Instance.objects.count() == n + 1
-    last = exclude.exclude(worker_of(toy.users["Cy"]), BAD).settled
-    assert last.stayed == 8 and WRONG[1] in marked(toy), (
-        "a document that nobody is left of stays as it was read"
-    )
-
-
-@pytest.mark.soak
-def test_names_of_a_document_are_reaggregated_but_those_that_were_read_stay(toy: Toy) -> None:
-
-    def alone(question: Question) -> dict[str, str]:
-        """Every name stands for itself, and Halden is not marked."""
-        raw, halden = answer_to(question), "Halden"
-        rows = [one | {"canonical": one["span"]} for one in json.loads(raw["mentions"])]
-        text = question.target.document.text
-        return raw | {
-            "mentions": json.dumps([one for one in rows if text[slice(*one["span"])] != halden])
-        }
-
-    order(toy.track, 4)
-    read_by(toy, ("Bo", "Cy"), alone, "entities")
-    document = toy.documents["d1"]
-    lindt = place(document, "Lindt", 1)
-
-    def names() -> dict[tuple[int, int], Any]:
-        return {
-            span: value.get("canonical")
-            for _, _, span, value in values_inside([document.pk], together, "mention")
-        }
-
-    assert names()[lindt] == list(lindt) and place(document, "Halden") not in names()
-    exclude.exclude(worker_of(toy.users["Bo"]), BAD)
-    exclude.exclude(worker_of(toy.users["Cy"]), BAD)
-    assert names()[lindt] == list(place(document, "Mara Lindt"))
-    assert names()[place(document, "Halden")] == list(place(document, "Halden"))
-    exclude.reinstate(worker_of(toy.users["Cy"]))
-    exclude.reinstate(worker_of(toy.users["Bo"]))
-    assert names()[lindt] == list(lindt)

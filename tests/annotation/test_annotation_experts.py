@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from annotation_world import PARTS, answer_all, at_once, make_submission
-from django.conf import settings
 from django.test import Client
 
 from annotation.desk import experts
@@ -19,10 +18,9 @@ from annotation.models import Question
 from kbpo.accounts.models import Audit, Delivery, User, Webhook
 from kbpo.experts import queue
 from kbpo.experts.queue import Outcome
-from kbpo.instances.models import Instance, Label, Target
+from kbpo.instances.models import Label, Target
 from kbpo.sampling.models import ExpertCheck
-from kbpo.submissions.models import Prediction, Submission
-from kbpo.tracks.kbp.agree import same_name
+from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
 pytestmark = pytest.mark.django_db
@@ -114,19 +112,6 @@ def test_two_teams_dispute_a_judgment_without_knowing_and_an_expert_answers_once
     assert theirs.remark == "The text says who taught there."
 
 
-def test_a_dispute_that_is_dropped_leaves_another_teams_open(
-    judged: Submission, rosa: User, root: User
-) -> None:
-    target = target_of(judged)
-    other = make_submission(judged.track, [Target.objects.get(pk=target)], "Twin")
-    mine, theirs = (experts.dispute(run, target, rosa, DOUBT) for run in (judged, other))
-    assert experts.drop(mine, root, "It says nothing of the text.")
-    assert queue.take(judged.track, root, judged_by(root)) == theirs
-    experts.answer(theirs, NO, root)
-    mine.refresh_from_db()
-    assert (mine.status, mine.answered_at) == ("dropped", None)
-
-
 def test_an_experts_answer_to_a_dispute_writes_no_label(
     judged: Submission, rosa: User, root: User
 ) -> None:
@@ -144,38 +129,6 @@ def test_an_experts_answer_to_a_dispute_writes_no_label(
     assert found.rows == [(f"{a} studied at {b}", 2, True, False)]
     assert [(name, same) for name, _, _, same in found.links] == [(a, True), (b, True)]
     assert experts.of_submission(judged)[row.target_id].agrees is False
-
-
-def test_the_team_is_told_what_became_of_its_dispute_and_nobody_who_left_it(
-    judged: Submission, rosa: User, root: User
-) -> None:
-    Webhook.objects.create(user=rosa, url="https://rosa.example/")
-    first, second = Question.objects.filter(**judged.purpose.at("payer")).order_by("pk")[:2]
-    said = Instance.objects.create(target_id=first.target_id)
-    prediction = Prediction.objects.create(submission=judged, instance=said)
-    for question, is_member in ((first, True), (second, False)):
-        row = experts.dispute(judged, question.target_id, rosa, DOUBT)
-        judged.team.members.set([rosa] if is_member else [])
-        experts.answer(row, NO, root)
-        assert Delivery.objects.filter(event="dispute").count() == 1
-    told = Delivery.objects.get().body
-    assert told["submission"]["id"] == judged.pk
-    address = f"{settings.SITE_URL}/submissions/{judged.pk}/explore/?p={prediction.pk}"
-    assert told["page"] == address and told["text"].endswith(address), "at what was doubted"
-
-
-def test_who_agrees_in_everything_agrees(judged: Submission, rosa: User, root: User) -> None:
-    row = experts.dispute(judged, target_of(judged), rosa, DOUBT)
-    question = experts.question_of(row)
-    assert experts.answer(row, YES, root) is Outcome.STORED
-    row.refresh_from_db()
-    assert row.agrees is True
-    side = question.payload["a"]["target"]
-    assert not experts.agrees(
-        question,
-        {question.target_id: {"shown": PARTS, "holds": PARTS[:1]}, side: {"canonical": [9, 12]}},
-    )
-    assert not experts.agrees(question, {}), "a flag where people had an answer"
 
 
 def test_nobody_answers_what_they_raised_or_judged(
@@ -213,14 +166,3 @@ def test_a_dispute_is_dropped_for_a_reason_that_stays_with_it(
     assert Audit.objects.get(what="drop from queue").why == "It was settled by mail."
     told = Delivery.objects.get(event="dispute").body
     assert "put aside" in told["subject"] and "It was settled by mail." in told["text"]
-
-
-def test_who_picks_a_name_in_other_capitals_says_the_same() -> None:
-    text = "ADA BERG LEAVES US. Ada  Berg told us."
-    heading, body, country, people = (
-        {"canonical": [text.index(words), text.index(words) + len(words)]}
-        for words in ("ADA BERG", "Ada  Berg", "US", "us")
-    )
-    assert same_name(text, heading, body)
-    assert not same_name(text, heading, country)
-    assert not same_name(text, country, people), "us is no country"

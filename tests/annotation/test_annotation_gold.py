@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from decimal import Decimal
-from threading import Barrier, BrokenBarrierError
 
 import pytest
-from annotation_world import GOOD, answer_all, at_once, take
+from annotation_world import GOOD, answer_all, take
 from django.core.cache import cache
 from django.test import Client
 
@@ -20,7 +18,6 @@ from annotation.models import (
     HIT,
     Assignment,
     Comparison,
-    Considered,
     Gold,
     Payment,
     Policy,
@@ -31,7 +28,6 @@ from annotation.models import (
 )
 from annotation.quality import gold
 from annotation.quality.reliability import reliability
-from annotation.questions import ask
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
@@ -100,17 +96,6 @@ def test_candidates_are_what_people_were_of_one_mind_about(
     assert len(found) == 5 and divided not in found
 
 
-def test_candidates_come_in_the_order_in_which_they_were_drawn(
-    published: Submission, clients: list[Client], track: Track, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for client in clients:
-        answer_all(client)
-    settle.tick()
-    monkeypatch.setattr(gold.DICE, "sample", lambda ids, n: [*ids[3:], *ids[:3]][:n])
-    ids = sorted(Question.objects.values_list("pk", flat=True))
-    assert [one.pk for one in gold.candidates(track, 5)] == [*ids[3:], *ids[:2]]
-
-
 def test_a_gold_answer_is_checked_like_any_answer(made: Gold, admin: User) -> None:
     source = gold.candidates(made.question.track)[0]
     with pytest.raises(BadAnswer):
@@ -132,27 +117,6 @@ def test_a_gold_answer_is_checked_like_any_answer(made: Gold, admin: User) -> No
     )
     with pytest.raises(gold.CannotMake, match="gold already"):
         gold.make_gold(made.source, RAW, admin, "Sure.")
-
-
-@pytest.mark.django_db(transaction=True)
-def test_of_two_who_make_the_same_gold_at_once_one_is_told_that_it_is(
-    published: Submission, clients: list[Client], admin: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for client in clients:
-        answer_all(client)
-    settle.tick()
-    source, both, check = gold.candidates(published.track)[0], Barrier(2), gold._check_reason
-
-    def slow(why: str, request: str) -> None:
-        """Waits until both have looked whether it is gold, or it is plain that one waits."""
-        with suppress(BrokenBarrierError):
-            both.wait(timeout=0.3)
-        check(why, request)
-
-    monkeypatch.setattr(gold, "_check_reason", slow)
-    raised = at_once([lambda: gold.make_gold(source, RAW, admin, "Sure.")] * 2)
-    assert [str(one) for one in raised] == ["This question is gold already."]
-    assert Gold.objects.count() == 1
 
 
 def test_gold_is_dealt_in_the_place_of_the_next_question_and_its_page_does_not_tell(
@@ -179,22 +143,6 @@ def blank(page: str) -> str:
     return re.sub(
         r"[0-9a-f]{64}|[A-Za-z0-9]{64}|data-elapsed=\"\d+\"|<b>\d</b> of \d|max=\"\d\"", "", page
     )
-
-
-def test_the_number_of_questions_left_does_not_tell(
-    made: Gold, always: None, published: Submission, dana: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    open_some(published)
-
-    def of() -> str:
-        found = re.search(r"Question <b>\d</b> of (\d)", dana.get(take(dana)).content.decode())
-        assert found
-        return found[1]
-
-    with_gold = of()
-    Assignment.objects.filter(status="leased").update(status="returned", reason="lost")
-    monkeypatch.setattr(gold.DICE, "random", lambda: 1.0)
-    assert of() == with_gold
 
 
 def test_gold_is_paid_and_makes_no_label(
@@ -268,16 +216,6 @@ def test_gold_that_was_retired_is_dealt_no_more_and_is_in_the_log(
     )
     entry = Audit.objects.get(what="retire gold")
     assert (entry.who, entry.why) == (admin, "The text is ambiguous.")
-
-
-def test_gold_does_not_keep_its_target_from_being_asked_about(
-    made: Gold, published: Submission
-) -> None:
-    Label.objects.all().delete()
-    Considered.objects.all().delete()
-    Question.objects.filter(gold=None).update(status="cancelled")
-    assert ask.tick() == 6
-    assert Question.objects.get(target=made.question.target_id, status="waiting").round == 3
 
 
 def test_how_people_agree_and_err_on_gold_is_known_of_all_of_them_together(

@@ -11,10 +11,8 @@ import pytest
 from annotation_world import GOOD, answer_all, make_submission, take
 from django.db import connection, transaction
 from django.test import Client
-from test_annotation_revise import NO, YES, believe_ada
 
-from annotation.hits import batch
-from annotation.labels import revise, settle
+from annotation.labels import settle
 from annotation.labels.accept import accept
 from annotation.models import Assignment, Question
 from kbpo.accounts.models import User
@@ -57,16 +55,6 @@ def test_what_settles_after_the_closing_is_public_from_its_settling_on(
         )
 
 
-def test_what_was_given_up_after_the_closing_is_public_too(
-    two_published: Submission, admin: User
-) -> None:
-    close_track(two_published.track, admin, "The year is over.")
-    batch.stop_batch(two_published.purpose, admin, "No need.")
-    settle.tick()
-    labels = Label.objects.filter(method="nonresponse")
-    assert labels.count() == 2 and all(one.public_at == one.created_at for one in labels)
-
-
 def another(track: Track, targets: list[Target], name: str = "Other") -> Submission:
     """A submission to another track on the same corpus, with samples of these targets."""
     other = Track.objects.create(
@@ -82,19 +70,6 @@ def test_what_an_open_track_asks_for_itself_stays_hidden(
     close_track(closed.track, admin, "The year is over.")
     everybody_answers(clients)
     assert Label.objects.exists() and not Label.objects.exclude(public_at=None).exists()
-
-
-def test_a_revision_of_a_closed_track_is_public(
-    published: Submission, clients: list[Client], admin: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for client, said in zip(clients, (YES, NO, NO), strict=True):
-        answer_all(client, said)
-    settle.tick()
-    close_track(published.track, admin, "The year is over.")
-    believe_ada(monkeypatch)
-    revise.switch(published.track, revise.MODEL, admin, "The majority errs.")
-    made = Label.objects.filter(method=revise.MODEL)
-    assert made.count() == 6 and all(one.public_at == one.created_at for one in made)
 
 
 @pytest.mark.django_db(transaction=True)

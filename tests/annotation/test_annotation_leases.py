@@ -24,7 +24,6 @@ from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus
 from kbpo.instances.models import Target
-from kbpo.money.models import Budget
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
@@ -163,24 +162,6 @@ def test_an_answer_that_comes_too_late_is_paid_once_and_never_used(
 
 
 @pytest.mark.django_db
-def test_nothing_is_promised_for_a_late_answer_where_the_track_has_no_money(
-    published: Submission, clients: list[Client], track: Track
-) -> None:
-    HIT.objects.update(max_assignments=1)
-    address = take(clients[0])
-    Assignment.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
-    collect.tick()
-    clients[1].post(take(clients[1]), GOOD)
-    Budget.objects.update_or_create(
-        track=track, scope="track", team=None, defaults={"cap": balance(track=track).reserved}
-    )
-    told = clients[0].post(address, GOOD, follow=True).content.decode()
-    assert "has no money left to pay for it" in told
-    assert not Payment.objects.exists()
-    assert Assignment.objects.get(status="returned").raw is None
-
-
-@pytest.mark.django_db
 def test_a_question_that_was_given_back_is_not_paid(
     published: Submission, clients: list[Client]
 ) -> None:
@@ -200,19 +181,6 @@ def test_a_late_answer_counts_while_its_place_is_free(published: Submission, ada
 
 
 @pytest.mark.django_db
-def test_a_question_given_back_is_not_offered_again_to_the_same_worker(
-    published: Submission, clients: list[Client]
-) -> None:
-    address = take(clients[0])
-    response = clients[0].post(address + "return/")
-    assert response["Location"] not in (address, "/annotate/")
-    assert Assignment.objects.filter(returned_by="worker").count() == 1
-    first = Assignment.objects.order_by("pk").first()
-    assert first is not None
-    assert Assignment.objects.get(token=take(clients[1]).split("/")[2]).hit_id == first.hit_id
-
-
-@pytest.mark.django_db
 def test_an_autosave_renews_the_lease_and_keeps_the_draft(
     published: Submission, ada: Client
 ) -> None:
@@ -225,20 +193,3 @@ def test_an_autosave_renews_the_lease_and_keeps_the_draft(
     page = ada.get(address).content.decode()
     assert 'value="0-3" checked' in page
     assert 'value="per:schools_attended>" checked' in page.replace("&gt;", ">")
-
-
-@pytest.mark.django_db
-def test_a_page_left_open_too_long_goes_on_while_nobody_has_its_place(
-    published: Submission, ada: Client
-) -> None:
-    address = take(ada)
-    ada.post(address + "draft/", {"a": "0-3"})
-    for attempt in ("draft", "reload"):
-        Assignment.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
-        collect.tick()
-        response = (
-            ada.post(address + "draft/", {"a": "0-3"}) if attempt == "draft" else ada.get(address)
-        )
-        assert response.status_code == 200
-        assert Assignment.objects.get().status == "leased"
-    assert 'value="0-3" checked' in response.content.decode()

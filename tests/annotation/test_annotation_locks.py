@@ -7,7 +7,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from decimal import Decimal
 
 import pytest
 from annotation_world import answer_all
@@ -16,19 +15,14 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.budget import promises
-from annotation.budget.give_back import give_back, give_back_pilots
-from annotation.desk import command
+from annotation.budget.give_back import give_back
 from annotation.hits import batch, publish, take_down
 from annotation.labels import exclude, settle
 from annotation.labels.accept import accept
-from annotation.models import HIT, Assignment, Pilot, Question
-from annotation.questions import ask
+from annotation.models import HIT, Assignment, Question
 from kbpo import clock
 from kbpo.accounts.models import User
-from kbpo.instances.models import Label
-from kbpo.money import spend
 from kbpo.submissions.models import Submission
-from kbpo.tracks.models import Track
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -140,11 +134,6 @@ def _refused(hit: HIT) -> None:
     publish._failed(hit, "The platform says no.")
 
 
-def _retried(hit: HIT) -> None:
-    HIT.objects.filter(pk=hit.pk).update(status="failed")
-    command.retry("hit", hit.pk)
-
-
 def _put_back(hit: HIT) -> None:
     HIT.objects.filter(pk=hit.pk).update(status="expired", taken_down_at=timezone.now())
     take_down._put_back(hit.questions.get().payer)
@@ -164,37 +153,6 @@ def test_whoever_takes_questions_and_hits_takes_questions_first(
     other.ended()
 
 
-@pytest.mark.soak
-def test_a_hit_is_retried_while_its_question_is_given_up(answered: Question) -> None:
-    hit = answered.hits.get()
-    Question.objects.filter(pk=answered.pk).update(status="waiting")
-    with transaction.atomic():
-        question = Question.objects.select_for_update(of=("self",)).get(pk=answered.pk)
-        other = Beside(lambda: _retried(hit))
-        other.wait_until_blocked()
-        assert other.is_alive()
-        question.move("unanswered", "Stopped.")
-        HIT.objects.filter(pk=hit.pk).update(status_since=timezone.now())
-    other.join(60)
-    assert isinstance(other.error, command.CannotRetry), other.error
-
-
-def test_rows_of_a_track_are_made_while_its_money_is_counted(two_published: Submission) -> None:
-    """An order locks the track and comes to questions; settling locks questions and makes a HIT of
-    the track.
-    """
-    track = Track.objects.get(pk=two_published.track_id)
-    with transaction.atomic():
-        spend.lock(track)
-        made = Beside(
-            lambda: HIT.objects.create(
-                status="intent", track=track, platform="pool", reward=Decimal("0.05")
-            )
-        )
-        made.wait_until_blocked()
-        assert not made.is_alive() and made.error is None, "it waited for the money's lock"
-
-
 def test_an_answer_that_is_read_while_its_worker_is_excluded_does_not_count(
     answered: Question,
 ) -> None:
@@ -207,37 +165,6 @@ def test_an_answer_that_is_read_while_its_worker_is_excluded_does_not_count(
         assert other.is_alive(), "it did not wait for the answer"
     other.ended()
     assert last.responses.count() == 3 and not last.responses.filter(counts=True).exists()
-
-
-@pytest.mark.soak
-def test_a_worker_is_excluded_while_their_questions_are_settled(answered: Question) -> None:
-    read(one_more_answer(answered).pk)
-    worker = Assignment.objects.filter(hit__questions=answered).order_by("pk")[0].worker
-    with transaction.atomic():
-        question = Question.objects.select_for_update(of=("self",)).get(pk=answered.pk)
-        other = Beside(lambda: exclude.exclude(worker, "Always the first button"))
-        other.wait_until_blocked()
-        assert other.is_alive()
-        settle.settle([question])
-    other.ended()
-    labels = Label.objects.filter(target=answered.target_id).order_by("pk")
-    assert [label.n for label in labels] == [3, 2], "settled with three, then without the one"
-
-
-def test_questions_go_out_in_their_order_and_are_locked_in_that_of_their_numbers(
-    submission: Submission,
-) -> None:
-    ask.tick()
-    first, *_, last = Question.objects.order_by("pk")
-    Question.objects.filter(pk=last.pk).update(order=-1.0)  # it goes out before all others
-    with transaction.atomic():
-        Question.objects.select_for_update(of=("self",)).get(pk=first.pk)
-        other = Beside(publish.tick)
-        other.wait_until_blocked()
-        assert other.is_alive()
-        Question.objects.select_for_update(of=("self",), nowait=True).get(pk=last.pk)
-    other.ended()
-    assert HIT.objects.order_by("pk")[0].questions.get() == last
 
 
 def _stop(submission: Submission) -> None:
@@ -267,16 +194,6 @@ def test_a_payers_money_is_promised_or_given_back_by_one_at_a_time(
         other.wait_until_blocked()
         assert other.is_alive(), "both were at the same money"
     other.ended()
-
-
-def test_a_pilots_money_is_not_given_back_while_it_is_promised(two_published: Submission) -> None:
-    ended = Pilot.objects.create(track=two_published.track, seed=1, interface="relation")
-    spend.reserve(ended.track, None, ended.payer, Decimal("1.00"), key="pilot")
-    with transaction.atomic():
-        promises.one_publisher(ended.payer)
-        Beside(give_back_pilots).ended()
-        assert spend.balance(purpose=ended.payer).open == Decimal("1.00")
-    assert give_back_pilots() == 1 and spend.balance(purpose=ended.payer).open == 0
 
 
 def test_one_more_is_asked_once_nobody_else_promises_the_same_money(

@@ -8,13 +8,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from annotation_world import GOOD, PARTS, answer_all, take
+from annotation_world import GOOD, PARTS, take
 from django.test import Client
 from django.utils import timezone
 from django.utils.html import escape
 
-from annotation.hits import collect, lease
-from annotation.hits.todays_set import todays_set
+from annotation.hits import lease
 from annotation.labels import settle
 from annotation.models import (
     HIT,
@@ -68,15 +67,6 @@ def test_what_somebody_stopped_at_goes_to_others_and_is_then_theirs(
     again = take(clients[0])
     assert again != address
     assert Assignment.objects.get(token=again.split("/")[2]).draft is None
-
-
-def test_a_lease_that_ran_out_comes_back_with_its_draft(published: Submission, ada: Client) -> None:
-    address = take(ada)
-    ada.post(address + "draft/", {"a": "0-3"})
-    Assignment.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
-    collect.tick()
-    assert take(ada) == address and 'value="0-3" checked' in text(ada.get(address))
-    assert Assignment.objects.count() == 1
 
 
 def test_nobody_stops_for_another(published: Submission, clients: list[Client]) -> None:
@@ -151,54 +141,6 @@ def test_an_answer_can_be_changed_until_it_counts(
     assert f'href="{address}change/"' not in text(clients[0].get("/annotate/history/"))
 
 
-def test_an_unread_answer_is_changed_and_an_old_one_is_not(
-    published: Submission, clients: list[Client]
-) -> None:
-    address = take(clients[0])
-    clients[0].post(address, GOOD)
-    assert clients[1].get(address + "change/").status_code == 403
-    assert clients[1].post(address + "change/", NONE).status_code == 403
-    clients[0].post(address + "change/", NONE)
-    settle.tick()
-    assert Response.objects.get(criterion="relation").value == {"holds": []}
-    Assignment.objects.update(submitted_at=timezone.now() - timedelta(hours=2))
-    assert "counts already" in text(clients[0].post(address + "change/", GOOD, follow=True))
-    assert Response.objects.get(criterion="relation").value == {"holds": []}
-
-
-def test_the_goal_of_a_set_does_not_move(published: Submission, clients: list[Client]) -> None:
-    address = take(clients[0])
-    assert "Question <b>1</b> of 6" in text(clients[0].get(address))
-    HIT.objects.exclude(pk=Assignment.objects.get().hit_id).update(max_assignments=1)
-    answer_all(clients[1])  # others are quicker
-    assert "Question <b>1</b> of 6" in text(clients[0].get(address))
-    clients[0].post(address, GOOD)
-    worker = Assignment.objects.filter(hit__assignments__isnull=False).earliest("pk").worker
-    assert (todays_set(worker, False).number, todays_set(worker, False).of) == (2, 6)
-    Worker.objects.filter(pk=worker.pk).update(goal_day="2020-01-01")
-    worker.refresh_from_db()
-    assert todays_set(worker, False).of == 2
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "",
-        "[]",
-        '{"off": 1, "keys": {}}',
-        '{"off": false, "keys": {"z": "uu"}}',
-        '{"off": false, "keys": {"z": "u", "y": "u"}}',
-        '{"off": false, "keys": {"zz": "u"}}',
-    ],
-)
-def test_keys_that_make_no_sense_are_not_kept(
-    published: Submission, ada: Client, said: str
-) -> None:
-    take(ada)
-    assert ada.post("/annotate/keys/", {"keys": said}).status_code == 422
-    assert Worker.objects.get().keys == {}
-
-
 def test_keys_are_kept_with_the_person(published: Submission, ada: Client) -> None:
     wanted = {"off": False, "keys": {"z": "u"}}
     assert ada.post("/annotate/keys/", {"keys": json.dumps(wanted)}).status_code == 204
@@ -223,38 +165,3 @@ def test_a_form_older_than_the_login_comes_back_with_the_answer(
     elsewhere = strict.post("/annotate/", {"action": "appeal", "text": "no"})
     assert elsewhere.status_code == 403
     assert "You logged in or out after you had opened the page" in text(elsewhere)
-
-
-def test_a_session_that_ended_loses_nothing(published: Submission, ada: Client) -> None:
-    address, user = take(ada), User.objects.get(username="ada")
-    ada.logout()
-    told = ada.post(address + "draft/", {"a": "0-3"})
-    assert told.status_code == 401 and "Nothing is lost" in told.json()["error"]
-    answer = ada.post(address, GOOD)
-    assert answer["Location"] == f"/login/?next={address}"
-    assert Assignment.objects.get().draft == {
-        "a": ["0-3"],
-        "b": ["other"],
-        "holds": GOOD["holds"],
-    }
-    ada.force_login(user)
-    page = text(ada.get(address))
-    assert "what you chose is kept" in page and CHOSEN in page
-
-
-def test_another_login_is_told_whose_question_it_is(
-    published: Submission, clients: list[Client]
-) -> None:
-    address = take(clients[0])
-    told = clients[1].post(address, GOOD, **JSON)
-    assert told.status_code == 403 and "You are logged in as" in told.json()["error"]
-    assert Assignment.objects.get().draft is None
-
-
-def test_a_script_is_told_what_is_wrong_and_where_it_goes_on(
-    published: Submission, ada: Client
-) -> None:
-    address = take(ada)
-    bad = ada.post(address, {}, **JSON)
-    assert bad.status_code == 422 and bad.json()["error"].startswith("Step 1 is missing")
-    assert ada.post(address, GOOD, **JSON).json()["next"] == take(ada)

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 
 import pytest
 from annotation_world import GOOD, take
-from django.db import connection
 from django.test import Client
 
 from annotation.models import Assignment, Question, Worker, WorkerIdentity
-from annotation.quality import hourly
 from annotation.workers.worker import handle_of
 from kbpo.accounts.models import User
 from kbpo.submissions.models import Submission
-from kbpo.tracks.generation.declared import declare
-from kbpo.tracks.generation.models import DeclaredForm
-from kbpo.web.judging import own_pages
 from kbpo.web.judging.attempt import examples
 
 pytestmark = pytest.mark.django_db
@@ -55,15 +47,6 @@ def test_nobody_reads_drafts_or_answers_what_was_leased_to_another(
         assert clients[1].post(path, GOOD).status_code == 403
     assert Assignment.objects.get().status == "leased"
     assert clients[0].post("/annotate/" + "0" * 64 + "/", GOOD).status_code == 404
-
-
-def test_a_form_without_its_token_is_refused(
-    published: Submission, annotator: Callable[[str], User]
-) -> None:
-    strict = Client(enforce_csrf_checks=True)
-    strict.force_login(annotator("ada"))
-    assert strict.post(take(strict), GOOD).status_code == 403
-    assert Assignment.objects.get().status == "leased"
 
 
 def test_sending_it_again_changes_nothing(published: Submission, ada: Client) -> None:
@@ -126,42 +109,12 @@ def test_a_bad_answer_gets_its_sentence_and_keeps_what_was_chosen(
     assert Assignment.objects.get().draft == {name: [value] for name, value in answer.items()}
 
 
-def test_markup_in_a_text_stays_text(published: Submission, ada: Client) -> None:
-    for question in Question.objects.all():
-        question.payload["text"] = question.payload["text"].replace("She", "<b>")
-        question.payload["document"]["title"] = "<script>alert(1)</script>"
-        question.save()
-    page = ada.get(take(ada)).content.decode()
-    assert "<b> founded" not in page and "&lt;b&gt; founded" in page
-    assert "<script>alert" not in page
-
-
 def test_home_says_what_is_open_and_what_was_earned(published: Submission, ada: Client) -> None:
     assert "6 questions wait for you." in ada.get("/annotate/").content.decode()
     ada.post(take(ada), GOOD)
     page = ada.get("/annotate/").content.decode()
     assert "You have a question in hand, and 4 wait for you." in page
     assert "$0.05" in page and "Ann 2 Lee and Elm College 2, in Story 2" in page
-
-
-@pytest.mark.django_db(transaction=True)
-def test_home_is_answered_while_a_form_is_declared(
-    track: object, ada: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def declare_meanwhile(**asked: object) -> dict[str, hourly.Hourly]:
-        rates = hourly.hourly_rates(**asked)
-        with ThreadPoolExecutor(1) as pool:
-            pool.submit(declare_in_its_own_connection).result()
-        return rates
-
-    def declare_in_its_own_connection() -> None:
-        with closing(connection):
-            if not DeclaredForm.objects.exists():
-                declare(FORM)
-
-    monkeypatch.setattr(own_pages, "hourly_rates", declare_meanwhile)
-    assert ada.get("/annotate/").status_code == 200
-    assert DeclaredForm.objects.count() == 1
 
 
 def test_when_nothing_is_open_the_page_says_so(track: object, ada: Client) -> None:
@@ -197,18 +150,6 @@ def test_a_preview_is_for_administrators_and_cannot_be_sent(
         and "Submit" not in page
         and '<fieldset class="parts" disabled>' in page
     )
-
-
-def test_what_an_admin_wrote_for_a_track_stands_above_the_instructions(
-    published: Submission, ada: Client
-) -> None:
-    address = take(ada)
-    assert "On this track" not in ada.get(address).content.decode()
-    published.track.guidelines = "A <b>CEO</b> leads.\n\nOnce."
-    published.track.save()
-    page = ada.get(address).content.decode()
-    assert '<li dir="auto">A &lt;b&gt;CEO&lt;/b&gt; leads.</li><li dir="auto">Once.</li>' in page
-    assert page.index("On this track") < page.index("How to judge")
 
 
 def test_the_whole_document_can_be_read(published: Submission, ada: Client) -> None:

@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from annotation_world import learn
 from browsing import IN_CHROMIUM, open_page
 from django.test import Client
-from django.urls import reverse
 from documents_world import answer_to, order, pairs_answer
 from playwright.sync_api import Browser, Page, expect
 
@@ -21,9 +19,6 @@ from annotation.hits import publish
 from annotation.labels import settle
 from annotation.models import Assignment, Question
 from annotation.questions import read_documents
-from annotation.workers import teach
-from annotation.workers.models import TutorialRun
-from annotation.workers.worker import worker_of
 from tests.conftest import Toy
 
 pytestmark = [
@@ -81,31 +76,6 @@ def true_answer(question: Question) -> Any:
     return json.loads(pairs_answer(question.payload)["pairs"])
 
 
-def test_a_tutorial_explains_every_pair_and_changes_none(
-    browser: Browser, live_server: Any, paired: Question, toy: Toy
-) -> None:
-    """Ada has done the tutorial; its first question shows the right answer to one pair after the
-    other.
-    """
-    TutorialRun.objects.all().delete()
-    learn(worker_of(toy.users["Ada"]))
-    page = start(browser, live_server)
-    page.goto(
-        live_server.url + reverse("annotate_tutorial_question", args=["relations_exhaustive", 1])
-    )
-    page.wait_for_selector("html[data-ready]")
-    right = json.loads(teach.tutorials()["relations_exhaustive"].questions[0]["right"]["pairs"][0])
-    shown = {}
-    for number in range(len(right)):
-        page.keyboard.press("1")
-        shown[str(number)] = page.locator("input:checked").evaluate_all(
-            "(all) => all.map((one) => one.value)"
-        )
-        page.locator("#primary").click()
-    assert {pair: [one for one in said if one] for pair, said in shown.items()} == right
-    assert page.locator("#pair-number").inner_text() == "1", "after the last pair comes the first"
-
-
 @pytest.mark.walk
 def test_the_pairs_of_a_document_by_keyboard_alone(
     browser: Browser, live_server: Any, paired: Question
@@ -145,73 +115,6 @@ def test_the_pairs_of_a_document_by_mouse(
     with page.expect_navigation():
         page.locator("#primary").click()
     assert sent() == true_answer(paired)
-
-
-def test_what_was_undone_is_done_again(
-    browser: Browser, live_server: Any, paired: Question
-) -> None:
-    page = start(browser, live_server)
-
-    def state() -> tuple[str, int, list[bool]]:
-        chosen = page.locator("#choices input:checked").count()
-        enabled = [page.locator(f"#{name}").is_enabled() for name in ("undo", "redo")]
-        return page.locator("#judged").inner_text(), chosen, enabled
-
-    assert state() == ("0 of 3 pairs judged", 0, [False, False])
-    page.keyboard.press("1")
-    page.keyboard.press("2")
-    assert state() == ("1 of 3 pairs judged", 2, [True, False])
-    page.keyboard.press("z")
-    page.keyboard.press("z")
-    assert state() == ("0 of 3 pairs judged", 0, [False, True])
-    page.keyboard.press("y")
-    assert state() == ("1 of 3 pairs judged", 1, [True, True])
-    page.locator("#redo").click()
-    assert state() == ("1 of 3 pairs judged", 2, [True, False])
-    page.locator("#undo").click()
-    page.keyboard.press("0")  # something else instead: the other future is gone
-    assert state() == ("1 of 3 pairs judged", 1, [True, False])
-    page.keyboard.press("Enter")
-    page.keyboard.press("x")  # none for the rest of a sentence is one step
-    page.keyboard.press("z")
-    page.keyboard.press("y")
-    assert page.locator("#judged").inner_text() == "2 of 3 pairs judged"
-    assert page.faults == []  # type: ignore[attr-defined]
-
-
-def test_a_reload_goes_on_where_one_was(
-    browser: Browser, live_server: Any, paired: Question
-) -> None:
-    page = start(browser, live_server)
-    with page.expect_response("**/draft/"):
-        page.keyboard.press("1")
-        page.keyboard.press("Enter")
-    page.keyboard.press("0")
-    page.reload()
-    page.wait_for_selector("html[data-ready]")
-    assert page.locator("#judged").inner_text() == "2 of 3 pairs judged"
-    assert said(page) == PAIRS[2]
-
-
-def test_on_a_phone_the_text_stays_above_the_choices_of_each_pair(
-    browser: Browser, live_server: Any, paired: Question
-) -> None:
-    far = " ".join(["Nothing was said about it in the town that day."] * 30)
-    paired.payload["text"] += " " + far
-    paired.save(update_fields=["payload"])
-    page = start(browser, live_server, viewport={"width": 390, "height": 844}, has_touch=True)
-    for _ in range(2):
-        page.locator(".choice.none").click()  # scrolls there
-        page.locator("#primary").click()
-        text = page.locator(".text-side").bounding_box()
-        question = page.locator("#pair-question").bounding_box()
-        choice = page.locator("#choices .choice").first.bounding_box()
-        bar = page.locator(".submit-bar").bounding_box()
-        assert text and question and choice and bar
-        assert 0 <= text["y"] < 120 and text["y"] + text["height"] <= question["y"]
-        assert choice["y"] + choice["height"] <= bar["y"], "and can be picked without scrolling"
-        expect(page.locator("#text .m-object")).to_be_in_viewport()
-    assert page.faults == []  # type: ignore[attr-defined]
 
 
 SCREENS = [(1400, "light"), (1400, "dark"), (390, "light"), (390, "dark"), (360, "light")]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from decimal import ROUND_CEILING, Decimal
+from decimal import Decimal
 from itertools import combinations, product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,17 +17,13 @@ from annotation.models import Question
 from annotation.quality import agreement, fewer
 from annotation.quality.agreement import Row
 from annotation.questions import pilot
-from annotation.questions.ask import terms_of
 from estimators.agreement import fleiss_kappa
 from kbpo.accounts.models import User
 from kbpo.instances.models import Instance, Target
-from kbpo.money.models import Budget, Price
+from kbpo.money.models import Budget
 from kbpo.money.spend import OverBudget, balance
-from kbpo.sampling.designs.base import CENT, price_of
 from kbpo.submissions.models import Prediction, Submission
-from kbpo.tracks.base import Asking
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of
 
 pytestmark = pytest.mark.django_db
 
@@ -104,14 +99,6 @@ def test_kappa_of_fewer_people_is_that_of_all_their_choices() -> None:
     assert two.high80 - two.low80 > (three.high80 or 0) - (three.low80 or 0), (
         "fewer people know it less well"
     )
-
-
-def test_kappa_of_fewer_people_leaves_out_what_too_few_answered() -> None:
-    two, three = fewer.lines("relation", "relation", rows_of(["yyy", "nn ", "y  "]))
-    assert (two.questions, three.questions) == (2, 1)
-    assert two.kappa == 1.0
-    assert three.kappa is None, "one answer to all of one question: κ is not defined"
-    assert fewer.lines("relation", "relation", []) == []
 
 
 def test_agreement_on_pairs_is_told_of_the_one_choice_that_is_published() -> None:
@@ -221,42 +208,3 @@ def test_a_form_that_is_sent_twice_launches_one_pilot(
     assert (
         pilot.launch_pilot(track, root, workers=2, items=2, key="l" * 32, why="To learn.") != first
     )
-
-
-def test_a_track_without_a_price_pays_what_its_kind_plans_with(
-    predicted: Submission, track: Track, toy_kind: type[ToyTrack], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Price.objects.all().delete()
-    dearer = Asking("relation", Decimal("0.07"), 30)
-    for kind in (toy_kind, type(kind_of(track))):  # who asks, and who plans
-        monkeypatch.setattr(kind, "asking", (dearer,))
-    terms = terms_of(track, "relation")
-    answers = kind_of(track).answers(1)
-    planned = price_of(predicted, 1, 1)
-    assert planned["each"] == str((terms.per_answer * answers).quantize(CENT, ROUND_CEILING))
-    assert (terms.reward, terms.seconds) == (dearer.reward, dearer.seconds)
-    assert terms_of(track, "entities").reward == Decimal("2.60"), "of this the kind says nothing"
-
-
-def test_the_price_of_a_seed_is_the_price_of_its_pilot_or_it_is_refused(
-    predicted: Submission, track: Track, root: User
-) -> None:
-    said: dict[str, Any] = {
-        "workers": 3,
-        "items": 4,
-        "interface": "relation",
-        "seed": pilot.seed_of("k" * 32),
-    }
-    plan = pilot.plan_pilot(track, **said)
-    assert (plan.items, plan.cost) == (4, 12 * terms_of(track, "relation").per_answer)
-    Price.objects.update(reward=Decimal("0.06"))
-    with pytest.raises(
-        pilot.CannotPilot, match=f"by now, not \\${plan.cost}. Look at the price again"
-    ):
-        pilot.launch_pilot(track, root, at_most=plan.cost, **said, why="To learn.")
-    assert not Question.objects.exists()
-    dearer = pilot.plan_pilot(track, **said)
-    made = pilot.launch_pilot(track, root, at_most=dearer.cost, **said, why="To learn.")
-    asked = Question.objects.filter(**made.payer.at("payer")).values_list("target", flat=True)
-    assert set(asked) == {one.draft.target_id for one in plan.asked}
-    assert balance(purpose=made.payer).open == dearer.cost > plan.cost

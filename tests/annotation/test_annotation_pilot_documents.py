@@ -136,34 +136,6 @@ def test_where_an_expert_marked_the_documents_it_is_held_against_them(toy: Toy) 
     assert found.recall[2].majority == pytest.approx(sum(most) / 4)
 
 
-def test_where_an_expert_marked_some_documents_only_those_count_and_it_says_how_many(
-    toy: Toy,
-) -> None:
-    made = launch(toy)
-    mark(toy)
-    missed = Place("mention", toy.documents["d3"].pk, place(toy.documents["d3"], "Oslo"))
-    [target] = targets_at(toy.corpus, [missed]).values()
-    record([NewLabel(target, {"type": "GPE"}, "expert", "marked", 1, "expert:1")])
-    found = pilot.pilot_report(toy.track, made)
-    assert (
-        found.reference
-        == "an expert’s or imported spans, which 1 of 4 documents have; the others are left out"
-    )
-    assert [(row.documents, row.union) for row in found.recall] == [
-        (1, pytest.approx(1 / 3)),
-        (1, pytest.approx(2 / 3)),
-        (1, pytest.approx(1.0)),
-    ], "one of three marked it"
-
-
-def test_what_as_many_documents_as_pairs_would_cost_is_reckoned_by_their_words(toy: Toy) -> None:
-    each = [
-        price_of(len(one.token_begin), Decimal("0.0075"), Decimal(0))
-        for one in toy.documents.values()
-    ]
-    assert pilot.cost_of_as_many(toy.track) == 5 * 200 * sum(each) / 4
-
-
 def _missed(m: int, found: int, k: int) -> float:
     """The chance that none of k of m people, of whom so many found a name, is one who did."""
     left = 1.0

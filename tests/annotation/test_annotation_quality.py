@@ -16,20 +16,16 @@ from annotation.models import (
     Assignment,
     Comparison,
     Payment,
-    Question,
     Rejection,
     Response,
     Signal,
     Warned,
     Worker,
 )
-from annotation.quality import describe, signals
+from annotation.quality import signals
 from annotation.quality.signals import Flag, differs
 from annotation.quality.warn import set_exclude_for
-from annotation.workers import leave
-from kbpo.accounts.audit import ERASED
 from kbpo.accounts.models import Audit, User
-from kbpo.instances.models import Target
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -196,28 +192,6 @@ def test_who_waits_for_an_admin_is_told_with_the_reason(
         exclude.keep(settled, admin, "As before.")
 
 
-def test_who_is_away_is_excluded_by_signals_only_where_enough_others_are_active(
-    settled: Worker,
-) -> None:
-    many_against(settled)
-    warned(settled)
-    Worker.objects.filter(pk=settled.pk).update(last_seen_at=timezone.now() - timedelta(days=8))
-    assert exclude.review() == 0
-    assert exclude.undecided()[0].why.startswith("No more than 4 annotators are active")
-    crowd(2)
-    assert exclude.undecided()[0].why == "They are excluded when answers are settled next."
-    assert exclude.review() == 1, "with ada and bo they are four"
-    settled.refresh_from_db()
-    assert settled.excluded_at is not None
-
-
-def test_after_an_idle_week_the_last_few_are_still_there(settled: Worker) -> None:
-    for worker in Worker.objects.all():
-        many_against(worker)
-    Worker.objects.update(last_seen_at=timezone.now() - timedelta(days=8))
-    assert exclude.review() == 0 and not Worker.objects.exclude(excluded_at=None).exists()
-
-
 def in_hand(client: Client, seconds: float) -> None:
     """The next question, answered as if it had been in hand for so long."""
     address = take(client)
@@ -248,72 +222,6 @@ def test_an_answer_before_anybody_could_have_read_the_text_is_told(
     assert len(held()) == 2, "of so short a text the time tells nothing"
 
 
-def test_who_knows_the_document_need_not_read_it_again(published: Submission, ada: Client) -> None:
-    Target.objects.filter(kind="pair").update(
-        document=Target.objects.filter(kind="pair")[0].document_id
-    )
-    for _ in range(3):
-        in_hand(ada, 0.0)
-        settle.tick()
-    assert held() == [True], "the first alone"
-
-
-def test_of_a_pair_the_sentence_must_be_read_and_of_a_document_all() -> None:
-    text, here = "One two three. Four five. Six seven eight nine.", Target(document_id=1)
-    whole = Question(payload={"text": text}, target=here)
-    pair = Question(payload={"text": text, "begin": 100, "lit": [115, 125]}, target=here)
-    assert (signals._words([whole]), signals._words([pair])) == (9, 2)
-
-
-def test_a_sentence_that_several_questions_are_about_is_read_once() -> None:
-    text, here, there = (
-        "One two three. Four five. Six seven eight nine.",
-        Target(document_id=1),
-        Target(document_id=2),
-    )
-
-    def about(target: Target, begin: int, lit: list[int]) -> Question:
-        return Question(payload={"text": text[begin:], "begin": begin, "lit": lit}, target=target)
-
-    first, second, both = (
-        about(here, 0, [0, 14]),
-        about(here, 15, [15, 25]),
-        about(here, 0, [0, 25]),
-    )
-    assert signals._words([first, first, first]) == 3
-    assert signals._words([first, second, both]) == 5
-    assert signals._words([first, about(there, 0, [0, 14])]) == 6, (
-        "the same place of another document"
-    )
-
-
-def test_who_reads_faster_than_anybody_is_excluded_by_default(settled: Worker) -> None:
-    crowd(3)
-    warned(settled, "unread")
-    hit = one_of(settled).hit
-    for number in range(12):
-        made = type(hit).objects.create(
-            status="closed", track=hit.track, platform="pool", reward=hit.reward
-        )
-        go = Assignment.objects.create(
-            status="approved",
-            hit=made,
-            worker=settled,
-            leased_until=timezone.now(),
-            raw={},
-            submitted_at=timezone.now(),
-        )
-        Comparison.objects.create(assignment=go, kind="unread", against=number < 10)
-    assert exclude.review() == 0, "ten are not more than ten"
-    Comparison.objects.filter(kind="unread").update(against=True)
-    Signal.objects.create(assignment=go, worker=settled, kind="unread")
-    assert exclude.review() == 1
-    settled.refresh_from_db()
-    assert settled.excluded_reason == (
-        "18 of 18 answers to texts that were new to them came faster than anybody reads (100\xa0%)."
-    )
-
-
 def test_what_was_known_when_somebody_was_reinstated_does_not_leave_them_out_again(
     settled: Worker, admin: User
 ) -> None:
@@ -330,19 +238,6 @@ def test_what_was_known_when_somebody_was_reinstated_does_not_leave_them_out_aga
 
 def one_of(worker: Worker) -> Assignment:
     return Assignment.objects.filter(worker=worker, raw__isnull=False).order_by("pk")[0]
-
-
-def test_an_answer_is_told_by_the_question_that_came_first_in_its_hit_and_never_by_gold(
-    settled: Worker,
-) -> None:
-    answer, asked = one_of(settled), list(Question.objects.order_by("-pk"))
-    for at, question in enumerate(asked):
-        Question.objects.filter(pk=question.pk).update(order=at)
-    answer.hit.questions.set(asked)
-    for first in asked[:2]:
-        found = describe.answer(answer.pk)
-        assert found is not None and found[1].question == first.pk
-        Question.objects.filter(pk=first.pk).update(payer_kind="gold", payer_number=1)
 
 
 def test_a_rejection_takes_evidence_keeps_the_answer_and_withholds_the_pay(
@@ -367,24 +262,6 @@ def test_a_rejection_takes_evidence_keeps_the_answer_and_withholds_the_pay(
         "approved",
         "rejected",
     )
-
-
-def test_what_was_written_of_answers_that_were_not_paid_goes_with_who_is_erased(
-    settled: Worker, admin: User
-) -> None:
-    answer = one_of(settled)
-    reject.reject(answer, admin, EVIDENCE)
-    assert leave.ask(settled, waives=True)
-    answer.refresh_from_db()
-    words = [
-        answer.reason,
-        Rejection.objects.get().evidence,
-        Payment.objects.get(assignment=answer).reason,
-        Audit.objects.get(what="reject").why,
-        *Response.objects.filter(counts=False).values_list("excluded_reason", flat=True),
-    ]
-    assert len(words) == 7 and set(words) == {ERASED}
-    assert answer.status == "rejected" and not answer.responses.filter(counts=True).exists()
 
 
 def test_an_undone_rejection_pays_once(settled: Worker, admin: User) -> None:

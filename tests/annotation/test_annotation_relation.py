@@ -143,32 +143,6 @@ def test_an_answer_of_the_wrong_shape_is_refused_in_a_sentence(raw: dict[str, An
         Relation().parse(question(), raw)
 
 
-def test_nine_relations_stand_open_and_the_rarer_are_folded() -> None:
-    page = Relation().render(question())
-    assert [one["key"] for one in page["common"]] == list("123456789")
-    assert [one["part"] for one in page["rarer"]] == PARTS[9:]
-
-
-def test_the_direction_says_who_stands_where() -> None:
-    page = Relation().render(
-        question(predicates=[{"part": "org:x<", "template": "{subject} employs {object}"}])
-    )
-    assert page["common"][0]["pieces"] == [
-        ("1990", "object"),
-        (" employs ", "verb"),
-        ("Ann Lee", "subject"),
-    ]
-
-
-def test_marks_move_with_the_ellipsis_of_a_text_that_is_cut() -> None:
-    cut = question(text=TEXT[8:], begin=8, lit=[8, len(TEXT)], length=99)
-    page = Relation().render(cut)
-    assert page["text"].startswith("… studied") and page["text"].endswith(" …")
-    begin, end, _ = next(mark for mark in page["marks"] if mark[2] == "object")
-    assert page["text"][begin:end] == "1990"
-    assert not any(mark[2] == "subject" for mark in page["marks"])  # it lies outside
-
-
 def test_most_and_holding_by_hand() -> None:
     assert most([]) is None
     best = most(["b", "a", "b"])

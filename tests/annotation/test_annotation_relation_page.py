@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from annotation_world import PARTS
-from browsing import IN_CHROMIUM, draft_with, open_page, stop_clock
+from browsing import IN_CHROMIUM, open_page
 from playwright.sync_api import Browser, Route, expect
 
 from annotation.models import Assignment, Question
@@ -26,22 +25,6 @@ def stored() -> list[dict[str, Any]]:
         .order_by("submitted_at")
         .values_list("raw", flat=True)
     )
-
-
-@pytest.mark.soak
-@pytest.mark.walk
-def test_three_questions_by_mouse(browser: Browser, live_server: Any, published: Any) -> None:
-    page = open_page(browser, live_server)
-    for number in range(1, 4):
-        assert page.locator(".progress-line").inner_text().startswith(f"Question {number} of 6")
-        page.locator(".pill", has_text="Ann").first.click()
-        page.locator(".pill.b", has_text="Another name").click()
-        page.locator(".choice", has_text="studied at").click()
-        with page.expect_navigation():
-            page.locator(".submit-bar .primary").click()
-    assert [answer["holds"] for answer in stored()] == [[PARTS[0]]] * 3
-    assert "$0.15 earned" in page.locator(".top-end").inner_text()
-    assert page.faults == []
 
 
 @pytest.mark.walk
@@ -115,27 +98,6 @@ def test_undo_takes_back_one_choice_after_the_other(
     assert page.locator("input[name=holds]:checked").count() == 0
 
 
-def test_what_was_undone_is_done_again(browser: Browser, live_server: Any, published: Any) -> None:
-    page = open_page(browser, live_server)
-
-    def chosen() -> list[str | None]:
-        inputs = page.locator(".parts input:checked")
-        return [one.get_attribute("name") for one in inputs.all()]
-
-    assert not page.locator(".redo").is_visible()
-    for key in ("1", "2", "1", "z", "z"):
-        page.keyboard.press(key)
-    assert chosen() == ["a"]
-    page.keyboard.press("y")
-    assert chosen() == ["a", "b"]
-    page.locator(".redo").click()
-    assert chosen() == ["a", "b", "holds"] and not page.locator(".redo").is_visible()
-    page.keyboard.press("z")
-    page.keyboard.press("0")  # something else instead: the other future is gone
-    assert chosen() == ["a", "b", "none"] and not page.locator(".redo").is_visible()
-    assert page.faults == []  # type: ignore[attr-defined]
-
-
 def test_a_reload_loses_nothing(browser: Browser, live_server: Any, published: Any) -> None:
     page = open_page(browser, live_server)
     with page.expect_response("**/draft/"):
@@ -150,52 +112,6 @@ def test_a_reload_loses_nothing(browser: Browser, live_server: Any, published: A
     assert page.locator("input[name=holds]:checked").get_attribute("value") == PARTS[0]
     assert page.locator("input[name=a_title]").input_value() == "Ann Lee"
     assert Assignment.objects.count() == 1
-
-
-def test_whoever_never_pauses_is_saved_all_the_same(
-    browser: Browser, live_server: Any, published: Any
-) -> None:
-    page = open_page(browser, live_server)
-    with page.expect_response("**/draft/"):
-        page.evaluate("""
-            let n = 0;
-            const all = document.querySelectorAll("input[name=a]");
-            setInterval(() => all[n++ % all.length].click(), 300);
-        """)
-    assert Assignment.objects.get().draft is not None
-
-
-def test_a_save_waits_for_the_one_before(
-    browser: Browser, live_server: Any, published: Any
-) -> None:
-    page = open_page(browser, live_server)
-    stop_clock(page)
-    held: list[Route] = []
-    page.route("**/draft/", lambda route: held.append(route))
-    with page.expect_request("**/draft/"):
-        page.keyboard.press("1")
-        page.clock.run_for(2500)
-    page.keyboard.press("2")
-    page.clock.run_for(10_000)
-    page.wait_for_timeout(300)  # another would be on its way
-    [first] = held
-    with page.expect_response(draft_with('name="a"')):
-        first.continue_()
-    with page.expect_request(lambda one: 'name="b"' in (one.post_data or "")):
-        page.clock.resume()
-
-
-def test_what_was_chosen_before_the_script_came_is_saved(
-    browser: Browser, live_server: Any, published: Any
-) -> None:
-    page = open_page(browser, live_server)
-    held: list[Route] = []
-    page.route(re.compile(r"/relation/page[^/]*\.js"), lambda route: held.append(route))
-    with page.expect_request(re.compile(r"/relation/page[^/]*\.js")):
-        page.goto(page.url, wait_until="commit")
-    page.locator(".pill", has_text="Ann").first.click()
-    with page.expect_response(draft_with('name="a"')):
-        held[0].continue_()
 
 
 @pytest.mark.walk
@@ -219,44 +135,6 @@ def test_while_the_server_is_away_the_page_says_so_and_this_browser_keeps_the_an
     page.context.unroute("**/draft/")
     page.reload()
     assert page.locator("input[name=a]:checked").count() == 1
-
-
-def test_a_busy_site_is_sent_the_answer_once_more_and_then_says_that_it_is_busy(
-    browser: Browser, live_server: Any, published: Any
-) -> None:
-    page = open_page(browser, live_server)
-    stop_clock(page)
-    times = []
-
-    def busy(route: Route) -> None:
-        times.append(route.request.url)
-        if len(times) == 3:
-            route.continue_()
-        else:
-            told = {"error": "This takes too long."}
-            route.fulfill(status=503, json=told)
-
-    page.route(re.compile(r"/annotate/[0-9a-f]{32,}/$"), busy)
-    page.keyboard.press("f")
-    page.get_by_label("The text cannot be understood").check()
-    page.keyboard.press("Enter")
-    for _ in range(2):
-        page.wait_for_timeout(300)
-        page.clock.run_for(2500)
-    expect(page.get_by_text("This takes too long.")).to_be_visible()
-    assert len(times) == 2 and stored() == []
-    with page.expect_navigation():
-        page.keyboard.press("Enter")
-    assert len(times) == 3 and stored()[0]["problem"] == ["text"]
-
-
-def test_a_flag_is_enough_of_an_answer(browser: Browser, live_server: Any, published: Any) -> None:
-    page = open_page(browser, live_server)
-    page.keyboard.press("f")
-    page.get_by_label("The text cannot be understood").check()
-    with page.expect_navigation():
-        page.keyboard.press("Enter")
-    assert stored()[0]["problem"] == ["text"]
 
 
 @pytest.mark.walk
@@ -306,19 +184,6 @@ def test_it_fits_the_screen_and_fingers(
         assert (
             box is not None and box["y"] + box["height"] <= 800 + 1
         )  # stays at the bottom of the screen
-
-
-def test_trying_it_needs_no_login_and_stores_nothing(
-    browser: Browser, live_server: Any, db: None
-) -> None:
-    page = browser.new_context().new_page()
-    page.goto(live_server.url + "/annotate/try/")
-    for key in ("1", "1", "1", "2"):
-        page.keyboard.press(key)
-    with page.expect_navigation():
-        page.keyboard.press("Enter")
-    assert page.locator("h1").inner_text() == "We would say the same"
-    assert Assignment.objects.count() == 0
 
 
 def test_d_shows_the_whole_document_in_place_and_back(

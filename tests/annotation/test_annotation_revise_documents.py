@@ -20,7 +20,6 @@ from tests.conftest import Toy
 
 pytestmark = pytest.mark.django_db
 DIED = "per:place_of_death>"
-UNSURE = {"prior": [0.5, 0.5], "confusion": {}}
 
 
 @pytest.fixture(autouse=True)

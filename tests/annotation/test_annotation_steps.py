@@ -14,10 +14,10 @@ from annotation.budget import accrue, halts, promises
 from annotation.desk import command, journey
 from annotation.hits import collect, progress, publish
 from annotation.labels import accept, settle
-from annotation.models import HIT, Assignment, Payment, Question, Response, Signal, Worker
+from annotation.models import HIT, Assignment, Payment, Question, Response, Worker
 from annotation.quality import agreement, describe
 from annotation.questions import ask
-from kbpo import clock, queue
+from kbpo import queue
 from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
 from kbpo.sampling.models import Threshold
@@ -97,35 +97,6 @@ def raised(submission: Submission, thresholds: dict[Target, tuple[float, float]]
     return submission
 
 
-def test_unequal_thresholds_order_questions_by_how_deep_a_random_number_lies_below_its_own(
-    track: Track, targets: list[Target], ada: Client
-) -> None:
-    low, high, unknown = targets[:3]
-    submission = make_submission(track, targets[:3])
-    raised(submission, {low: (0.20, 0.25), high: (0.30, 0.90), unknown: (0.45, 0.0)})
-    ask.tick()
-    order = {
-        one.target_id: one.order
-        for one in Question.objects.filter(**submission.purpose.at("payer"))
-    }
-    assert order[low.pk] == pytest.approx(0.20 / 0.25) and order[high.pk] == pytest.approx(
-        0.30 / 0.90
-    )
-    assert order[unknown.pk] == pytest.approx(0.45 / 0.5), (
-        "without a threshold: what the sample was stored with"
-    )
-    publish.tick()
-    seen = []
-    while address := take(ada):
-        seen.append(
-            Assignment.objects.get(token=address.split("/")[2]).hit.questions.get().target_id
-        )
-        ada.post(address, GOOD)
-    assert seen == [high.pk, low.pk, unknown.pk], (
-        "the highest threshold first, though its u is larger"
-    )
-
-
 def test_the_highest_threshold_that_any_submission_raised_orders_a_question(
     track: Track, targets: list[Target]
 ) -> None:
@@ -146,12 +117,6 @@ def test_a_later_submission_pays_only_for_what_is_not_asked_yet(
     assert ask.tick() == 0
     assert not Question.objects.filter(**twin.purpose.at("payer")).exists()
     assert balance(purpose=twin.purpose).spent == 0
-
-
-def test_asking_again_and_again_asks_once(submission: Submission) -> None:
-    assert ask.tick() == 6
-    assert ask.tick() == 0
-    assert Question.objects.count() == 6
 
 
 def test_a_target_is_asked_again_only_for_what_was_not_shown(
@@ -315,31 +280,6 @@ def test_an_excluded_worker_gets_nothing_more_and_counts_no_more(
     assert (label.n, label.value["holds"]) == (2, [])  # one of two: a tie does not hold
     assert Response.objects.filter(counts=False).count() == 18
     assert Payment.objects.count() == 18  # all work is paid
-
-
-def test_a_too_fast_answer_leaves_a_signal_and_nothing_else(
-    published: Submission, ada: Client
-) -> None:
-    answer_all(ada)
-    settle.tick()
-    assert set(Signal.objects.values_list("kind", flat=True)) - {"unread"} == {"too_fast"}
-    assert Response.objects.filter(counts=False).count() == 0
-
-
-def test_money_that_was_released_too_early_does_not_lose_the_workers_pay(
-    published: Submission, ada: Client
-) -> None:
-    from kbpo.money.spend import release, reserve
-
-    answer_all(ada)
-    release(published.track, published.purpose, key="stopped")
-    settle.tick()
-    assert Assignment.objects.counts() == {"accepted": 6}
-    assert Assignment.objects.exclude(reason="").count() == 6
-    reserve(published.track, published.team, published.purpose, Decimal("5.00"), key="again")
-    Assignment.objects.update(next_try_at=clock.now())
-    settle.tick()
-    assert Assignment.objects.counts() == {"approved": 6}
 
 
 def test_the_report_counts_votes_predicts_and_agreement(

@@ -7,21 +7,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from annotation_world import PARTS, answer_all, take
-from django.db import connection, transaction
+from annotation_world import answer_all, take
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
-from exclusion_world import BAD, NO, YES, holds, judged, worker
+from exclusion_world import BAD, NO, YES, judged, worker
 
 from annotation.budget import promises
 from annotation.hits import collect, publish
-from annotation.hits.batch import stop_batch
 from annotation.labels import exclude, reject, settle
 from annotation.labels.accept import MET_BEFORE
 from annotation.labels.recount import Again
 from annotation.models import HIT, Assignment, Question, Response
 from kbpo.accounts.models import User
-from kbpo.instances.merge import merged, values_of
+from kbpo.instances.merge import merged
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.kbp.merge import together
@@ -49,48 +46,6 @@ def test_one_answer_settles_what_a_rejection_divided(
         Question.objects.counts() == {"settled": 6}
         and merged(question.target.labels.all(), together)["holds"] == []
     )
-
-
-def test_what_was_asked_again_gets_one_more_for_an_answer_that_is_rejected_meanwhile(
-    published: Submission, clients: list[Client], annotator: Callable[[str], User], admin: User
-) -> None:
-    judged(clients, YES, NO, YES)
-    exclude.exclude(worker("cy"), BAD)
-    publish.tick()
-    first, second = Question.objects.order_by("pk")[:2]
-    reject.reject(answer_of("ada", first), admin, EVIDENCE)
-    reject.reject(answer_of("cy", second), admin, EVIDENCE)
-    dana = Client()
-    dana.force_login(annotator("dana"))
-    assert answer_all(dana, NO) == 6
-    settle.tick()
-    assert Question.objects.counts() == {"settled": 5, "published": 1} and holds(
-        published.track
-    ) == {()}
-    assert Question.objects.get(status="published") == first, "two count, and three are promised"
-    publish.tick()
-    erin = Client()
-    erin.force_login(annotator("erin"))
-    assert answer_all(erin, NO) == 1
-    settle.tick()
-    assert Question.objects.counts() == {"settled": 6} and holds(published.track) == {()}
-
-
-def test_an_undone_rejection_counts_though_its_worker_was_excluded_and_reinstated_meanwhile(
-    published: Submission, clients: list[Client], admin: User
-) -> None:
-    judged(clients, YES, YES, YES)
-    question = Question.objects.order_by("pk")[0]
-    answer = answer_of("bo", question)
-    exclude.exclude(worker("bo"), BAD)
-    reject.reject(answer, admin, EVIDENCE)
-    exclude.reinstate(worker("bo"))
-    assert question.target.labels.latest("pk").n == 2
-    answer.refresh_from_db()
-    reject.undo(answer, admin, "The text was ambiguous.")
-    settle.tick()
-    assert question.target.labels.latest("pk").n == 3
-    assert not Response.objects.filter(counts=False).exists()
 
 
 def test_undoing_a_rejection_reinstates_nobody(
@@ -160,52 +115,6 @@ def test_what_somebody_has_in_hand_is_not_taken_back(
     ] * 6 + [4]
 
 
-def test_what_is_still_divided_after_a_readmission_stays_open(asked_again: Submission) -> None:
-    exclude.exclude(worker("bo"), BAD)
-    exclude.exclude(worker("ada"), BAD)
-    exclude.reinstate(worker("ada"))
-    assert Question.objects.counts() == {"published": 6}, "one answer where three are promised"
-    assert exclude.reinstate(worker("bo")).settled == Again(), "a yes and a no"
-    assert Question.objects.counts() == {"published": 6}
-
-
-def test_a_question_that_was_given_up_meanwhile_uses_what_counts_again(
-    published: Submission, clients: list[Client], admin: User
-) -> None:
-    judged(clients, YES, YES, YES)
-    for name in ("ada", "bo", "cy"):
-        exclude.exclude(worker(name), BAD)
-    stop_batch(published.purpose, admin, "Enough.")
-    settle.tick()
-    targets = set(Question.objects.values_list("target", flat=True))
-    assert {unanswered for _, _, unanswered in values_of(targets, together)} == {True}
-    assert exclude.reinstate(worker("ada")).settled == Again(back=6)
-    settle.tick()
-    assert Question.objects.counts() == {"settled": 6}
-    assert [
-        (value["holds"], unanswered) for _, value, unanswered in values_of(targets, together)
-    ] == [([PARTS[0]], False)] * 6
-
-
-def test_what_was_to_be_asked_anew_is_settled_if_its_answers_count_in_time(
-    published: Submission, clients: list[Client]
-) -> None:
-    for client in clients:
-        answer_all(client, YES)
-    for name in ("ada", "bo", "cy"):
-        exclude.exclude(worker(name), BAD)
-    settle.tick()
-    assert Question.objects.counts() == {"waiting": 6}
-    publish.tick()
-    exclude.reinstate(worker("ada"))
-    assert exclude.reinstate(worker("bo")).settled == Again(), "three are wanted"
-    assert exclude.reinstate(worker("cy")).settled == Again(back=6)
-    settle.tick()
-    assert (
-        Question.objects.counts() == {"settled": 6} and promises.committed(published.purpose) == 0
-    )
-
-
 def test_a_question_without_a_usable_answer_is_asked_as_at_first_and_not_for_ever(
     asked_again: Submission, annotator: Callable[[str], User]
 ) -> None:
@@ -231,24 +140,3 @@ def test_a_question_without_a_usable_answer_is_asked_as_at_first_and_not_for_eve
         and promises.committed(asked_again.purpose) == 0
     )
     assert Question.objects.filter(reason__startswith="9 people answered it").count() == 6
-
-
-def test_an_admin_waits_no_longer_for_many_questions_than_for_few(
-    published: Submission, clients: list[Client]
-) -> None:
-    judged(clients, YES, NO, YES)
-    questions = Question.objects.order_by("pk")
-    counts = []
-    for n in (2, 6):
-        with transaction.atomic():
-            others = Response.objects.filter(assignment__worker=worker("cy"))
-            others = others.exclude(question__in=list(questions[:n]))
-            others.update(counts=False, excluded_reason=BAD)
-            with CaptureQueriesContext(connection) as out:
-                assert exclude.exclude(worker("cy"), BAD).settled == Again(asked=n)
-            others.update(counts=True, excluded_reason="")
-            with CaptureQueriesContext(connection) as reinstated:
-                assert exclude.reinstate(worker("cy")).settled == Again(back=n)
-            counts.append((len(out), len(reinstated)))
-            transaction.set_rollback(True)
-    assert counts[0] == counts[1]

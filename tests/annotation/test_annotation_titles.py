@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from annotation.models import DocumentOrder, Title
+from annotation.models import DocumentOrder
 from annotation.questions.titles import load_titles, suggest
 from tests.conftest import Toy
 
@@ -22,20 +20,6 @@ def test_titles_are_found_by_their_beginning_without_accents_and_case() -> None:
     assert suggest("malmo") == ["Malmö", "Malmö FF", "Malmö Arena"]
     assert suggest("MALMÖ a") == ["Malmö Arena"]
     assert suggest("m") == [] and suggest("%") == [] and suggest("_almo") == []
-
-
-@pytest.mark.django_db
-def test_a_new_index_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
-    load_titles(["Old title"])
-    packed = tmp_path / "titles.gz"
-    packed.write_bytes(gzip.compress(b"New_title\n"))
-    out = StringIO()
-    call_command("load_titles", packed, stdout=out)
-    assert "1 titles" in out.getvalue() and suggest("new") == ["New title"] and suggest("old") == []
-    packed.write_bytes(packed.read_bytes()[:15])
-    with pytest.raises(CommandError, match="nothing was changed"):
-        call_command("load_titles", packed)
-    assert Title.objects.count() == 1
 
 
 @pytest.mark.django_db

@@ -18,12 +18,9 @@ from annotation.labels import settle
 from annotation.models import Assignment, Question, Worker
 from annotation.questions import read_documents
 from kbpo.accounts.models import User
-from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.generation.declared import declare
 from kbpo.web.desk.forms import EXAMPLE
 from tests.conftest import Toy
-from tests.evaluation.test_expert_checks import Crowd
-from tests.tracks.test_declared_forms import BETTER
 
 pytestmark = [*IN_CHROMIUM, pytest.mark.django_db(transaction=True)]
 
@@ -129,17 +126,6 @@ def test_tab_reaches_everything_of_a_document(
     assert page.faults == []  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("kind", ["generation", "answers"])
-def test_tab_reaches_everything_of_a_text(browser: Browser, live_server: Any, kind: str) -> None:
-    asked(kind, input="q", text=TEXT)
-    page = open_page(browser, live_server)
-    page.wait_for_selector("html[data-ready]")
-    walk(page)
-    open_folded(page)
-    walk(page)
-    assert page.faults == []  # type: ignore[attr-defined]
-
-
 def test_a_declared_form_is_answered_by_keys_and_says_only_keys_that_it_has(
     browser: Browser, live_server: Any
 ) -> None:
@@ -175,64 +161,6 @@ def test_a_declared_form_is_answered_by_keys_and_says_only_keys_that_it_has(
     assert page.faults == []  # type: ignore[attr-defined]
 
 
-def test_two_texts_are_read_to_their_end_and_compared_by_keys(
-    browser: Browser, live_server: Any
-) -> None:
-    declare(BETTER)
-    asked("form-better", input="q", texts=[TEXT * 40, TEXT])
-    page = open_page(browser, live_server, viewport={"width": 390, "height": 844})
-    page.wait_for_selector("html[data-ready]")
-    walk(page)
-    for text in page.locator(".two .doc").all():
-        text.focus()
-        page.keyboard.press("End")
-        page.wait_for_function(
-            "() => { const text = document.activeElement; return text.matches('.two .doc')"
-            " && text.scrollTop + text.clientHeight >= text.scrollHeight - 1 }"
-        )  # a text that is too long for its place is read to its end by keys
-    page.locator(".skip").focus()
-    page.keyboard.press("3")
-    with page.expect_navigation():
-        page.keyboard.press("Control+Enter")
-    assert (Assignment.objects.get(status="submitted").raw or {})["preferred"] == ["3"]
-    assert page.faults == []  # type: ignore[attr-defined]
-
-
-def test_tab_reaches_everything_of_a_check_of_the_crowd(
-    browser: Browser, live_server: Any, toy: Toy, settings: Any
-) -> None:
-    settings.ROOT_URLCONF = "kbpo.urls"
-    Crowd(toy).draw(25)
-    page = page_of(browser, live_server, toy.users["Admin"])
-    page.goto(f"{live_server.url}/annotate/expert/toy/")
-    page.wait_for_selector("html[data-ready]")
-    open_folded(page)
-    walk(page)
-    page.reload()  # Tab left the page at its last step
-    page.wait_for_selector("html[data-ready]")
-    with page.expect_response(draft_with("holds")):
-        asked = press_a_choice_of_each_name(page)
-        page.keyboard.press("1")
-    page.reload()
-    page.wait_for_selector("html[data-ready]")
-    assert page.locator(".parts input:checked").count() == asked + 1
-    address = page.url
-    page.keyboard.press("Enter")
-    page.wait_for_url(lambda url: url != address)
-    assert ExpertCheck.objects.filter(answered_at__isnull=False).count() == 1
-    page.get_by_role("link", name="Back").click()
-    page.wait_for_url("**/desk/tracks/toy/experts/")
-    assert page.faults == []  # type: ignore[attr-defined]
-
-
-def press_a_choice_of_each_name(page: Page) -> int:
-    """How many names were asked for: those with more than one choice."""
-    asked = page.locator("[data-step]:has(.pill)").count()
-    for _ in range(asked):
-        page.keyboard.press("1")
-    return asked
-
-
 def arrive(page: Page, address: str) -> None:
     page.goto(address)
     page.wait_for_selector("html[data-ready]")
@@ -246,30 +174,6 @@ def page_of(browser: Browser, live_server: Any, user: User, **options: Any) -> P
     page = context.new_page()
     page.faults = note_faults(page)  # type: ignore[attr-defined]
     return page
-
-
-def test_tab_reaches_everything_of_examples_and_of_an_answer_to_be_changed(
-    browser: Browser, live_server: Any, published: Any
-) -> None:
-    page = browser.new_page()
-    faults = note_faults(page)
-    for number in (1, 2, 3, 4):
-        page.goto(f"{live_server.url}/annotate/try/{number}/")
-        if page.locator("#answer").count():
-            walk(page)
-    page.close()
-    page = open_page(browser, live_server)
-    address = page.url
-    for key in ("1", "1", "1", "Enter"):
-        page.keyboard.press(key)
-    page.wait_for_url(lambda url: url != address)
-    page.goto(address + "change/")
-    walk(page)
-    page.keyboard.press("0")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/annotate/")
-    expect(page.locator("main")).to_contain_text("Your answer is changed")
-    assert faults == [] and page.faults == []  # type: ignore[attr-defined]
 
 
 def test_single_keys_are_switched_off_and_changed_and_stay_so(
@@ -318,39 +222,3 @@ def test_single_keys_are_switched_off_and_changed_and_stay_so(
     page.keyboard.press("1")
     assert chosen() == 0
     assert page.faults == other.faults == []  # type: ignore[attr-defined]
-
-
-def test_offline_and_logged_out_the_answer_stays_and_the_page_says_what_to_do(
-    browser: Browser, live_server: Any, published: Any
-) -> None:
-    from django.contrib.sessions.models import Session
-
-    page = open_page(browser, live_server)
-    page.wait_for_selector("html[data-ready]")
-    address = page.url
-    expect(page.locator("#kept")).to_contain_text("You stay logged in until")
-    for key in ("1", "2", "1"):
-        page.keyboard.press(key)
-    page.context.set_offline(True)
-    page.keyboard.press("Enter")
-    expect(page.locator("#missing")).to_contain_text("Nothing is lost")
-    page.context.set_offline(False)
-    Session.objects.all().delete()
-    page.keyboard.press("Enter")
-    expect(page.locator("#missing")).to_contain_text("your session has ended")
-    expect(page.locator("#missing").get_by_role("link", name="Log in")).to_be_visible()
-    assert page.url == address and page.locator("input[name=holds]:checked").count() == 1
-    other = page.context.new_page()  # logs in again beside it: with that the form's token is old
-    worker = Worker.objects.get()
-    assert worker.user is not None
-    worker.user.set_password("a long one 7")
-    worker.user.save()
-    other.goto(live_server.url + "/login/")
-    other.fill("[name=username]", worker.user.username)
-    other.fill("[name=password]", "a long one 7")
-    other.get_by_role("button", name="Log in").click()
-    other.wait_for_url("**/annotate/")
-    page.bring_to_front()
-    page.keyboard.press("Enter")
-    page.wait_for_url(lambda url: url != address)
-    assert Assignment.objects.filter(status="submitted").get().raw["b"] == ["21-34"]

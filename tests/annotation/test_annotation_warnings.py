@@ -16,14 +16,12 @@ from django.utils import timezone
 from annotation.hits import publish
 from annotation.labels import exclude, settle
 from annotation.models import Assignment, Comparison, Question, Response, Signal, Warned, Worker
-from annotation.quality.warn import SUBJECT, had_a_chance, set_exclude_for, warn
+from annotation.quality.warn import SUBJECT, set_exclude_for, warn
 from annotation.workers.models import Message
 from kbpo.accounts.models import Audit, User
-from kbpo.instances.models import Label
 from kbpo.money.spend import release
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from rehearsal.demonstrate import judged_by_programs
 
 pytestmark = pytest.mark.django_db
 WRONG = {"a": "0-3", "b": "other", "none": "1"}
@@ -93,19 +91,6 @@ def test_half_of_the_limit_is_a_message_and_only_who_goes_on_is_excluded(
     assert Warned.objects.count() == 1
 
 
-def test_who_passes_the_limit_at_once_is_warned_all_the_same_and_has_a_chance(
-    answered: Submission,
-) -> None:
-    against(worker("cy"), 12)
-    assert exclude.review() == 0 and Warned.objects.get().against == 12
-    [row] = exclude.undecided()
-    assert row.why == "They are warned first: a few answers more decide."
-    against(worker("cy"), 4)
-    assert exclude.review() == 0
-    against(worker("cy"), 1)
-    assert exclude.review() == 1
-
-
 def test_a_whole_crowd_that_is_fast_is_not_excluded_in_an_hour(answered: Submission) -> None:
     workers = list(Worker.objects.all())
     for one in workers:
@@ -119,16 +104,6 @@ def test_a_whole_crowd_that_is_fast_is_not_excluded_in_an_hour(answered: Submiss
     a_day_ago = timezone.now() - timedelta(hours=25)
     Audit.objects.filter(what=exclude.EXCLUDE).update(at=a_day_ago)
     assert exclude.review() == 1
-
-
-def test_a_warning_before_a_readmission_counts_no_more(answered: Submission, admin: User) -> None:
-    against(worker("cy"), 6)
-    exclude.review()
-    exclude.keep(worker("cy"), admin, "They know the texts.")
-    against(worker("cy"), 12)
-    flags = exclude._excluding([worker("cy").pk])
-    assert list(flags) == [worker("cy").pk] and had_a_chance(flags) == {}
-    assert exclude.review() == 0 and Warned.objects.count() == 2
 
 
 def assert_a_fourth_makes_them_three(user: User) -> None:
@@ -152,51 +127,6 @@ def test_no_question_keeps_fewer_answers_than_its_track_promises(
     assert_a_fourth_makes_them_three(annotator("dan"))
     exclude.reinstate(worker("cy"), admin, "A mistake of ours.")
     assert Question.objects.counts() == {"settled": 6}
-
-
-def test_nor_does_one_whose_third_answer_was_excluded_before_it_was_read(
-    published: Submission, clients: list[Client], annotator: Callable[[str], User], admin: User
-) -> None:
-    for client in clients[:2]:
-        answer_all(client, GOOD)
-    settle.tick()
-    answer_all(clients[2], GOOD)
-    exclude.exclude(worker("cy"), "Always the first button", admin)
-    settle.tick()
-    assert Question.objects.counts() == {"published": 6}, "two count, and three are promised"
-    assert set(Label.objects.filter(target__kind="pair").values_list("n", flat=True)) == {2}
-    assert_a_fourth_makes_them_three(annotator("dan"))
-
-
-def test_a_question_whose_payer_somebody_else_is_counting_is_settled_a_little_later(
-    published: Submission, clients: list[Client], admin: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for client in clients[:3]:
-        answer_all(client, GOOD)
-    exclude.exclude(worker("cy"), "Always the first button", admin)
-    monkeypatch.setattr(settle, "one_publisher", lambda payer, wait: False)
-    settle.tick()
-    assert Question.objects.counts() == {"answered": 6}
-    monkeypatch.undo()
-    Question.objects.update(next_try_at=timezone.now())
-    settle.tick()
-    assert Question.objects.counts() == {"published": 6}
-
-
-def test_a_warning_is_in_sight_of_who_goes_from_question_to_question(
-    answered: Submission, annotator: Callable[[str], User], admin: User
-) -> None:
-    exclude.exclude(worker("cy"), "So that something is open", admin)
-    publish.tick()
-    dan = Client()
-    dan.force_login(annotator("dan"))
-    question = dan.get("/annotate/next/")["Location"]
-    assert 'id="unread"' not in dan.get(question).content.decode()
-    Message.objects.create(worker=worker("dan"), subject=SUBJECT, text="Take your time.")
-    page = dan.get(question).content.decode()
-    assert SUBJECT in page and 'id="unread"' in page
-    assert "Take your time." in dan.get("/annotate/messages/").content.decode()
-    assert 'id="unread"' not in dan.get(question).content.decode(), "it was read"
 
 
 def test_signals_leave_nobody_out_whose_answers_cannot_be_replaced(answered: Submission) -> None:
@@ -229,31 +159,3 @@ def test_the_rule_is_the_tracks_and_admins_change_it_on_its_page(
     assert exclude.review() == 0 and not Warned.objects.exists(), "another track's rule, or none"
     set_exclude_for(track, ["unread"], None, "People judge here again.")
     assert exclude.review() == 0 and Warned.objects.exists()
-
-
-def test_programs_that_err_at_random_are_warned_of_nothing(
-    answered: Submission, track: Track
-) -> None:
-    judged_by_programs(track)
-    against(worker("cy"), 8, "majority")
-    against(worker("cy"), 12)
-    assert exclude.review() == 0 and not Warned.objects.exists() and not Message.objects.exists()
-    set_exclude_for(track, ["majority"], None, "People come.")
-    assert exclude.review() == 0 and Warned.objects.get().kind == "majority", "the real rule stays"
-
-
-def test_where_programs_answer_no_time_is_noted(
-    published: Submission, clients: list[Client], track: Track
-) -> None:
-    with_times = set_exclude_for(track, ["majority"], None, "As ever.")
-    assert with_times.timed
-    policy = set_exclude_for(track, ["majority"], None, "Programs need none.", timed=False)
-    assert not policy.timed and not set_exclude_for(track, [], None, "Still.").timed
-    answer_all(clients[0], GOOD)
-    settle.tick()
-    assert Assignment.objects.filter(seconds__lt=2, status="approved").count() == 6
-    assert not Signal.objects.exists() and not Comparison.objects.exists()
-    set_exclude_for(track, [], None, "People come.", timed=True)
-    answer_all(clients[1], GOOD)
-    settle.tick()
-    assert Signal.objects.filter(kind="too_fast").count() == 6

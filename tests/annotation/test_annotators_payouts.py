@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from annotation_world import GOOD, IBAN, answer_all, says_where_the_money_goes, take
-from django.core.mail import EmailMessage
 from django.db import connection
 from django.test import Client
 
 from annotation.budget.check_books import check_books
 from annotation.labels import settle
 from annotation.models import Assignment, Payment, Worker
-from annotation.workers import payee, payout
+from annotation.workers import payout
 from annotation.workers.models import Intake, Message, Payout, PayoutAddress, PayoutItem
-from kbpo.accounts import deliver
 from kbpo.accounts.models import Audit, User
 from kbpo.submissions.models import Submission
 
@@ -212,16 +209,6 @@ def test_a_mark_that_was_a_mistake_is_undone_by_a_row_of_its_own(
     assert ada.post(PAGE, {"undo": second.number, "why": "I was not paid"}).status_code == 403
 
 
-def test_what_an_erased_annotator_was_paid_cannot_be_owed_again(
-    earned: Submission, admin: Client, ada: Client
-) -> None:
-    admin.post(PAGE, form_of())
-    ada.post("/annotate/leave/", {"word": "erase"})
-    page = admin.post(PAGE, {"undo": Payout.objects.get().number, "why": "A mistake"})
-    assert page.status_code == 409 and "has left" in page.content.decode()
-    assert Payment.objects.counts() == {"paid": 6}
-
-
 def test_nobody_is_marked_as_paid_who_has_not_said_where_the_money_goes(
     published: Submission, admin: Client, ada: Client
 ) -> None:
@@ -259,103 +246,3 @@ def test_the_address_takes_the_password_is_seen_by_admins_alone_and_erased_with_
     assert "was changed" in ada.get("/annotate/messages/").content.decode()
     ada.post("/annotate/leave/", {"word": "erase", "money": "waive"})
     assert not PayoutAddress.objects.exists() and not Message.objects.exists()
-
-
-def test_an_e_mail_address_can_be_added_later_and_only_with_the_password(
-    earned: Submission, ada: Client, settings: Any
-) -> None:
-    settings.ROOT_URLCONF, settings.MAIL_URL = "kbpo.urls", "smtp://mail.example.org"
-    user = User.objects.get(username="ada")
-    user.set_password("long enough 1")
-    user.save()
-    ada.force_login(user)
-    assert "add an e-mail address" in ada.get("/annotate/").content.decode()
-    assert 'action="/account/notices/"' in ada.get(PAYEE).content.decode()
-    for said in (
-        {"email": "ada@example.org", "password": ""},
-        {"email": "nothing", "password": "long enough 1"},
-    ):
-        assert ada.post(NOTICES, {"verb": "email"} | said).status_code == 422
-    said = {"email": "ada@example.org", "password": "long enough 1"}
-    assert ada.post(NOTICES, {"verb": "email"} | said)["Location"] == NOTICES
-    assert "Mail goes to ada@example.org" in ada.get(NOTICES).content.decode()
-    user.refresh_from_db()
-    assert user.email == "ada@example.org"
-    assert "add an e-mail address" not in ada.get("/annotate/").content.decode()
-    for _ in range(10):  # somebody at an open page guesses
-        ada.post(NOTICES, {"verb": "email", "email": "other@example.org", "password": "guess"})
-    refused = ada.post(NOTICES, {"verb": "email"} | said | {"email": "other@example.org"})
-    assert refused.status_code == 422 and "too many tries" in refused.content.decode()
-    money = ada.post(PAYEE, {"address": IBAN, "password": said["password"]})
-    assert money.status_code == 422 and "too many tries" in money.content.decode()
-
-
-def test_who_is_paid_gets_a_message_with_the_receipt(
-    earned: Submission,
-    admin: Client,
-    ada: Client,
-    mailoutbox: list[EmailMessage],
-    django_capture_on_commit_callbacks: Any,
-) -> None:
-    User.objects.filter(username="ada").update(email="ada@example.org")
-    with django_capture_on_commit_callbacks(execute=True):
-        admin.post(PAGE, form_of())
-    made = Payout.objects.get()
-    deliver.tick()
-    [mail] = mailoutbox
-    assert mail.to == ["ada@example.org"] and made.number in str(mail.body)
-    message = Message.objects.get(subject="You were paid $0.30")
-    assert f"/annotate/receipts/{made.number}/" in message.text and "bank 2026" in message.text
-    assert IBAN not in message.text, "a mail may go astray"
-    page = ada.get("/annotate/messages/").content.decode()
-    assert f'/annotate/receipts/{made.number}/" rel="nofollow">' in page, (
-        "the receipt is a click away"
-    )
-    admin.post(PAGE, {"undo": made.number, "why": "The bank sent it back."})
-    assert "owed to you again" in Message.objects.latest("pk").subject
-
-
-@pytest.mark.soak
-def test_the_least_payout_and_the_date_stand_on_the_home_page_and_in_the_terms(
-    earned: Submission, admin: Client, ada: Client
-) -> None:
-    Intake.objects.update(payout_minimum=Decimal("5"), payout_day=31)
-    when = f"{payee.schedule().next_date():%-d %B %Y}"
-    home = ada.get("/annotate/").content.decode()
-    assert f"with $4.70 more you are paid on {when}" in home
-    terms = "is paid on day 31 of every month, once it is $5.00 or more"
-    assert terms in ada.get("/annotate/terms/").content.decode()
-    rules = {
-        "action": "intake",
-        "mode": "closed",
-        "reward": "0.75",
-        "minimum": "7",
-        "day": "15",
-        "why": "x",
-    }
-    admin.post("/desk/requests/rules/", rules)
-    assert "on day 15 of every month" in Message.objects.latest("pk").text
-    assert admin.post("/desk/requests/rules/", rules | {"day": "32"}).status_code == 302
-    assert Intake.objects.get().payout_day == 15
-
-
-@pytest.mark.parametrize(
-    ("today", "day", "then"),
-    [
-        ("2026-11-22", 1, "2026-12-01"),
-        ("2026-12-02", 1, "2027-01-01"),
-        ("2026-11-22", 22, "2026-11-22"),
-        ("2026-02-03", 31, "2026-02-28"),
-    ],
-)
-def test_the_next_payout_is_on_a_day_that_the_month_has(today: str, day: int, then: str) -> None:
-    rules = payee.Schedule(Decimal(5), day, "")
-    assert rules.next_date(date.fromisoformat(today)) == date.fromisoformat(then)
-
-
-def test_whoever_wants_to_be_paid_before_leaving_says_where(
-    earned: Submission, ada: Client
-) -> None:
-    PayoutAddress.objects.all().delete()
-    page = ada.post("/annotate/leave/", {"word": "erase", "money": "pay"})
-    assert page.status_code == 422 and "Say first where your money goes" in page.content.decode()

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from annotation_world import GOOD, answer_all, says_where_the_money_goes, take
-from django.conf import settings
 from django.core import mail
 from django.core.cache import cache
 from django.test import Client
@@ -33,11 +30,9 @@ from annotation.workers.models import (
     TutorialRun,
 )
 from kbpo.accounts import deliver
-from kbpo.accounts.models import Audit, Delivery, User, Webhook
-from kbpo.money.models import Budget
+from kbpo.accounts.models import Audit, User
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
-from kbpo.tracks.models import Track
 
 pytestmark = pytest.mark.django_db
 VOLUNTEER, LEAVE, DESK = "/annotate/volunteer/", "/annotate/leave/", "/desk/requests/"
@@ -108,44 +103,6 @@ def test_a_volunteer_waits_for_an_admin_and_then_judges_where_volunteers_may(
     assert "6 questions wait" in text_of(vera.get("/annotate/"))
     Intake.objects.create(track=published.track, volunteers="closed")
     assert "Nothing to judge right now" in text_of(vera.get("/annotate/"))
-
-
-def test_an_open_door_lets_in_at_once_and_not_a_crowd_of_robots(published: Submission) -> None:
-    Intake.objects.create(volunteers="open")
-    for number in range(10):
-        assert (
-            Client().post(VOLUNTEER, NEW | {"username": f"v{number}"})["Location"] == "/annotate/"
-        )
-    refused = Client().post(VOLUNTEER, NEW)
-    assert refused.status_code == 429 and "Many accounts were made" in text_of(refused)
-    assert not User.objects.filter(username="vera").exists()
-
-
-def test_somebody_who_is_turned_away_reads_it(admin: Client) -> None:
-    Intake.objects.create(volunteers="queue")
-    tim = Client()
-    tim.force_login(
-        User.objects.create(username="tim", email="tim@example.org", is_researcher=True)
-    )
-    Webhook.objects.create(user=User.objects.get(username="tim"), url="https://tim.example/")
-    tim.post(VOLUNTEER, {})
-    decide = {
-        "action": "volunteer",
-        "pk": Application.objects.get().pk,
-        "decision": "decline",
-    }
-    assert "say why" in text_of(admin.post(DESK, decide, follow=True))
-    assert Application.objects.get().admitted is None
-    admin.post(DESK, decide | {"why": "We have enough."})
-    assert Audit.objects.get(what="volunteer").why == "We have enough."
-    page = text_of(tim.get(VOLUNTEER))
-    assert "could not take you this time. We have enough." in page
-    assert "You are in the queue" not in page
-    assert "an admin has answered" in text_of(tim.get("/annotate/"))
-    told = Delivery.objects.filter(event="decision")
-    assert told.count() == 2, "a mail and a call"
-    assert all(row.body["text"].endswith("We have enough.") for row in told)
-    assert not User.objects.get(username="tim").is_annotator
 
 
 # -- Messages and feedback
@@ -259,83 +216,6 @@ def test_refused_pay_can_be_appealed_and_is_paid_after_all(
     assert "It was, sorry." in page and 'id="refused"' not in page
 
 
-def test_an_appeal_against_refused_pay_may_fail(
-    published: Submission, ada: Client, admin: Client
-) -> None:
-    answer = refused(ada)
-    ada.post("/annotate/", {"action": "appeal", "text": "The first button was right."})
-    admin.post(
-        DESK,
-        {
-            "action": "appeal",
-            "pk": Appeal.objects.get().pk,
-            "text": "It was not.",
-            "decision": "keep",
-        },
-    )
-    answer.refresh_from_db()
-    assert (
-        answer.status == "rejected" and Audit.objects.filter(what="uphold rejection").count() == 1
-    )
-    own = text_of(ada.get(f"/annotate/answers/{answer.pk}/"))
-    assert "$0.00, rejected" in own and "$0.05" not in own
-    assert "it stays as it is" in text_of(ada.get("/annotate/"))
-
-
-def test_what_is_decided_about_ones_answers_is_told_by_mail_and_by_a_call(
-    published: Submission,
-    ada: Client,
-    admin: Client,
-    django_capture_on_commit_callbacks: Callable[..., Any],
-) -> None:
-    anna, user = User.objects.get(username="anna"), User.objects.get(username="ada")
-    user.email = "ada@example.org"
-    user.save()
-    Webhook.objects.create(user=user, url="https://ada.example.org/told")
-    with django_capture_on_commit_callbacks(execute=True):
-        answer = refused(ada)
-        command.undo_rejection(answer.pk, anna, "It was read.")
-        command.exclude_worker(worker().handle, anna, "Too fast for reading")
-        ada.post("/annotate/", {"action": "appeal", "text": "I had read it before."})
-        admin.post(
-            DESK,
-            {
-                "action": "appeal",
-                "pk": Appeal.objects.get().pk,
-                "text": "You are right.",
-                "decision": "reinstate",
-            },
-        )
-    said = {
-        "We refused pay for an answer": "Every answer was the first button.",
-        "An answer is paid after all": "counts and is paid",
-        "We do not offer you more questions": "Too fast for reading",
-        "Your appeal is answered": "You are right.\n\nYour exclusion was taken back",
-    }
-    mails, calls = (
-        {row.body["subject"]: row.body["text"] for row in rows}
-        for rows in (
-            Delivery.objects.filter(address="ada@example.org"),
-            Delivery.objects.exclude(hook=None),
-        )
-    )
-    assert re.search(
-        r"^Your answer of \d+ \w+ \d{4}, \d\d:\d\d UTC, \$0\.\d\d: ",
-        mails["We refused pay for an answer"],
-    )
-    assert mails["An answer is paid after all"].startswith("Your answer of ")
-    for subject, words in said.items():
-        assert words in mails[subject] and words in calls[subject], subject
-        assert f"{settings.SITE_URL}/annotate/" in mails[subject], "where one may appeal"
-    assert set(Delivery.objects.values_list("event", flat=True)) == {"decision"}
-    assert Delivery.objects.count() == 2 * len(said), "each once"
-
-
-def test_who_is_not_excluded_has_nothing_to_appeal(ada: Client) -> None:
-    ada.post("/annotate/", {"action": "appeal", "text": "Just in case."})
-    assert not Appeal.objects.exists()
-
-
 # -- Leaving
 
 
@@ -395,15 +275,6 @@ def worker_gone() -> bool:
     return not User.objects.filter(username="ada").exists() and Worker.objects.get().user is None
 
 
-def test_an_account_that_is_more_than_an_annotators_stays(
-    published: Submission, ada: Client
-) -> None:
-    User.objects.filter(username="ada").update(is_researcher=True)
-    ada.post(LEAVE, {"word": "erase"})
-    user = User.objects.get(username="ada")
-    assert user.is_researcher and not user.is_annotator and Worker.objects.get().user is None
-
-
 def test_a_promise_that_nobody_comes_for_goes_back(published: Submission, ada: Client) -> None:
     Intake.objects.create(tutorial_reward=Decimal("0.75"))
     TutorialRun.objects.all().delete()
@@ -453,113 +324,6 @@ def test_a_promise_to_who_failed_once_and_never_came_back_goes_back_and_is_made_
     assert leave.tick() == 0 and check_books() == []
 
 
-def test_a_second_attempt_that_began_in_time_keeps_the_promise(
-    published: Submission, ada: Client
-) -> None:
-    TutorialRun.objects.all().delete()
-    lesson = teach.tutorials()["relation"]
-    begun = teach.begin(worker(), lesson)
-    assert begun is not None
-    fail(begun)
-    second = teach.begin(worker(), lesson)
-    TutorialRun.objects.filter(attempt=1).update(ended_at=timezone.now() - timedelta(days=15))
-    assert leave.tick() == 0 and second is not None
-    assert second.promised == Decimal("0.75") and second.purpose == begun.purpose
-
-
-def left_for_a_fortnight(client: Client) -> TutorialRun:
-    """An attempt under way whose promise went back."""
-    TutorialRun.objects.all().delete()
-    client.post(TUTORIAL)
-    TutorialRun.objects.update(started_at=timezone.now() - timedelta(days=15))
-    assert leave.tick() == 1
-    run = TutorialRun.objects.get()
-    assert (run.promised, balance(purpose=run.purpose).open) == (0, 0)
-    return run
-
-
-def answers_right(client: Client) -> None:
-    for number, question in enumerate(teach.tutorials()["relation"].questions, start=1):
-        client.post(f"{TUTORIAL}{number}/", question["right"])
-
-
-@pytest.mark.parametrize("by_the_page_before", [True, False])
-def test_who_goes_on_after_a_fortnight_is_promised_it_anew(
-    published: Submission, ada: Client, by_the_page_before: bool
-) -> None:
-    run = left_for_a_fortnight(ada)
-    assert "You are paid <b>$0.75</b>" in ada.get(TUTORIAL).content.decode()
-    if by_the_page_before:
-        ada.post(TUTORIAL)
-        ada.post(TUTORIAL)
-        assert TutorialRun.objects.get().promised == Decimal("0.75")
-        assert leave.tick() == 0, "it has a fortnight again"
-    answers_right(ada)
-    assert Payment.objects.get().amount == Decimal("0.75")
-    sums = balance(purpose=run.purpose)
-    assert (sums.reserved, sums.released, sums.spent) == (
-        Decimal("1.50"),
-        Decimal("0.75"),
-        Decimal("0.75"),
-    )
-    assert leave.tick() == 0 and check_books() == []
-
-
-def test_a_promise_that_was_made_anew_goes_back_like_the_first(
-    published: Submission, ada: Client
-) -> None:
-    run = left_for_a_fortnight(ada)
-    for n in (2, 3):
-        ada.post(TUTORIAL)
-        assert balance(purpose=run.purpose).open == Decimal("0.75")
-        TutorialRun.objects.update(started_at=timezone.now() - timedelta(days=15))
-        assert leave.tick() == 1
-        sums = balance(purpose=run.purpose)
-        assert sums.reserved == sums.released == n * Decimal("0.75")
-    assert check_books() == []
-
-
-def test_without_money_who_goes_on_reads_that_it_pays_nothing(
-    published: Submission, ada: Client
-) -> None:
-    left_for_a_fortnight(ada)
-    Budget.objects.create(track=published.track, scope="track", cap=Decimal("100.50"))
-    assert "The tutorial pays nothing now" in ada.get(TUTORIAL).content.decode()
-    ada.post(TUTORIAL)
-    answers_right(ada)
-    assert TutorialRun.objects.get().passed and not Payment.objects.exists()
-    assert check_books() == []
-
-
-def test_who_leaves_after_a_failed_attempt_takes_no_promise_along(
-    published: Submission, ada: Client
-) -> None:
-    TutorialRun.objects.all().delete()
-    begun = teach.begin(worker(), teach.tutorials()["relation"])
-    assert begun is not None
-    failed = fail(begun)
-    assert balance(purpose=failed.purpose).open == Decimal("0.75")
-    assert leave.ask(worker(), waives=True)
-    assert balance(purpose=failed.purpose).released == Decimal("0.75")
-    assert not TutorialRun.objects.exists() and check_books() == []
-
-
-def test_who_leaves_before_a_bonus_could_pay_them_takes_no_promise_along(
-    published: Submission, admin: Client
-) -> None:
-    Track.objects.update(platform="mturk")
-    stranger = Worker.objects.create(platform="mturk", handle="m" * 32)
-    lesson = teach.tutorials()["relation"]
-    run = teach.begin(stranger, lesson)
-    assert run is not None
-    for number, question in enumerate(lesson.questions, start=1):
-        run = teach.answer(run, number, question["right"])
-    assert run.passed and balance(purpose=run.purpose).open == Decimal("0.90")
-    who = User.objects.get(is_staff=True)
-    assert leave.erase_elsewhere(stranger, who, "They asked for it.").startswith("Erased.")
-    assert balance(purpose=run.purpose).released == Decimal("0.90") and check_books() == []
-
-
 def test_who_leaves_is_paid_for_the_tutorial_that_they_passed(
     published: Submission, ada: Client
 ) -> None:
@@ -574,31 +338,6 @@ def test_who_leaves_is_paid_for_the_tutorial_that_they_passed(
     leave.finish(worker().pk)
     sums = balance(purpose=run.purpose)
     assert (sums.spent, sums.released) == (Decimal("0.75"), 0)
-
-
-def test_a_promise_whose_attempt_is_gone_is_found(published: Submission, ada: Client) -> None:
-    TutorialRun.objects.all().delete()
-    begun = teach.begin(worker(), teach.tutorials()["relation"])
-    assert begun is not None and check_books() == []
-    begun.delete()
-    assert [(one.check, "has $0.75 set aside" in one.sentence) for one in check_books()] == [
-        ("promised_to_nobody", True)
-    ]
-
-
-def test_without_money_the_second_attempt_says_that_it_pays_nothing(
-    published: Submission, ada: Client
-) -> None:
-    TutorialRun.objects.all().delete()
-    begun = teach.begin(worker(), teach.tutorials()["relation"])
-    assert begun is not None
-    fail(begun)
-    TutorialRun.objects.update(ended_at=timezone.now() - timedelta(days=15))
-    assert leave.tick() == 1
-    Budget.objects.create(track=published.track, scope="track", cap=Decimal("100.50"))
-    assert "The tutorial pays nothing now" in ada.get(TUTORIAL).content.decode()
-    second = teach.begin(worker(), teach.tutorials()["relation"])
-    assert second is not None and second.promised == 0 and second.passed is None
 
 
 # -- Rules and terms

@@ -10,27 +10,18 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
-from annotation_world import GOOD, learn, says_where_the_money_goes, take
+from annotation_world import GOOD, take
 from django.test import Client
-from django.utils import timezone
-from test_annotation_crowd import knows, logins
 
-from annotation.budget.cents import cents
-from annotation.budget.check_books import check_books
-from annotation.hits.lease import lease, to_learn
+from annotation.hits.lease import lease
 from annotation.interfaces.registry import INTERFACES
 from annotation.labels import settle
-from annotation.models import Assignment, Payment, Question, Worker
-from annotation.workers import consent, payout, teach
-from annotation.workers.intake import tutorial_rewards
+from annotation.models import Assignment, Payment, Worker
+from annotation.workers import consent, teach
 from annotation.workers.models import Consent, Intake, Terms, TutorialRun
-from annotation.workers.worker import worker_of
-from kbpo.accounts.models import User
-from kbpo.money.models import Budget, Price
+from kbpo.money.models import Budget
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
-from kbpo.tracks.models import Track
-from rehearsal.annotators import Crowd
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("untaught")]
 TERMS, TUTORIAL = "/annotate/terms/", "/annotate/tutorial/relation/"
@@ -181,22 +172,6 @@ def test_there_are_two_attempts_and_no_third(published: Submission, ada: Client)
     assert lease(the_worker()) is None
 
 
-@pytest.mark.soak
-def test_the_second_attempt_has_other_questions_and_what_it_taught_can_still_be_read(
-    published: Submission, ada: Client
-) -> None:
-    agree(ada)
-    attempt(ada, wrong=3)
-    first = [ada.get(f"{TUTORIAL}{number}/").content.decode() for number in range(1, 9)]
-    ada.post(TUTORIAL)
-    asked = teach.tutorials()["relation"].asked(2)
-    for number, (question, before) in enumerate(zip(asked, first, strict=True), start=1):
-        key = f'data-document="{question["payload"]["document"]["key"]}"'
-        assert key in ada.get(f"{TUTORIAL}{number}/").content.decode() and key not in before
-        ada.post(f"{TUTORIAL}{number}/", question["right"])
-    assert TutorialRun.objects.get(attempt=2).passed
-
-
 def test_feedback_shows_ones_own_answer_beside_the_right_one(
     published: Submission, ada: Client
 ) -> None:
@@ -252,32 +227,6 @@ def test_feedback_on_a_document_names_what_differs_and_where(
     assert "3 of 8 differ" in page and 'data-badge="' in page
 
 
-def test_nobody_is_sent_to_a_tutorial_without_attempts_or_told_of_questions_behind_it(
-    published: Submission, ada: Client
-) -> None:
-    agree(ada)
-    Question.objects.filter(pk=Question.objects.earliest("pk").pk).update(interface="entities")
-    assert to_learn(the_worker()) == "relation"
-    ada.get("/annotate/next/?kind=entities")
-    assert to_learn(the_worker()) == "entities", "what they chose comes first"
-    ada.get("/annotate/next/?kind=")
-    Question.objects.update(interface="relation")
-    attempt(ada, wrong=3)
-    assert "6 questions wait" in ada.get("/annotate/").content.decode()
-    ada.post(TUTORIAL)
-    assert to_learn(the_worker()) == "relation", "the last attempt is under way"
-    attempt(ada, wrong=3)
-    assert to_learn(the_worker()) == "" and teach.learnable(the_worker()) == [
-        name for name in teach.tutorials() if name != "relation"
-    ]
-    assert ada.get("/annotate/next/")["Location"] == "/annotate/"
-    home = ada.get("/annotate/").content.decode()
-    assert "Nothing to judge right now" in home and ">Not passed</a>" in home
-    Question.objects.filter(pk=Question.objects.earliest("pk").pk).update(interface="entities")
-    assert to_learn(the_worker()) == "entities", "another interface can still be learned"
-    assert "1 question waits" in ada.get("/annotate/").content.decode()
-
-
 def test_a_new_version_is_learned_anew(published: Submission, ada: Client) -> None:
     agree(ada)
     attempt(ada)
@@ -317,148 +266,6 @@ def test_passing_is_paid_once_out_of_money_that_was_reserved_before(
     settle.tick()
 
 
-def test_it_pays_by_default_and_every_list_of_money_says_so(
-    published: Submission, ada: Client
-) -> None:
-    """Out of the money of the track; nobody has set any rule."""
-    agree(ada)
-    assert "paid $0.75" in ada.get("/annotate/").content.decode(), (
-        "it is said before anybody begins"
-    )
-    assert "You are paid <b>$0.75</b>, once" in ada.get(TUTORIAL).content.decode()
-    assert not Intake.objects.exists()
-    assert "$0.75 for the tutorial stands on your page" in attempt(ada)
-    purpose = TutorialRun.objects.get().purpose
-    [mine] = [one for one in cents() if one.purpose == purpose]
-    assert (mine.track, mine.state, mine.amount) == (published.track.pk, "owed", Decimal("0.75"))
-    assert mine.worker == the_worker().handle
-    [owed] = payout.owed()
-    assert (owed.worker, owed.amount) == (the_worker(), Decimal("0.75"))
-    admin = User.objects.create(username="anna", is_staff=True)
-    says_where_the_money_goes()
-    made = payout.pay(
-        owed.worker, upto=owed.upto, amount=owed.amount, reference="bank 7", key="k" * 16, who=admin
-    )
-    assert [(one.what, one.n, one.amount) for one in payout.lines_of(made)] == [
-        (
-            "Tutorial passed: Read a few sentences and say what they tell about two names",
-            1,
-            Decimal("0.75"),
-        )
-    ]
-    assert [one.sentence for one in check_books()] == []
-
-
-@pytest.mark.soak
-def test_who_was_paid_before_is_told_that_a_new_version_is_not_paid(
-    published: Submission, ada: Client
-) -> None:
-    agree(ada)
-    attempt(ada)
-    assert Payment.objects.get().amount == Decimal("0.75")
-    TutorialRun.objects.update(version=0)
-    assert "The tutorial pays nothing now" in ada.get(TUTORIAL).content.decode()
-    home = ada.get("/annotate/").content.decode()
-    assert "paid $0.75" not in home and home.count("pays nothing now") == 1, (
-        "kinds that no track asks for are not offered"
-    )
-
-
-def test_what_no_track_can_pay_is_not_announced(published: Submission, ada: Client) -> None:
-    Budget.objects.create(track=published.track, scope="track", cap=Decimal("100.74"))
-    agree(ada)
-    assert "The tutorial pays nothing now" in ada.get(TUTORIAL).content.decode()
-    Budget.objects.update(cap=Decimal("100.75"))
-    assert "You are paid <b>$0.75</b>" in ada.get(TUTORIAL).content.decode()
-
-
-def other_track(track: Track, name: str, interface: str = "") -> Track:
-    """Another open track of the corpus, which asks through an interface."""
-    made = Track.objects.create(corpus=track.corpus, name=name, slug=name.lower(), status="open")
-    if interface:
-        Price.objects.create(track=made, interface=interface, reward=Decimal("0.50"))
-    return made
-
-
-def rewards_for(worker: Worker, interface: str) -> list[tuple[Track, Decimal]]:
-    """The tracks that pay a worker for one tutorial."""
-    return tutorial_rewards(worker, [interface])[interface]
-
-
-@pytest.mark.soak
-def test_a_track_pays_only_for_what_it_asks(published: Submission, ada: Client) -> None:
-    agree(ada)
-    worker, lesson = the_worker(), teach.tutorials()["entities"]
-    assert teach.offered_reward(worker, lesson) == 0
-    home = ada.get("/annotate/").content.decode()
-    assert (home.count("paid $0.75"), home.count("pays nothing now")) == (1, 0)
-    names = other_track(published.track, "Names", "entities")
-    assert rewards_for(worker, "entities") == [(names, Decimal("0.75"))]
-    assert rewards_for(worker, "relation") == [(published.track, Decimal("0.75"))]
-    first = Question.objects.earliest("pk")
-    Question.objects.filter(pk=first.pk).update(interface="entities")
-    assert rewards_for(worker, "entities") == [
-        (published.track, Decimal("0.75")),
-        (names, Decimal("0.75")),
-    ]
-    Question.objects.filter(pk=first.pk).update(track=names)
-    assert [track for track, _ in rewards_for(worker, "entities")] == [names]
-    older = published.track
-    Price.objects.create(track=older, interface="entities", reward=Decimal("0.50"))
-    assert [track for track, _ in rewards_for(worker, "entities")] == [
-        names,
-        older,
-    ], "where questions wait"
-    Question.objects.filter(pk=first.pk).update(status="settled")
-    assert [track for track, _ in rewards_for(worker, "entities")] == [
-        older,
-        names,
-    ], "else the oldest"
-    Question.objects.filter(pk=first.pk).update(status="cancelled")
-    Price.objects.filter(track=names).delete()
-    assert [track for track, _ in rewards_for(worker, "entities")] == [older]
-
-
-def test_volunteers_are_paid_by_tracks_that_take_them(published: Submission, ada: Client) -> None:
-    """And what an open door costs is taken from nobody else's budget."""
-    track = other_track(published.track, "Welcome", "relation")
-    Intake.objects.create(track=track, volunteers="open")
-    User.objects.update(is_volunteer=True)
-    agree(ada)
-    ada.post(TUTORIAL)
-    assert TutorialRun.objects.get().track == track
-    assert balance(track=published.track).reserved == Decimal("100.00")
-    TutorialRun.objects.all().delete()
-    Intake.objects.all().delete()
-    assert "The tutorial pays nothing now" in ada.get(TUTORIAL).content.decode()
-    ada.post(TUTORIAL)
-    assert TutorialRun.objects.get().promised == 0, "it can be taken all the same"
-    assert balance(track=published.track).reserved == Decimal("100.00")
-
-
-def test_only_a_track_pays_whose_questions_are_where_the_worker_is(
-    published: Submission, ada: Client
-) -> None:
-    agree(ada)
-    worker = the_worker()
-    Track.objects.update(platform="mturk")
-    assert rewards_for(worker, "relation") == []
-    stranger = Worker.objects.create(platform="mturk", handle="m" * 32)
-    assert [track for track, _ in rewards_for(stranger, "relation")] == [published.track]
-    stranger.excluded_at = timezone.now()
-    assert rewards_for(stranger, "relation") == [], "whom we offer no questions needs no lesson"
-
-
-@pytest.mark.soak
-def test_a_promise_that_was_not_earned_goes_back(published: Submission, ada: Client) -> None:
-    Intake.objects.create(tutorial_reward=Decimal("0.75"))
-    agree(ada)
-    attempt(ada, wrong=3)
-    attempt(ada, wrong=3)
-    purpose = TutorialRun.objects.exclude(promise=None).first().purpose
-    assert balance(purpose=purpose).released == Decimal("0.75") and not Payment.objects.exists()
-
-
 def test_nothing_is_promised_beyond_the_budget(published: Submission, ada: Client) -> None:
     Intake.objects.create(tutorial_reward=Decimal("0.75"))
     Budget.objects.create(track=published.track, scope="track", cap=Decimal("100.50"))
@@ -469,58 +276,3 @@ def test_nothing_is_promised_beyond_the_budget(published: Submission, ada: Clien
     assert not Payment.objects.exists() and balance(track=published.track).reserved == Decimal(
         "100.00"
     )
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.soak
-def test_a_simulated_crowd_reads_the_terms_and_passes_the_tutorial(
-    published: Submission, live_server: Any
-) -> None:
-    work = Crowd(live_server.url, logins("ada", "bea", "cid"), knows).work(at_most=60)
-    assert (work.answers, work.wrong, work.errors) == (18, 0, [])
-    assert Consent.objects.count() == 3
-    assert list(TutorialRun.objects.values_list("attempt", "passed")) == [(1, True)] * 3
-
-
-@pytest.mark.soak
-@pytest.mark.django_db(transaction=True)
-def test_a_simulated_crowd_that_was_stopped_in_its_last_attempt_passes_and_judges(
-    published: Submission, live_server: Any, client: Client
-) -> None:
-    login = logins("ada")
-    client.login(username="ada", password=login[0][1])
-    agree(client)
-    attempt(client, wrong=3)
-    client.post(TUTORIAL)  # the second attempt, stopped after two questions
-    for number, question in enumerate(teach.tutorials()["relation"].asked(2)[:2], start=1):
-        client.post(f"{TUTORIAL}{number}/", question["right"])
-    work = Crowd(live_server.url, login, knows).work(at_most=60)
-    assert (work.answers, work.errors) == (6, [])
-    runs = TutorialRun.objects.order_by("attempt").values_list("attempt", "passed")
-    assert list(runs) == [(1, False), (2, True)]
-
-
-@pytest.mark.soak
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("interface", sorted(teach.shipped()))
-def test_simulated_workers_pass_every_tutorial_at_once(
-    published: Submission, live_server: Any, monkeypatch: pytest.MonkeyPatch, interface: str
-) -> None:
-    monkeypatch.setattr(
-        "annotation.hits.lease.to_learn",
-        lambda worker: "" if interface in teach.taught(worker) else interface,
-    )
-    able: Any = {"finds": lambda _: {}, "opinions": object()}
-    Crowd(live_server.url, logins("ada"), knows, **able).work(at_most=60)
-    run = TutorialRun.objects.get(interface=interface)
-    assert (run.attempt, run.passed, [one["right"] for one in run.answers]) == (
-        1,
-        True,
-        [True] * len(run.answers),
-    )
-
-
-def test_learning_by_hand_is_what_the_fixture_does(annotator: Any) -> None:
-    worker = worker_of(annotator("dee"))
-    learn(worker)
-    assert consent.has_consented(worker) and teach.taught(worker) == list(INTERFACES)

@@ -12,7 +12,6 @@ from annotation.interfaces.registry import interface_of
 from annotation.interfaces.shared.statements import side_by_side
 from annotation.models import Question
 from annotation.workers import teach
-from kbpo.tracks.generation.answers import AnswersTrack
 
 PAGE = interface_of("answer_correctness")
 PASSAGES = ["Ida Marsk built it in 1884.", "Tom built it. 🚢 He was rich.", "It is tall."]
@@ -96,24 +95,6 @@ def test_an_answer_that_cannot_be_used_is_refused_with_a_sentence(
 ) -> None:
     with pytest.raises(BadAnswer, match=sentence):
         PAGE.parse(question(), ALL | change)
-
-
-def test_a_draft_is_shown_as_it_was_left_and_bad_marks_are_none() -> None:
-    shown = PAGE.render(question(), ALL | {"marks-1": ["[[0, 999]]"]})
-    assert [one["says"] for one in shown["passages"]] == ["correct", "incorrect", "neither"]
-    assert shown["passages"][0]["pieces"] == [("Ida Marsk built", True), (" it in 1884.", False)]
-    assert shown["passages"][1]["marks"] == "[]"
-
-
-def test_a_flag_is_an_answer() -> None:
-    assert [one.criterion for one in PAGE.parse(question(), {"problem": ["text"]})] == ["flag"]
-
-
-def test_the_criteria_are_those_of_the_track() -> None:
-    responses: Any = PAGE.parse(question(), ALL)
-    (label,) = PAGE.aggregate(question(), responses)
-    assert label.value["ratings"] == {"any_correct": [1.0], "avg_correct": [0.5]}
-    assert set(label.value["ratings"]) == set(AnswersTrack.criterion_names())
 
 
 def test_the_tutorial_has_what_is_not_plausible_and_what_is_answered_otherwise() -> None:

@@ -15,7 +15,6 @@ from django.utils import timezone
 
 from annotation.hits import mail_work
 from annotation.models import HIT, Assignment, Worker
-from annotation.platforms.proof import task_path
 from annotation.quality.hourly import hourly_rates
 from annotation.workers import leave
 from annotation.workers.models import Intake, WorkMail
@@ -58,21 +57,6 @@ def test_a_mail_goes_out_when_there_is_work_and_only_then(
     [sent] = mail.outbox
     assert sent.to == ["ada@example.org"] and "6 questions wait for you" in sent.body
     assert "/annotate/payee/" in sent.body, "where it can be switched off"
-
-
-def test_it_comes_once_a_day_at_most_and_not_again_before_they_came(
-    away: Worker, django_capture_on_commit_callbacks: Any
-) -> None:
-    HIT.objects.update(status="open")
-    assert [write_all(django_capture_on_commit_callbacks) for _ in range(3)] == [1, 0, 0]
-    two_days_ago = timezone.now() - timedelta(days=2)
-    WorkMail.objects.update(mailed_at=two_days_ago)
-    assert write_all(django_capture_on_commit_callbacks) == 1, "they came two hours ago"
-    WorkMail.objects.update(mailed_at=two_days_ago)
-    Worker.objects.update(last_seen_at=two_days_ago - timedelta(hours=1))
-    assert write_all(django_capture_on_commit_callbacks) == 0, "they never came since"
-    Worker.objects.update(last_seen_at=timezone.now())
-    assert write_all(django_capture_on_commit_callbacks) == 0, "they are here"
 
 
 def test_nobody_is_written_to_who_does_not_want_it_or_may_not_judge(
@@ -134,21 +118,3 @@ def test_the_hourly_rate_is_told_as_planned_and_at_the_usual_pace(
     assert " ".join(row.group(1).split()) == (
         "$9.00 planned, <b>$6.00</b> at the usual pace, $15.00 at yours"
     )
-
-
-def test_a_preview_on_a_marketplace_names_the_tutorial_and_what_it_pays(
-    published: Submission, settings: Any
-) -> None:
-    settings.MTURK_WORKER_SITES = ["https://worker.mturk.com"]
-    hit = HIT.objects.first()
-    assert hit is not None
-    HIT.objects.filter(pk=hit.pk).update(platform="mturk")
-    settings.MTURK_TUTORIAL = True
-    said = (
-        "Who is new does a tutorial first: 8 questions, about 5 min, paid $0.75 once, by a bonus."
-    )
-    address = task_path(hit) + "?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE"
-    assert said in Client().get(address).content.decode()
-    settings.MTURK_TUTORIAL = False
-    told = Client().get(address).content.decode()
-    assert "tutorial first" not in told and "About $9 an hour." in told

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -53,28 +52,6 @@ def test_a_text_that_is_best_everywhere_needs_no_mending_and_pays_the_reward_alo
     assert extra(said()) == 0
 
 
-def test_a_text_of_200_000_characters_is_shown_and_its_mending_compared_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    text = ("The team have win three matches. " * 7000)[:200_000].rstrip()
-    page = PAGE.render(question(text))
-    assert page["mended"] == text and page["most"] > 2 * len(text)
-    compared: list[type] = []
-    distance = edits.Levenshtein.distance
-
-    def counted(one: Any, other: Any) -> int:
-        compared.append(type(one))
-        return distance(one, other)
-
-    monkeypatch.setattr(edits, "Levenshtein", SimpleNamespace(distance=counted))
-    mended = text.replace("have win", "has won", 1)
-    found = values(said("2", edit=[mended]), text)["edit"]
-    assert found["changed"] == 3 and found["value"] == pytest.approx(3 / len(text))
-    assert compared.count(str) == 1, "each time takes seconds where much was changed"
-    with pytest.raises(BadAnswer, match="nothing has to be added"):
-        PAGE.parse(question(text), said("2", edit=[text * 3]))
-
-
 def test_what_was_changed_is_counted_here_whatever_the_browser_says() -> None:
     found = values(said("2", edit=[MENDED], changed=["9999"], value=["1"]))
     assert found["fluency"]["value"] == 0.5
@@ -110,34 +87,12 @@ def test_an_answer_that_cannot_be_used_is_refused_with_a_sentence(
         PAGE.parse(question(), raw)
 
 
-def test_a_flag_is_an_answer_without_ratings_or_extra() -> None:
-    raw = {"problem": ["text"], "remark": ["All symbols"]}
-    assert [one.criterion for one in PAGE.parse(question(), raw)] == ["flag"]
-    assert extra(raw) == 0
-
-
-def test_an_edit_of_fewer_than_five_characters_is_noted_and_no_longer_one() -> None:
-    for mended, against in ((MENDED, True), ("The team won all three of its matches.", False)):
-        (doubt,) = PAGE.doubts(PAGE.parse(question(), said("2", edit=[mended])))
-        assert (doubt.kind, doubt.against) == ("short_edit", against)
-    assert list(PAGE.doubts(PAGE.parse(question(), said()))) == []
-
-
 def test_two_hundred_thousand_characters_are_rated_mended_and_shown() -> None:
     text = "word " * 40_000
     found = values(said("1", edit=[text.replace("word", "work", 3)]), text.strip())
     assert found["edit"]["changed"] == 3
     shown = PAGE.render(question(text), None)
     assert shown["mended"] == text and shown["most"] > len(text)
-
-
-def test_a_draft_is_shown_as_it_was_left() -> None:
-    shown = PAGE.render(question(), said("2", "", edit=["Half mended"]))
-    assert shown["mended"] == "Half mended"
-    assert [[o["chosen"] for o in field["options"]] for field in shown["fields"]][:2] == [
-        [False, True, False],
-        [False, False, False],
-    ]
 
 
 def test_ratings_and_edits_of_several_people_are_kept_one_by_one() -> None:

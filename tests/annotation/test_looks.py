@@ -6,8 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from celery import signals
-from celery.fixups.django import DjangoWorkerFixup
 from django.core.cache import cache
 from django.db import connection
 from django.utils.module_loading import import_string
@@ -15,8 +13,7 @@ from documents_world import order
 
 from kbpo import celery, clock
 from kbpo.accounts.audit import note
-from kbpo.clock import look, served
-from kbpo.clock.models import Heartbeat
+from kbpo.clock import look
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 
@@ -100,37 +97,6 @@ def test_what_waits_for_a_moment_is_late_by_a_quarter_and_by_a_minute_at_most(
         gap <= min(60, earlier / 4 + 1) for gap, earlier in zip(late, [100, *looks], strict=False)
     )
     assert len(looks) < 35, "and they come seldom"
-
-
-def test_a_look_beats_so_early_that_none_of_its_steps_does(ticks: Ticks) -> None:
-    """A step's beat would be news to the next tick, and so looks would come at every tick."""
-    note("something", "somewhere", why="a test")
-    assert ticks.is_due(115)
-    before = Heartbeat.objects.get().at
-    ticks.now = START + timedelta(seconds=122)
-    served.beat()
-    assert Heartbeat.objects.get().at == before
-
-
-def test_a_worker_keeps_its_connection_and_opens_another_where_it_broke() -> None:
-    fixup = DjangoWorkerFixup(celery.app)
-    connection.ensure_connection()
-    first = connection.connection
-    fixup.close_database()  # as before and after every task
-    signals.task_prerun.send(sender=None)
-    assert connection.connection is first
-    other = connection.copy()
-    try:
-        with other.cursor() as cursor:
-            cursor.execute("SELECT pg_terminate_backend(%s)", [first.info.backend_pid])
-    finally:
-        other.close()
-    signals.task_prerun.send(sender=None)
-    assert look._stored(), "asked in another session"
-
-
-def test_a_clock_that_was_put_back_keeps_no_look_waiting(ticks: Ticks) -> None:
-    assert ticks.is_due(-3600)
 
 
 def test_steps_that_find_nothing_write_nothing(

@@ -21,9 +21,8 @@ from annotation.budget.promises import committed
 from annotation.hits import publish
 from annotation.hits.todays_set import todays_set
 from annotation.labels import reject, settle
-from annotation.marketplace import pay_out
 from annotation.marketplace.books import holdings
-from annotation.models import HIT, Assignment, Bonus, Payment, Question, Response, Worker
+from annotation.models import Assignment, Bonus, Payment, Question, Response, Worker
 from annotation.questions import ask
 from annotation.workers import standing
 from kbpo import clock
@@ -194,17 +193,6 @@ def test_a_bonus_of_unknown_outcome_is_paid_once(turk: Turk, kind: str) -> None:
     assert books.check_books() == []
 
 
-def test_a_bonus_that_cannot_be_paid_is_open_again_for_its_payer(turk: Turk) -> None:
-    _, submission = a_track("mturk", "0.2")
-    do_all(turk)
-    settle_all()
-    bonus = Bonus.objects.get()
-    pay_out._give_up(bonus, "The platform will not.")
-    assert balance(purpose=submission.purpose).spent == Decimal("0.54")
-    assert Ledger.objects.get(key=bonus.token).state == "failed"
-    assert books.check_books() == []
-
-
 def settle_all() -> None:
     due()
     collect_and_reconcile()
@@ -270,28 +258,6 @@ def test_one_person_gives_at_most_a_quarter_of_a_runs_ratings_while_others_are_t
     assert judge(ada) == 8, "nobody else is there"
 
 
-def test_a_question_that_the_others_gave_back_is_for_whoever_gave_their_share(
-    clients: list[Client], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ada, bo, _ = clients
-    monkeypatch.setitem(globals(), "TEXTS", tuple(f"Text {at}." for at in range(12)))
-    a_track("pool", "0")
-    bo.get("/annotate/next/")
-    assert judge(ada) == 3
-    left = HIT.objects.filter(assignments=None)
-    Assignment.objects.bulk_create(
-        Assignment(
-            hit=hit,
-            worker=Worker.objects.get(user__username="bo"),
-            status="returned",
-            returned_by=Assignment.ReturnedBy.WORKER,
-            leased_until=clock.now(),
-        )
-        for hit in left
-    )
-    assert judge(ada) == 8, "all but the one that bo has in hand"
-
-
 def test_one_in_twenty_is_asked_twice_at_least_twenty_and_at_most_forty_on_a_track(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -317,14 +283,3 @@ def test_a_second_person_is_asked_by_a_number_that_is_independent_of_the_draw(
     drafts = [QuestionDraft(target.pk, "language_quality", {}, []) for target in targets]
     lowest = min(targets, key=lambda target: second_number(track.corpus.hash_key, target.key))
     assert len(drafts) == 3 and ask._seconded(track, drafts) == {lowest.pk}
-
-
-def test_without_money_for_a_second_person_the_first_is_asked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(GenerationTrack, "second_share", Decimal(1))
-    a_track("pool", "0")
-    wanted = Question.objects.order_by("order").values_list("answers_wanted", "status")
-    assert sorted(wanted) == [(1, "published"), (1, "published"), (1, "published")], (
-        "all three were to be asked twice, and there was money for three answers"
-    )

@@ -16,14 +16,10 @@ from django.test import Client
 
 from annotation.labels import settle
 from annotation.labels.export import EXPORTS
-from annotation.labels.reject import reject
-from annotation.models import Assignment, Gold, Question, Signal, Worker
-from annotation.platforms.proof import say_path
-from annotation.workers import speak
+from annotation.models import Assignment, Gold, Worker
 from kbpo.accounts.models import User
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.web.judging.views import interface_title
 
 pytestmark = pytest.mark.django_db
 WRONG = {"a": "0-3", "b": "other", "holds": ["org:founded_by<"]}
@@ -94,41 +90,6 @@ def test_who_gave_an_answer_reads_it_and_nothing_of_the_others(
     assert "B, “Elm College 2”, is none of the names that were offered" in told
 
 
-def test_an_answer_that_nobody_has_parsed_yet_is_read_as_it_was_sent(
-    two_published: Submission, ada: Client
-) -> None:
-    answer_all(ada, WRONG)
-    row = Assignment.objects.filter(hit__questions__target__document__key="doc-2").get()
-    assert FOUNDED in page(ada, f"/annotate/answers/{row.pk}/")
-    Assignment.objects.filter(pk=row.pk).update(raw={"a": ["gone"]}, status="failed")
-    assert "could not be read" in page(ada, f"/annotate/answers/{row.pk}/")
-
-
-def test_doubted_answers_stand_where_admins_decide(
-    judged: Assignment, desk: Client, clients: list[Client], admin: User
-) -> None:
-    cy = Worker.objects.get(user__username="cy")
-    Signal.objects.get_or_create(assignment=judged, worker=cy, kind="against_majority")
-    assert FOUNDED in page(desk, f"/desk/annotators/{cy.handle}/")
-    reject(judged, admin, "It is the same button every time.")
-    address = f"/annotate/answers/{judged.pk}/"
-    assert 'name="action" value="appeal"' in page(clients[2], address)
-    assert f'{address}#refused"' in page(clients[2], "/annotate/messages/")
-    speak.appeal(cy, "I read it.")
-    mine = page(clients[2], address)
-    assert "Your appeal is being read" in mine and 'value="appeal"' not in mine
-    told = page(desk, "/desk/requests/")
-    assert FOUNDED in told and "I read it." in told and "not paid" in told
-    assert f'href="/annotate/answers/{judged.pk}/"' in page(clients[2], "/annotate/")
-
-
-def test_a_worker_of_a_marketplace_reads_their_own_answers(judged: Assignment) -> None:
-    cy = Worker.objects.get(user__username="cy")
-    Worker.objects.filter(pk=cy.pk).update(platform="mturk", user=None)
-    told = page(Client(), say_path(cy))
-    assert FOUNDED in told and STUDIED not in told
-
-
 def test_answers_labels_and_agreement_are_files_by_page_and_command(
     judged: Assignment, desk: Client, track: Track, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -188,31 +149,3 @@ def test_labels_are_exported_with_where_they_came_from(judged: Assignment, track
 
 def body_of(response: Any) -> str:
     return b"".join(response.streaming_content).decode()
-
-
-def test_other_tracks_stay_out_of_a_file(judged: Assignment, track: Track) -> None:
-    other = Track.objects.create(
-        corpus=track.corpus, name="Other", slug="other", status="open", design="iid"
-    )
-    assert list(EXPORTS["answers"][1](other)) == []
-    assert Question.objects.filter(track=track).exists()
-
-
-@pytest.mark.parametrize(
-    ("interface", "payload", "told"),
-    [
-        ("relation", {"a": {"gloss": "Ann"}, "b": {"gloss": "Elm"}}, "Ann and Elm"),
-        (
-            "relation",
-            {"a": {"gloss": "Ann"}, "b": {"gloss": "Elm"}, "document": {"title": "A story"}},
-            "Ann and Elm, in A story",
-        ),
-        ("entities", {"document": {"title": "A story"}}, "A story"),
-        ("form", {"title": "How helpful is it?"}, "How helpful is it?"),
-        ("language_quality", {}, "How well a text reads"),
-    ],
-)
-def test_a_list_of_answers_says_what_each_was_about(
-    interface: str, payload: dict[str, Any], told: str
-) -> None:
-    assert interface_title(Question(interface=interface, payload=payload)) == told

@@ -17,21 +17,18 @@ from annotation.hits import publish
 from annotation.hits.lease import open_to
 from annotation.interfaces.registry import reading
 from annotation.labels import settle
-from annotation.models import HIT, Assignment, DocumentOrder, Question, Response, Worker
+from annotation.models import DocumentOrder, Question, Worker
 from annotation.questions import read_documents
 from annotation.questions.follow_documents import document_orders
-from annotation.questions.order import add_money, missing
 from annotation.workers.models import TutorialRun
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.instances.merge import merged
 from kbpo.instances.models import Label, Target
-from kbpo.money.models import Ledger, Price
+from kbpo.money.models import Price
 from kbpo.money.spend import balance
 from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.kbp.merge import together
-from rehearsal.annotators import Crowd
-from rehearsal.newspaper.knows import Answer
 from tests.conftest import Toy
 
 pytestmark = pytest.mark.django_db
@@ -125,24 +122,6 @@ def test_a_tie_of_readers_is_asked_of_one_person_more_who_joins_them(
     assert state.closed_at and state.divided == 0 and state.money.open == 0
 
 
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(
-    ("accuracy", "is_right"), [(1.0, True), pytest.param(0.0, False, marks=pytest.mark.soak)]
-)
-def test_a_simulated_annotator_answers_it(
-    toy: Toy, read: DocumentOrder, live_server: Any, accuracy: float, is_right: bool
-) -> None:
-    def knows(document: str, a: tuple[int, int], b: tuple[int, int]) -> Answer:
-        assert (document, a, b) == ("d1", lindt(toy), lindt(toy))
-        return Answer((0, 10), "", (0, 10), "", frozenset())
-
-    crowd = Crowd(live_server.url, [("Dee", "long enough 1")], knows, accuracy=accuracy)
-    work = crowd.work(at_most=60)
-    assert (work.answers, work.errors) == (1, [])
-    said = Assignment.objects.get(hit__questions__interface="relation").raw
-    assert (said["a"] == ["0-10"]) == is_right and "holds" not in said
-
-
 @pytest.mark.parametrize("version", ["the same", "a new"])
 def test_none_of_its_readers_is_offered_it(toy: Toy, read: DocumentOrder, version: str) -> None:
     if version == "a new":  # of the tutorials of reading: they may not read now, and did
@@ -171,53 +150,6 @@ def test_at_most_two_more_are_asked(
     assert document_orders(toy.track)[0].closed_at
 
 
-def judged_within_a_pair(toy: Toy, name: str) -> None:
-    """Nothing; somebody said of a pair what its mention refers to that the readers are divided
-    about.
-    """
-    mention = Target.objects.get(kind="mention", a_begin=lindt(toy)[0], a_end=lindt(toy)[1])
-    alone = Question.objects.get(interface="relation", target=mention)
-    pair = Target.objects.filter(kind="pair", document=mention.document).first()
-    assert pair is not None
-    question = Question.objects.create(
-        status="settled",
-        track=toy.track,
-        target=pair,
-        interface="relation",
-        payload=alone.payload | {"b": alone.payload["a"]},
-        payer_kind="submission",
-        payer_number=1,
-        order=0,
-        price=alone.price,
-        reward=alone.reward,
-    )
-    hit = HIT.objects.create(
-        status="closed",
-        track=toy.track,
-        platform=toy.track.platform,
-        order=0,
-        max_assignments=1,
-        reward=alone.reward,
-    )
-    hit.questions.add(question)
-    said = Assignment.objects.create(
-        hit=hit,
-        worker=worker_of(toy.users[name]),
-        token=f"pair {name}",
-        status="paid",
-        leased_until=timezone.now(),
-        raw={},
-        submitted_at=timezone.now(),
-    )
-    Response.objects.create(
-        assignment=said,
-        question=question,
-        target=mention,
-        criterion="linking",
-        value={"choice": "0-10"},
-    )
-
-
 def gone(toy: Toy, name: str) -> None:
     """Nothing; somebody was not seen for more than a day."""
     Worker.objects.filter(pk=worker_of(toy.users[name]).pk).update(
@@ -232,73 +164,6 @@ def ended(order: DocumentOrder) -> Question:
     order.refresh_from_db()
     assert order.closed_at and balance(purpose=order.purpose).open == 0
     return Question.objects.get(interface="relation", payer_kind="documents")
-
-
-def test_who_had_judged_it_within_a_pair_is_heard(toy: Toy, read: DocumentOrder) -> None:
-    judged_within_a_pair(toy, "Dee")
-    assert answer_open(toy, "Dee", divided(toy)) == 1
-    asked = ended(read)
-    assert asked.status == "settled" and asked.responses.get().counts
-    assert value(toy)["canonical"] == [0, 10]
-
-
-@pytest.mark.soak
-def test_it_ends_with_the_tie_where_nobody_else_is_there(toy: Toy, read: DocumentOrder) -> None:
-    assert answer_open(toy, "Dee", lambda *_: {"a": "other"}) == 1
-    asked = ended(read)
-    assert (asked.status, asked.answers_wanted) == ("settled", 1)
-    assert value(toy)["undecided"]
-
-
-def test_it_waits_for_who_was_seen_lately_and_no_longer(
-    toy: Toy, read: DocumentOrder, annotator: Callable[[str], User]
-) -> None:
-    look_in(toy, annotator, "Eve")
-    assert answer_open(toy, "Dee", lambda *_: {"a": "other"}) == 1
-    tick()
-    tick()
-    assert Question.objects.get(interface="relation").status == "published"
-    gone(toy, "Eve")
-    asked = ended(read)
-    assert (asked.status, asked.answers_wanted) == ("settled", 2)
-    assert value(toy)["undecided"]
-
-
-@pytest.mark.soak
-def test_it_waits_for_who_has_it_in_hand(toy: Toy, read: DocumentOrder) -> None:
-    client = Client()
-    client.force_login(toy.users["Dee"])
-    address = client.get("/annotate/next/")["Location"]
-    gone(toy, "Dee")
-    tick()
-    assert Question.objects.get(interface="relation").status == "published"
-    Assignment.objects.filter(token=address.split("/")[2]).update(
-        status="returned", returned_by=Assignment.ReturnedBy.LEASE
-    )
-    look_in(toy, lambda name: toy.users[name], "Dee")
-    tick()
-    assert Question.objects.get(interface="relation").status == "published", "they may go on"
-    gone(toy, "Dee")
-    assert ended(read).status == "unanswered"
-    assert value(toy)["undecided"]
-
-
-@pytest.mark.parametrize("names", [["Dee"], pytest.param(["Dee", "Eve"], marks=pytest.mark.soak)])
-def test_it_ends_where_no_answer_counts(
-    toy: Toy, read: DocumentOrder, annotator: Callable[[str], User], names: list[str]
-) -> None:
-    look_in(toy, annotator, *names[1:])
-    for name in names:
-        assert answer_open(toy, name, divided(toy)) == 1
-        Worker.objects.filter(pk=worker_of(toy.users[name]).pk).update(
-            excluded_at=timezone.now(), excluded_reason="They guess"
-        )
-        tick()
-    look_in(toy, annotator, *(["Fay"] if len(names) > 1 else []))
-    asked = ended(read)
-    assert asked.status == "unanswered"
-    assert value(toy)["undecided"]
-    assert balance(purpose=read.purpose).spent > 0
 
 
 def test_the_page_asks_about_the_mention_alone(toy: Toy, read: DocumentOrder) -> None:
@@ -327,31 +192,6 @@ def test_killed_between_two_steps_it_is_asked_once(
     assert Question.objects.filter(interface="relation").count() == 1
 
 
-def test_where_all_have_read_the_document_nobody_is_asked_and_the_order_closes(toy: Toy) -> None:
-    made = read_all(toy, divided(toy))
-    assert value(toy)["undecided"]
-    assert not Question.objects.filter(interface="relation").exists()
-    made.refresh_from_db()
-    assert made.closed_at and balance(purpose=made.purpose).open == 0
-
-
-def test_it_takes_no_money_from_documents_that_wait_for_some(
-    toy: Toy, annotator: Callable[[str], User], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("annotation.questions.order.PAIRS_A_TOKEN", Decimal("0.01"))
-    look_in(toy, annotator, "Dee")
-    made = order(toy.track, 4)
-    for name in READERS:
-        answer_open(toy, name, divided(toy))
-    tick()
-    assert not Question.objects.filter(interface="relation").exists()
-    waiting = Question.objects.filter(status="waiting")
-    assert set(waiting.values_list("interface", flat=True)) == {"relations_exhaustive"}
-    assert missing(made) > 0 and add_money(made) > 0
-    added = Ledger.objects.filter(kind="reserve").latest("pk")
-    assert added.why == "Its questions cost more than was set aside"
-
-
 def test_it_is_asked_as_far_as_the_money_reaches_that_is_left(
     toy: Toy, annotator: Callable[[str], User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -362,31 +202,3 @@ def test_it_is_asked_as_far_as_the_money_reaches_that_is_left(
     assert not Question.objects.filter(interface="relation").exists()
     made.refresh_from_db()
     assert made.closed_at, "nobody has to add money"
-
-
-def test_of_the_undecided_mentions_of_a_cluster_one_is_asked_about(
-    toy: Toy, annotator: Callable[[str], User]
-) -> None:
-    both = [place(toy.documents["d1"], "Nordwerk", which) for which in (0, 1)]
-
-    def says(name: str, question: Question) -> dict[str, str]:
-        answer = answer_to(question)
-        if question.interface == "entities" and question.target.document == toy.documents["d1"]:
-            marks = json.loads(answer["mentions"])
-            of_both = [one for one in marks if tuple(one["span"]) in both]
-            for one in of_both:
-                if name == "Bo":
-                    one["canonical"] = list(both[1])
-                if name == "Cy":
-                    marks.remove(one)
-            answer["mentions"] = json.dumps(marks)
-        return answer
-
-    look_in(toy, annotator, "Dee")
-    read_all(toy, says)
-    undecided = Label.objects.filter(value__undecided=True).values_list(
-        "target__a_begin", flat=True
-    )
-    assert sorted(undecided) == [begin for begin, _ in both]
-    asked = Question.objects.get(interface="relation")
-    assert (asked.target.a_begin, asked.target.a_end) == both[0]

@@ -12,9 +12,7 @@ from django.test import Client
 from annotation.desk import experts
 from annotation.desk.experts import judged_by
 from annotation.hits import lease, publish
-from annotation.hits.submit import Outcome, submit
 from annotation.labels import settle
-from annotation.labels.change import change
 from annotation.models import HIT, Assignment
 from annotation.questions import ask
 from annotation.workers.worker import worker_of
@@ -100,20 +98,6 @@ def test_who_leaves_a_team_to_judge_its_questions_is_not_offered_them(
     assert lease.open_to(worker_of(member)) == 0
 
 
-def test_who_joins_a_team_does_not_go_on_with_what_it_pays_for(
-    teams: tuple[Submission, Submission], annotator: Callable[[str], User]
-) -> None:
-    member = annotator("member")
-    worker = worker_of(member)
-    HIT.objects.exclude(questions__payer_number=teams[0].pk).update(status="closed")
-    begun = lease.lease(worker)
-    assert begun is not None and lease.stop(begun, {"holds": ["half an answer"]})
-    again = lease.lease(worker)
-    assert again == begun and lease.stop(begun, {"holds": ["half an answer"]})
-    join(teams[0].team, member)
-    assert lease.lease(worker) is None
-
-
 def hand_in(client: Client, held: Assignment) -> str:
     """What the page says to an answer, which goes back to be asked of others and earns nothing."""
     address = f"/annotate/{held.token}/"
@@ -136,45 +120,6 @@ def test_who_joins_a_team_with_a_question_in_hand_does_not_answer_it(
     assert "A team that you belong or belonged to" in hand_in(client, held)
     other = lease.lease(worker_of(annotator("other")))
     assert other is not None and other.hit_id == held.hit_id
-
-
-def test_what_went_back_or_is_opened_or_drafted_is_not_taken_up_by_who_joined_meanwhile(
-    teams: tuple[Submission, Submission], annotator: Callable[[str], User], client: Client
-) -> None:
-    member = annotator("member")
-    worker = worker_of(member)
-    held = lease.lease(worker)
-    assert held is not None
-    address = f"/annotate/{held.token}/"
-    client.force_login(member)
-    assert client.get(address).status_code == 200
-    for one in teams:
-        join(one.team, member)
-    assert lease.lease(worker) is None, "what is in hand is not shown again"
-    Assignment.objects.update(returned_by=Assignment.ReturnedBy.LEASE)
-    assert not lease.revive(held)
-    assert client.post(f"{address}draft/", GOOD).status_code == 409
-    hand_in(client, held)
-    Assignment.objects.update(status="leased")
-    page = client.get(address, follow=True).content.decode()
-    assert "An answer of yours is not taken and not paid" in page
-
-
-def test_an_answer_is_not_changed_by_who_joined_meanwhile(
-    teams: tuple[Submission, Submission], annotator: Callable[[str], User], client: Client
-) -> None:
-    member = annotator("member")
-    held = lease.lease(worker_of(member))
-    assert held is not None
-    raw = {name: value if isinstance(value, list) else [value] for name, value in GOOD.items()}
-    assert submit(held, raw) is Outcome.STORED
-    assert change(held, raw)
-    for one in teams:
-        join(one.team, member)
-    assert not change(held, raw)
-    client.force_login(member)
-    page = client.get(f"/annotate/{held.token}/change/", follow=True).content.decode()
-    assert "What you answered before it was so stays as it is." in page
 
 
 def test_an_expert_does_not_decide_what_his_own_team_predicts(

@@ -10,18 +10,13 @@ from annotation_world import PARTS, answer_all
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
-from documents_world import order
 
 from annotation.budget import give_back
 from annotation.labels import exclude, settle
-from annotation.models import Pilot, Question, Signal, Warned, Worker
+from annotation.models import Question, Signal, Worker
 from annotation.quality import signals
-from annotation.questions import read_documents
 from kbpo.money import spend
-from kbpo.money.models import Ledger
 from kbpo.submissions.models import Submission
-from tests.conftest import Toy
 
 pytestmark = pytest.mark.django_db
 YES = {"a": "0-3", "b": "other", "holds": PARTS[0]}
@@ -60,34 +55,6 @@ def test_money_that_turns_out_not_to_be_owed_is_given_back_though_it_was_closed(
     assert sums.open == 0 and sums.released == sums.reserved
 
 
-def test_what_is_reserved_after_the_end_is_looked_at(published: Submission) -> None:
-    Question.objects.update(status="cancelled")
-    Submission.objects.filter(pk=published.pk).update(status="withdrawn")
-    assert (give_back.tick(), give_back.tick()) == (1, 0)
-    spend.reserve(published.track, published.team, published.purpose, Decimal("1.00"), key="more")
-    assert give_back.tick() == 1
-    assert spend.balance(purpose=published.purpose).open == 0
-
-
-def test_an_ended_pilot_is_not_looked_at_again(published: Submission) -> None:
-    pilot = Pilot.objects.create(track=published.track, seed=1, interface="relation")
-    spend.reserve(pilot.track, None, pilot.payer, Decimal("1.00"), key="pilot")
-    assert (give_back.tick(), give_back.tick()) == (1, 0)
-    assert not Ledger.objects.filter(
-        **pilot.payer.at("purpose"), kind="reserve", closed_at=None
-    ).exists()
-
-
-def test_documents_that_are_being_asked_about_wait_without_a_look(toy: Toy) -> None:
-    order(toy.track, 3)
-    assert Question.objects.counts() == {"published": 3}
-    sent = queries(read_documents.tick)
-    assert not any("pg_try_advisory_xact_lock" in sql for sql in sent)
-    Question.objects.filter(pk=Question.objects.earliest("pk").pk).update(status="settled")
-    sent = queries(read_documents.tick)
-    assert sum("annotation.questions.read_documents" in sql for sql in sent) == 1
-
-
 def test_questions_that_were_given_up_long_ago_are_found_by_when_they_are_due() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT indexdef FROM pg_indexes WHERE tablename = 'annotation_question'")
@@ -109,24 +76,3 @@ def test_a_review_looks_only_at_those_of_whom_something_was_noted_since(
     Signal.objects.filter(assignment=answered).delete()
     Signal.objects.create(assignment=answered, worker=cy, kind="against_majority")
     assert list(signals.due_for_review()) == [cy.pk]
-
-
-def test_who_is_beyond_a_limit_and_cannot_be_spared_is_looked_at_again(
-    published: Submission, clients: list[Client], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(signals.LIMITS, "majority", signals.Limit(4, 0.2))
-    for client, answer in zip(clients, (YES, YES, NO), strict=True):
-        answer_all(client, answer)
-    settle.tick()
-    cy = Worker.objects.get(user__username="cy")
-    assert cy.excluded_at is None and list(signals.due_for_review()) == [cy.pk]
-    Worker.objects.bulk_create(
-        Worker(platform="pool", handle=f"other{number}", last_seen_at=timezone.now())
-        for number in range(9)
-    )
-    assert exclude.review() == 0, "warned, and no more yet"
-    assert Warned.objects.filter(worker=cy, kind="majority").update(against=1) == 1
-    Signal.objects.filter(worker=cy).update(reviewed=False)
-    assert exclude.review() == 1, "as if the warning had come after the first"
-    cy.refresh_from_db()
-    assert cy.excluded_at is not None and list(signals.due_for_review()) == []

@@ -100,14 +100,6 @@ def test_a_third_is_asked_where_two_differ_and_the_rest_of_the_money_comes_back(
     assert (sums.open, sums.spent, sums.released) == (0, 5 * EACH, EACH)
 
 
-def test_the_third_places_money_is_nobody_elses(track: Track, targets: list[Target]) -> None:
-    short = make_submission(track, targets[:2], "Short", money="0.35")
-    ask.tick()
-    publish.tick()
-    assert Question.objects.counts() == {"published": 1, "waiting": 1}
-    assert committed(short.purpose) == 3 * EACH
-
-
 def test_a_kill_on_the_way_to_the_third_asks_one_and_pays_each_once(
     two: Submission, clients: list[Client]
 ) -> None:

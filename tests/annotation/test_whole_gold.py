@@ -110,13 +110,6 @@ def test_pairs_are_scored_by_what_holds_not_by_the_many_that_do_not(made: dict[s
     assert len(holding) == 3 and gold.is_right(one, answers(one, {"pairs": json.dumps(said)}))  # type: ignore[arg-type]
 
 
-def test_titles_and_order_do_not_matter_and_nothing_found_where_nothing_is_counts_as_all() -> None:
-    marks = {("mention", "0"): "PER", ("mention", "1"): "", ("flag", ""): "no"}
-    assert gold.f1(marks, marks | {("link", "0-3"): "Ada"}) == 1.0
-    assert gold.f1({("flag", ""): "no"}, {("flag", ""): "no"}) == 1.0
-    assert gold.f1({("mention", "0"): "PER", ("flag", ""): "no"}, {("flag", ""): "no"}) == 0.0
-
-
 def test_it_is_dealt_out_graded_paid_and_never_a_label(
     made: dict[str, Gold],
     toy: Toy,

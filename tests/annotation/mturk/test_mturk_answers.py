@@ -9,7 +9,6 @@ from django.test import Client
 from mturk_world import (
     Turk,
     check_books,
-    collect_and_reconcile,
     due,
     put_up,
     round_,
@@ -21,7 +20,6 @@ from annotation.models import (
     Assignment,
     Payment,
     Response,
-    Worker,
 )
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
@@ -56,34 +54,6 @@ def test_an_answer_that_nobody_can_read_stands_in_nobodys_way(
     _, src = turk.accept("W1", turk.hits()[1])
     page = Client().post("/" + src.partition("//")[2].partition("/")[2], {"answer": said})
     assert page.status_code < 500
-
-
-@pytest.mark.soak
-def test_an_empty_list_is_not_believed(up: Submission, turk: Turk) -> None:
-    turk.fault("ListHITs", "lose", times=2)
-    due()
-    collect_and_reconcile()
-    assert HIT.objects.exclude(platform_status="gone").count() == 6
-    turk.all_do("W1", "W2", "W3")
-    turk.fault("ListAssignmentsForHIT", "lose", times=3)
-    rounds()
-    due()
-    rounds()
-    assert Payment.objects.counts() == {"paid": 18}
-    check_books(turk)
-
-
-@pytest.mark.soak
-def test_an_answer_that_only_the_platform_has_is_rebuilt_whole(up: Submission, turk: Turk) -> None:
-    turk.do("W1", turk.hits()[0])
-    Assignment.objects.all().delete()  # our database lost the draft
-    Worker.objects.all().delete()
-    rounds()
-    assert Assignment.objects.counts() == {"paid": 1}
-    assert Response.objects.filter(criterion="relation").get().value == {
-        "holds": ["per:schools_attended>"]
-    }
-    check_books(turk)
 
 
 @pytest.mark.soak

@@ -10,7 +10,6 @@ from mturk_world import (
     TOO_LATE,
     Turk,
     check_books,
-    check_money,
     collect_and_reconcile,
     due,
     dying,
@@ -31,8 +30,6 @@ from annotation.models import (
 from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.mturk import client
 from annotation.platforms.mturk.platform import MTurk
-from kbpo import clock
-from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 
 pytestmark = pytest.mark.django_db
@@ -108,31 +105,6 @@ def test_after_25_hours_a_forgotten_token_makes_no_second_hit(
 
 
 @pytest.mark.soak
-def test_a_hit_that_no_list_has_is_made_after_a_day_and_not_before(
-    asked: Submission, turk: Turk
-) -> None:
-    with dying(MTurk, "publish", before=True):
-        killed(publish.tick)
-    turk.advance(hours=25)
-    rounds()
-    assert put_up(turk) == 6
-    check_books(turk)
-
-
-@pytest.mark.soak
-def test_a_second_hit_of_ours_on_the_platform_is_taken_down(up: Submission, turk: Turk) -> None:
-    with turk.store.begin() as books:  # as if a token had been forgotten
-        row = dict(books.one("SELECT * FROM hit ORDER BY number LIMIT 1"))
-        row.pop("number")
-        books.insert(
-            "hit", **row | {"id": "3TWICE00000000000000000000TWICE", "created": row["created"] + 5}
-        )
-    rounds()
-    assert "3TWICE00000000000000000000TWICE" not in turk.offered("W1")
-    assert len(turk.offered("W1")) == 6
-
-
-@pytest.mark.soak
 def test_every_failure_is_told_apart_by_what_may_have_happened(turk: Turk, settings: Any) -> None:
     turk.fault("GetAccountBalance", "throttle")
     with pytest.raises(PlatformDown, match="fewer calls"):
@@ -178,35 +150,6 @@ def test_nothing_is_called_when_real_money_and_the_endpoint_disagree(
     settings.MTURK_ENDPOINT_URL = "https://mturk-requester.us-east-1.amazonaws.com"
     with pytest.raises(PlatformDown, match="REAL_MONEY is not true"):
         client.call("GetAccountBalance")
-
-
-@pytest.mark.soak
-def test_answers_to_a_hit_that_is_there_twice_are_used_and_paid(
-    asked: Submission, turk: Turk
-) -> None:
-    """Its token was forgotten and the list was empty when we looked: whoever took the second one
-    has worked for us.
-    """
-    turk.fault("CreateHITWithHITType", "error_after")
-    publish.tick()
-    turk.advance(hours=25)
-    HIT.objects.filter(status="intent").update(next_try_at=clock.now())
-    turk.fault("ListHITs", "lose")
-    publish.tick()
-    [hit] = [one for one in HIT.objects.all() if len(there(turk, one)) == 2]
-    first, second = (row["id"] for row in there(turk, hit))
-    turk.do("W1", first)
-    turk.do("W2", second)
-    turk.do("W3", second)
-    for _ in range(4):
-        due()
-        round_()
-    assert Assignment.objects.counts() == {"paid": 3} and Payment.objects.counts() == {"paid": 3}
-    assert hit.questions.get().status == "settled" and Label.objects.get(target__kind="pair").n == 3
-    assert {row["status"] for row in turk.rows("SELECT status FROM assignment")} == {"Approved"}
-    assert [row["disposed"] for row in there(turk, hit)] == [1, 1]
-    assert put_up(turk) == 7
-    check_money(turk)
 
 
 def there(turk: Turk, hit: HIT) -> list[dict[str, Any]]:

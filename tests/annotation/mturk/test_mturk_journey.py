@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from decimal import Decimal
 
 import pytest
 from annotation_world import make_submission
 from django.test import Client
-from mturk_world import Turk, check_books, collect_and_reconcile, due, round_, rounds
+from mturk_world import Turk, check_books, collect_and_reconcile, due, rounds
 
 from annotation.budget import halts
 from annotation.hits import publish
-from annotation.labels import exclude, settle
+from annotation.labels import settle
 from annotation.marketplace import give, pay_out
 from annotation.models import (
     HIT,
@@ -26,7 +25,6 @@ from annotation.models import (
     WorkerIdentity,
 )
 from annotation.questions import ask
-from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
 from kbpo.money.models import Ledger
 from kbpo.money.spend import balance
@@ -74,28 +72,6 @@ def test_a_worker_is_known_by_a_hash_everywhere_but_in_one_table(
 
 
 @pytest.mark.soak
-def test_questions_on_one_document_share_a_hit_priced_by_their_sum(
-    turk: Turk, track: Track, targets: list[Target], settings: object
-) -> None:
-    Target.objects.filter(pk__in=[one.pk for one in targets[:3]]).update(
-        document=targets[0].document
-    )
-    make_submission(track, targets[:4])
-    ask.tick()
-    publish.tick()
-    sizes = {hit.questions.count(): hit.reward for hit in HIT.objects.all()}
-    assert sizes == {3: Decimal("0.15"), 1: Decimal("0.05")}
-    big = HIT.objects.get(reward=Decimal("0.15"))
-    for worker in ("W1", "W2", "W3"):
-        turk.do(worker, big.external_id)
-    rounds()
-    assert set(big.questions.values_list("status", flat=True)) == {"settled"}
-    assert Payment.objects.filter(status="paid", amount=Decimal("0.15")).count() == 3
-    assert Response.objects.filter(criterion="relation").count() == 9
-    check_books(turk)
-
-
-@pytest.mark.soak
 def test_a_hit_takes_nine_workers_and_a_sibling_the_rest(
     turk: Turk, track: Track, targets: list[Target]
 ) -> None:
@@ -125,29 +101,6 @@ def test_a_hit_takes_nine_workers_and_a_sibling_the_rest(
 
 def _path(src: str) -> str:
     return "/" + src.partition("//")[2].partition("/")[2]
-
-
-@pytest.mark.soak
-def test_somebody_who_answers_a_question_twice_is_paid_twice_and_counts_once(
-    turk: Turk, track: Track, targets: list[Target]
-) -> None:
-    Track.objects.update(workers_per_question=10)
-    track.refresh_from_db()
-    make_submission(track, targets[:1])
-    ask.tick()
-    publish.tick()
-    nine, one = HIT.objects.order_by("-max_assignments")
-    first, second = turk.accept("W1", nine.external_id), turk.accept("W1", one.external_id)
-    for _, src in (first, second):  # both were open in their browser before the first was sent in
-        turk.send(turk.fill_in(src))
-    rounds()
-    assert Payment.objects.filter(status="paid").count() == 2
-    assert Response.objects.filter(criterion="relation", counts=True).count() == 1
-    assert Response.objects.filter(excluded_reason="This worker had judged it before.").exists()
-    exclude.exclude(Worker.objects.get(), "Always the first button")
-    exclude.reinstate(Worker.objects.get())
-    assert Response.objects.filter(criterion="relation", counts=True).count() == 1, "and still once"
-    check_books(turk)
 
 
 def test_a_preview_shows_the_question_and_stores_nothing(up: Submission, turk: Turk) -> None:
@@ -252,57 +205,9 @@ def test_a_bonus_and_a_compensation_are_paid_once(up: Submission, turk: Turk) ->
     assert PlatformBooks.objects.get().differences == []
 
 
-@pytest.mark.soak
-def test_who_only_drafted_is_compensated(up: Submission, turk: Turk) -> None:
-    """Our page failed them before they could send anything in: nothing but a draft tells of
-    them.
-    """
-    assignment, src = turk.accept("W1", turk.hits()[0])
-    turk.fill_in(src)
-    turk.give_back("W1", assignment)
-    worker = Worker.objects.get()
-    assert not Assignment.objects.exclude(raw=None).exists() and worker.identity.external_id == "W1"
-    admin = User.objects.create_user("admin", is_staff=True)
-    told = give.grant_to(
-        worker.handle, up.track, Decimal("0.20"), "Our page failed while you worked.", admin
-    )
-    assert "$0.20" in told
-    compensation_reaches(turk, "W1")
-
-
-def compensation_reaches(turk: Turk, worker: str) -> None:
-    """The one compensation is offered to this worker alone, taken, and paid."""
-    rounds()
-    [hit] = [
-        row["id"]
-        for row in turk.rows("SELECT id FROM hit WHERE annotation LIKE 'kbpo-compensation%'")
-    ]
-    assert hit not in turk.offered("W2") and hit in turk.offered(worker)
-    turk.send({"assignmentId": turk.accept(worker, hit)[0], "thanks": "taken"})
-    rounds()
-    assert Bonus.objects.get().status == "paid"
-    assert turk.rows("SELECT status FROM assignment WHERE hit = ?", hit) == [{"status": "Approved"}]
-
-
 def test_whose_id_nobody_knows_is_refused_before_anything_is_set_aside(up: Submission) -> None:
     worker = Worker.objects.create(platform="mturk", handle="ab" * 16)
     rows = Ledger.objects.count()
     with pytest.raises(ValueError, match="own id on the platform"):
         give.grant(worker, up.track, Decimal("0.20"), "Our page failed while you worked.")
     assert not Bonus.objects.exists() and Ledger.objects.count() == rows
-
-
-@pytest.mark.soak
-def test_a_question_is_up_once_however_often_the_clock_comes_round(
-    up: Submission, turk: Turk
-) -> None:
-    for _ in range(3):
-        due()
-        round_()
-    assert (
-        Counter(row["annotation"] for row in turk.rows("SELECT annotation FROM hit")).most_common(
-            1
-        )[0][1]
-        == 1
-    )
-    assert turk.calls("CreateHITWithHITType") == 6

@@ -39,7 +39,6 @@ from kbpo.tracks.models import Track
 
 pytestmark = pytest.mark.django_db
 
-REPEATED = "AWS.MechanicalTurk.RequestAlreadyProcessed"
 DIED = pytest.mark.parametrize(
     "before", [True, False], ids=["between intent and call", "between call and record"]
 )
@@ -92,20 +91,6 @@ def test_a_bonus_is_paid_once_whatever_the_platform_answers(
 
 
 @pytest.mark.soak
-def test_a_list_that_does_not_show_a_bonus_yet_pays_it_no_second_time(
-    answer: Assignment, turk: Turk
-) -> None:
-    bonus = give_bonus(answer)
-    turk.fault("SendBonus", "error_after")
-    pay_out.tick()
-    turk.fault("ListBonusPayments", "lose")
-    due()
-    pay_out.tick()
-    assert turk.calls("SendBonus", REPEATED) == 1, "the token has kept it from being paid again"
-    bonus_is_paid_once(turk, bonus)
-
-
-@pytest.mark.soak
 @DIED
 def test_a_kill_while_a_bonus_is_sent_pays_it_once(
     answer: Assignment, turk: Turk, before: bool
@@ -117,21 +102,6 @@ def test_a_kill_while_a_bonus_is_sent_pays_it_once(
     assert bonus.status == "sent"
     settle_down()
     bonus_is_paid_once(turk, bonus)
-
-
-@pytest.mark.soak
-@DIED
-def test_a_bonus_whose_token_is_forgotten_is_looked_up_first(
-    answer: Assignment, turk: Turk, before: bool
-) -> None:
-    bonus = give_bonus(answer)
-    with dying(MTurk, "pay_bonus", before=before):
-        killed(pay_out.tick)
-    turk.advance(hours=25)
-    assert not turk.rows("SELECT name FROM token WHERE operation = 'SendBonus'")
-    settle_down()
-    bonus_is_paid_once(turk, bonus)
-    assert turk.calls("SendBonus") == 1
 
 
 # -- A compensation
@@ -242,23 +212,6 @@ def test_a_kill_while_a_compensation_is_made_makes_one(
 
 @pytest.mark.soak
 @DIED
-def test_a_compensation_whose_token_is_forgotten_is_found_by_its_mark(
-    answer: Assignment, turk: Turk, before: bool
-) -> None:
-    bonus = compensation(answer)
-    with dying(compensate, "_made", before=before):
-        killed(pay_out.tick)
-    assert len(compensations(turk)) == (0 if before else 1)
-    turk.advance(hours=25)
-    settle_down()
-    compensation_is_paid_once(turk, bonus)
-    assert turk.calls("CreateHITWithHITType", "AWS.MechanicalTurk.HitAlreadyExists") == 0, (
-        "it was looked up, not tried"
-    )
-
-
-@pytest.mark.soak
-@DIED
 def test_a_kill_while_a_compensation_is_approved_pays_it_once(
     answer: Assignment, turk: Turk, before: bool
 ) -> None:
@@ -301,19 +254,6 @@ def one_place_was_bought(turk: Turk) -> None:
     assert Label.objects.get(target__kind="pair").n == 3
     check_books(turk)
     check_money(turk)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("kind", FAULTS)
-@pytest.mark.parametrize(
-    "operation", ["CreateAdditionalAssignmentsForHIT", "UpdateExpirationForHIT"]
-)
-def test_a_further_place_is_bought_once_whatever_the_platform_answers(
-    short: Question, turk: Turk, operation: str, kind: str
-) -> None:
-    turk.fault(operation, kind, times=2)
-    settle_down()
-    one_place_was_bought(turk)
 
 
 @pytest.mark.soak

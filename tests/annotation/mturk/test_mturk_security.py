@@ -13,7 +13,6 @@ from annotation.models import HIT, Assignment, Payment, PlatformBooks, Question,
 from annotation.platforms import proof
 from annotation.platforms.mturk.platform import Unreadable, fields_of
 from kbpo.submissions.models import Submission
-from kbpo.web.marketplace.frame import origin_of
 
 pytestmark = pytest.mark.django_db
 
@@ -66,15 +65,6 @@ def test_an_assignment_that_the_platform_does_not_have_is_never_an_answer(
     rounds()
     assert not Payment.objects.exists() and not Response.objects.exists()
     assert Assignment.objects.get().status == "leased"
-
-
-@pytest.mark.soak
-def test_invented_names_fill_no_table(up: Submission, turk: Turk) -> None:
-    path = path_of(turk.preview("W1", turk.hits()[0])).partition("?")[0]
-    for number in range(40):
-        Client().get(f"{path}?assignmentId=3F{number}&workerId=W{number}&turkSubmitTo={turk.url}")
-    assert Assignment.objects.count() == 12  # four for each of three places
-    assert Worker.objects.count() == 12, "nor are there workers who hold nothing"
 
 
 def test_a_proof_that_we_did_not_write_proves_nothing(up: Submission, turk: Turk) -> None:
@@ -167,10 +157,6 @@ def test_an_answer_is_sent_to_no_site_but_those_that_we_know(
     assert page.status_code == 403
     assert "evil" not in page.content.decode() and "<form" not in page.content.decode()
     assert not Assignment.objects.exists()
-
-
-def test_a_path_behind_a_known_site_is_cut_off() -> None:
-    assert origin_of("https://www.mturk.com/elsewhere?x=1") == "https://www.mturk.com"
 
 
 def test_an_address_that_we_did_not_sign_is_no_page(up: Submission, turk: Turk) -> None:
