@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,15 +19,11 @@ from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
 from kbpo.submissions.models import Submission
-from kbpo.tracks.generation.declared import PreferenceTrack
-from kbpo.tracks.registry import kind_of
-from kbpo.web.components.drawing import draw_overlap
-from kbpo.web.public import compare
 from scoring.compare import Order, comparisons
 from scoring.score import default_estimates
 from tests.conftest import Toy
 from tests.evaluation.world import World
-from tests.reports import again, figure_of, keep
+from tests.reports import figure_of, keep
 
 pytestmark = pytest.mark.django_db
 URL = "/tracks/world/compare/"
@@ -157,47 +152,6 @@ def test_two_are_told_apart_as_the_ranks_of_the_board_tell_them(
         assert told(scored, *pair).told_apart is different
 
 
-def test_what_both_say_is_drawn_to_scale(
-    pair: tuple[Submission, Submission], scored: Evaluation
-) -> None:
-    both, first, second = scored.details.parts(pair[0].pk, pair[1].pk)
-    page = Client().get(URL, {"a": pair[0].pk, "b": pair[1].pk}).content.decode()
-    [drawn] = re.findall(r'<svg class="overlap-bars".*?</svg>', page)
-    bars = {
-        tone: (float(x), float(width))
-        for tone, x, width in re.findall(
-            r'whole-(.)" x="([\d.]+)%" y="[\d.]+" width="([\d.]+)%"', drawn
-        )
-    }
-    total = both.n + first.n + second.n
-    assert bars["a"] == pytest.approx((0, 100 * (first.n + both.n) / total), abs=0.01)
-    assert bars["b"] == pytest.approx(
-        (100 * first.n / total, 100 * (both.n + second.n) / total), abs=0.01
-    )
-    assert f"of these both say {both.n}" in drawn and "Patterns wide says" in drawn
-    assert draw_overlap(0, 0, 0, ("A", "B")) == ""
-    assert "shared" not in draw_overlap(3, 0, 5, ("A", "B")), "nothing lies between the lines"
-
-
-def test_the_first_sentence_says_how_sure_it_is(
-    world: World, pair: tuple[Submission, Submission], scored: Evaluation
-) -> None:
-    a, b = (one.pk for one in pair)
-    found = told(scored, *pair)
-    likely = replace(found, value=0.07, low80=0.01, high80=0.13, low95=-0.02, high95=0.16)
-    called = {found.quantity: kind_of(world.track).quantity(found.quantity)}
-    for difference, sure in ((likely, False), (replace(likely, low95=0.005), True)):
-        [one] = compare.sentence(called, [difference], {found.quantity: True}, "One", "Other")[
-            "told"
-        ]
-        assert one["sure"] is sure and "7.0 points" in one["points"]
-    page = Client().get(f"{URL}?a={a}&b={b}&criterion=relation").content.decode()
-    lede = page.split('class="lede"')[1].split("</p>")[0]
-    assert "shown at 95 %)" in lede and "family-wise" in lede
-    assert re.search(r"these two (differ|cannot be told apart) in precision\.", lede)
-    assert page.count("family-wise") == 1
-
-
 def test_examples_are_for_those_who_may_see_the_judgments(
     toy: Toy, pair: tuple[Submission, Submission], scored: Evaluation
 ) -> None:
@@ -244,19 +198,6 @@ def test_what_cannot_be_compared_is_told_in_a_sentence(
         in Client().get(f"{URL}?s={a}&s={b}&s=3&criterion=relation").content.decode()
     )
     assert Client().get("/tracks/nothing/compare/").status_code == 404
-
-
-def test_one_of_which_more_is_judged_can_be_compared_too_and_is_outlined(
-    pair: tuple[Submission, Submission], scored: Evaluation
-) -> None:
-    address = f"{URL}?a={pair[0].pk}&b={pair[1].pk}&criterion=relation"
-    before = Client().get(address).content.decode()
-    Submission.objects.filter(pk=pair[1].pk).update(status="judging", scored_at=scored.made_at)
-    page = Client().get(address)
-    assert page.status_code == 200 and [row["kinds"] for row in page.context["rows"]] == [
-        ["final", "moment"]
-    ]
-    assert page.content.decode().count("iv-moment") > before.count("iv-moment")
 
 
 def test_empty_it_offers_the_closest_pair(
@@ -315,86 +256,3 @@ def test_the_api_tells_what_the_page_shows_relation_by_relation_and_of_the_parts
             assert (one["share"] or {}).get("value") == (share and share.estimate)
         hidden = {one["of"] for one in api["overlap"] if one["share"] is None}
         assert bool(hidden) is (name != "Admin"), "a share of few would tell what they were"
-
-
-def test_no_link_of_a_comparison_is_dead_after_the_next_evaluation_of_its_day(
-    world: World, pair: tuple[Submission, Submission], scored: Evaluation
-) -> None:
-    """What was called permalink was not found as soon as the track was scored again."""
-    asked = {"a": pair[0].pk, "b": pair[1].pk, "criterion": "relation"}
-    api = "/api/tracks/world/compare/"
-    page = Client().get(URL, asked)
-    link, day = page.context["permalink"], f"{scored.made_at:%Y-%m-%d}"
-    assert link.endswith(f"on={day}") and "Permalink" not in page.content.decode()
-    assert Client().get(api, asked).json()["page"] == link
-    last = evaluate(world.track)
-    assert Client().get(link).context["evaluation"] == last
-    Evaluation.objects.filter(pk=last.pk).update(stage_end=True)
-    assert Client().get(api, asked).json()["page"].endswith(f"evaluation={last.number}")
-    # as the judging of a private run ends a stage
-    after = again(last, number=last.number + 1, stage_end=True)
-    page = Client().get(URL, asked)
-    assert page.context["permalink"] == link and "Permalink" not in page.content.decode()
-    assert Client().get(api, asked).json()["page"] == link
-    after.delete()
-    Evaluation.objects.filter(pk=last.pk).update(made_at=last.made_at - timedelta(days=1))
-    page = Client().get(URL, asked)
-    assert "Permalink" in page.content.decode()
-    assert page.context["permalink"].endswith(f"evaluation={last.number}")
-
-
-@pytest.mark.soak
-def test_a_comparison_is_cited_by_its_evaluation(
-    world: World, pair: tuple[Submission, Submission], scored: Evaluation
-) -> None:
-    Evaluation.objects.update(stage_end=True)
-    asked = {"a": pair[0].pk, "b": pair[1].pk, "criterion": "relation"}
-    api = "/api/tracks/world/compare/"
-    before = Client().get(URL, asked)
-    link = before.context["permalink"]
-    assert link.endswith(f"evaluation={scored.number}")
-    assert f'href="{link}"'.replace("&", "&amp;") in before.content.decode()
-    assert Client().get(api, asked).json()["page"] == link
-    for row in pair:
-        world.answer(world.sample(row, 1.0))
-        row.batches.update(settled_at=row.confirmed_at)
-    middle, last = evaluate(world.track), evaluate(world.track)
-    was = [row["difference"] for row in before.context["rows"]]
-    cited, now = Client().get(link), Client().get(URL, asked)
-    assert [row["difference"] for row in cited.context["rows"]] == was
-    assert [row["difference"] for row in now.context["rows"]] != was
-    assert cited.context["evaluation"].number == scored.number
-    assert now.context["evaluation"].number == last.number
-    assert f"evaluation={scored.number}" in cited.context["swap"]
-    assert "evaluation" not in cited.context["now"]
-    told = Client().get(api, asked | {"evaluation": scored.number}).json()
-    assert told["evaluation"] == scored.number and told["page"] == link
-    assert [one["difference"] for one in told["differences"]] == [one.estimate for one in was]
-    day = f"{last.made_at:%Y-%m-%d}"
-    of_day = Client().get(URL, asked | {"on": day})
-    assert of_day.context["evaluation"].number == last.number
-    assert Client().get(api, asked | {"on": day}).json()["evaluation"] == last.number
-    for said, sentence in (
-        ({"evaluation": middle.number}, f"Compare at evaluation {last.number}."),
-        ({"evaluation": 99}, "has no evaluation 99"),
-        ({"on": "2020-01-01"}, "Nothing had been scored by 2020-01-01"),
-    ):
-        page = Client().get(URL, asked | said)
-        assert page.status_code == 404 and sentence in page.content.decode()
-        refused = Client().get(api, asked | said)
-        assert refused.status_code == 404 and sentence in refused.json()["detail"]
-
-
-def test_what_each_says_is_called_as_its_kind_is_judged(
-    pair: tuple[Submission, Submission], scored: Evaluation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of pairs of texts one is preferred; none is right."""
-    kind, asked = type(kind_of(scored.track)), {"a": pair[0].pk, "b": pair[1].pk}
-    page = " ".join(Client().get(URL, asked).content.decode().split())
-    assert "the estimated share that is right (" in page and "</b> right <span" in page
-    words = PreferenceTrack.words
-    named = replace(kind.words, share=words.share, share_of=words.share_of)
-    monkeypatch.setattr(kind, "words", named)
-    page = " ".join(Client().get(URL, asked).content.decode().split())
-    assert "the estimated share that is preferred (" in page and "</b> preferred <span" in page
-    assert " right <span" not in page

@@ -14,7 +14,6 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Criterion
 from kbpo.tracks.content.track import ContentTrack
 from kbpo.tracks.kbp.track import KbpTrack
-from kbpo.web.public.compare import _sides
 from scoring.compare import Order, comparisons
 from scoring.data import Data
 from scoring.report import Figure
@@ -58,17 +57,6 @@ def test_the_board_puts_the_better_end_first_and_what_is_unknown_last() -> None:
     for criterion, order in (("edit", [3, 1, 2]), ("fluency", [1, 3, 2])):
         by = _Order(kind, "mean", criterion)
         assert [one.submission.pk for one in sorted(rows, key=by.key)] == order
-
-
-def test_a_plot_of_a_difference_says_on_which_side_who_is_better() -> None:
-    class Named:
-        def __init__(self, name: str) -> None:
-            self.full_name = name
-
-    a, b = Named("A"), Named("B")
-    for criterion, sides in (("edit", ("A", "B")), ("fluency", ("B", "A"))):
-        up = Edited.higher_is_better(Edited.mean, criterion)
-        assert _sides(a, b, up=up) == sides  # type: ignore[arg-type]
 
 
 def test_relations_are_ranked_by_f1_and_where_there_is_none_by_precision() -> None:

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from django.db import connection
-from django.utils import timezone
 
 from annotation.desk.experts import store
-from kbpo.accounts.models import Team
 from kbpo.evaluation.correction.checkable import frame_of
 from kbpo.evaluation.correction.read import checks_of
 from kbpo.evaluation.data import read
@@ -144,30 +142,6 @@ def crowd(toy: Toy, keep: Callable[..., Crowd]) -> Crowd:
 
 
 @pytest.mark.soak
-def test_what_the_expert_says_stands_beside_the_crowds_and_changes_no_label(crowd: Crowd) -> None:
-    evaluate(crowd.track)
-    before = crowd.numbers("centred")
-    labels = Label.objects.count()
-    crowd.draw(60)
-    n = crowd.check()
-    evaluate(crowd.track)
-    after, corrected = crowd.numbers("centred"), crowd.numbers("expert")
-    assert Label.objects.count() == labels
-    for row in crowd.rows:
-        assert after[row.pk].value == before[row.pk].value
-        assert corrected[row.pk].value != after[row.pk].value
-        assert corrected[row.pk].high80 - corrected[row.pk].low80 > 0.01
-        assert corrected[row.pk].low95 < corrected[row.pk].low80 < corrected[row.pk].value
-    assert corrected[crowd.rows[1].pk].n_checked == n  # everything that is checked is Neural's too
-    assert 10 <= corrected[crowd.rows[0].pk].n_checked < n
-    assert (
-        set(crowd.numbers("expert", "linking"))
-        == set(crowd.numbers("expert", "correct"))
-        == set(corrected)
-    )
-
-
-@pytest.mark.soak
 def test_checking_everything_gives_the_score_that_the_expert_would_have_given(crowd: Crowd) -> None:
     crowd.draw(5 * N)
     assert crowd.check() == N
@@ -220,29 +194,6 @@ def test_what_weighs_more_and_is_doubted_more_is_checked_more(crowd: Crowd) -> N
     assert chances[unsure] > chances[sure]
 
 
-@pytest.mark.soak
-def test_a_second_round_keeps_what_was_checked_and_asks_for_about_as_many_more(
-    crowd: Crowd,
-) -> None:
-    first = crowd.draw(40)
-    n = crowd.check()
-    with_one = dict(
-        ExpertChance.objects.filter(round=first).values_list("target_id", "probability")
-    )
-    second = crowd.draw(40)
-    assert 20 < second.checks.count() < 60
-    assert not set(second.checks.values_list("target_id", flat=True)) & set(
-        first.checks.values_list("target_id", flat=True)
-    )
-    for target, e in ExpertChance.objects.filter(round=second).values_list(
-        "target_id", "probability"
-    ):
-        assert e >= with_one[target]
-    crowd.check()
-    evaluate(crowd.track)
-    assert crowd.numbers("expert")[crowd.rows[1].pk].n_checked == n + second.checks.count()
-
-
 def chance(found: Answered) -> np.ndarray:
     """Of targets that count for certain."""
     return chance_of_check(found.pi, found.e, np.ones(found.checked.size))
@@ -282,19 +233,6 @@ def test_an_open_round_bars_the_next_and_so_does_having_checked_everything(crowd
             crowd.draw(budget)
 
 
-@pytest.mark.soak
-def test_a_flag_is_missing_not_wrong(crowd: Crowd) -> None:
-    crowd.draw(5 * N)
-    for at in range(N):
-        row = take(crowd.track, crowd.admin)
-        assert row is not None
-        store(row, crowd.admin, {}, {} if at % 4 == 0 else crowd.value(row.target_id))
-    evaluate(crowd.track)
-    told = crowd.numbers("expert")[crowd.rows[1].pk]
-    assert told.n_checked == N - N // 4
-    assert abs(told.value - crowd.world.truth(BROAD)) < 4 * told.variance**0.5 < 0.2
-
-
 def test_a_judgment_that_came_later_is_corrected_by_those_that_could_be_checked() -> None:
     pi, e = (
         np.array([[0.2, 0.5, 0.0], [0.4, 0.5, 0.3]]),
@@ -309,23 +247,6 @@ def test_a_judgment_that_came_later_is_corrected_by_those_that_could_be_checked(
     assert chance_of_check(np.array([[0.9]]), np.array([[0.5]]), np.array([0.3])) == pytest.approx(
         0.5
     )
-
-
-@pytest.mark.soak
-def test_a_system_that_came_after_the_round_is_not_corrected_until_the_next(crowd: Crowd) -> None:
-    crowd.draw(60)
-    crowd.check()
-    late = crowd._system("Neural", range(1, N, 2))
-    late.team, late.user = Team.objects.create(name="Late", slug="late"), None
-    late.save()
-    SampleBatch.objects.filter(submission=late).update(settled_at=timezone.now())
-    evaluate(crowd.track)
-    assert late.pk in crowd.numbers("centred")
-    assert set(crowd.numbers("expert")) == {row.pk for row in crowd.rows}
-    crowd.draw(40)
-    crowd.check()
-    evaluate(crowd.track)
-    assert late.pk in crowd.numbers("expert")
 
 
 def test_few_checks_correct_nothing(crowd: Crowd) -> None:

@@ -6,18 +6,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from django.utils import timezone
 
-from annotation.desk.experts import judged_by, store
-from annotation.models import HIT, Assignment, Question, Response, Worker
 from kbpo.evaluation.correction.checkable import frame_of, votes_of
 from kbpo.evaluation.data import read
 from kbpo.evaluation.run import evaluate
-from kbpo.experts.queue import take
-from kbpo.instances.models import Label, Target
+from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
-from kbpo.money.purpose import Purpose
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound
 from scoring.corrected import corrections
@@ -91,14 +86,6 @@ def test_marks_can_be_checked_and_their_doubt_is_that_of_their_readers(readers: 
     assert votes_of(np.array(marked[1:2]))[0].tolist() == [0]
 
 
-def test_what_somebody_was_asked_in_vain_before_it_was_marked_is_not_checked(
-    readers: Readers,
-) -> None:
-    lost, *_ = readers.marked()
-    record([NewLabel(lost, {}, "crowd", "nonresponse", 0, "asked in vain")])
-    assert lost not in frame_of(readers.track, read(readers.track)).target_id
-
-
 @pytest.mark.soak
 def test_checking_everything_takes_the_readers_errors_out_too(readers: Readers) -> None:
     false_marks = [
@@ -159,39 +146,3 @@ def test_some_checks_take_the_readers_errors_out_on_average(toy: Toy) -> None:
     mean, spread = np.mean(error, axis=0), np.std(error, axis=0, ddof=1) / len(error) ** 0.5
     assert (np.mean(plain, axis=0) > 0.04).all()
     assert (np.abs(mean) < 4 * spread).all() and spread.max() < 0.02
-
-
-@pytest.mark.soak
-def test_who_read_a_document_checks_nothing_in_it(readers: Readers) -> None:
-    readers.draw(5 * N)
-    document = readers.world.documents[0]
-    whole = Target.objects.get(document=document, kind="document")
-    question = Question.objects.create(
-        track=readers.track,
-        target=whole,
-        interface="relations_exhaustive",
-        payer=Purpose("documents", 1),
-        order=0.5,
-        status="settled",
-        price="0.06",
-        reward="0.05",
-    )
-    hit = HIT.objects.create(status="complete", track=readers.track, platform="pool", reward="0.05")
-    worker = Worker.objects.create(platform="pool", handle="ab" * 16, user=readers.admin)
-    made = Assignment.objects.create(
-        status="approved",
-        hit=hit,
-        worker=worker,
-        leased_until=timezone.now(),
-        raw={},
-        submitted_at=timezone.now(),
-    )
-    Response.objects.create(
-        assignment=made, question=question, target=whole, criterion="relations", value={"holds": {}}
-    )
-    opened = 0
-    while (row := take(readers.track, readers.admin, judged_by(readers.admin))) is not None:
-        assert row.target.document_id != document.pk
-        store(row, readers.admin, {}, {})
-        opened += 1
-    assert opened == N - N // DOCUMENTS

@@ -13,12 +13,9 @@ import pytest
 from django.db.models import Q
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
 from kbpo.accounts.models import Audit
-from kbpo.evaluation.models import Inquiry
 from kbpo.evaluation.run import evaluate
-from kbpo.experts import queue
 from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.submissions.models import Submission
@@ -135,25 +132,6 @@ def _body(page: str) -> str:
     return re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", page)
 
 
-@pytest.mark.soak
-def test_one_may_leave_and_go_on(crowd: Crowd, admin: Client) -> None:
-    crowd.draw(25)
-    address = opened(admin)
-    assert admin.post(f"{address}draft/", {"none": "1", "a_title": "Ada"}).json()["saved"]
-    assert opened(admin) == address
-    page = admin.get(address).content.decode()
-    assert 'name="none" value="1" checked' in page and 'value="Ada"' in page
-    incomplete = admin.post(address, {"a": "other"})
-    assert incomplete.status_code == 422 and "missing" in incomplete.content.decode()
-    assert admin.get(f"{address}document/").status_code == 200
-    assert ExpertCheck.objects.filter(answered_at__isnull=False).count() == 0
-    admin.post(address, {"problem": "text"})
-    assert ExpertCheck.objects.get(answered_at__isnull=False).value == {}
-    assert opened(admin) != address
-    assert "answered already" in admin.post(address, ANSWER, follow=True).content.decode()
-    assert admin.post(f"{address}draft/", ANSWER).status_code == 409
-
-
 def test_only_admins_check_and_draw(crowd: Crowd, admin: Client, toy: Toy) -> None:
     crowd.draw(25)
     address = opened(admin)
@@ -168,30 +146,6 @@ def test_only_admins_check_and_draw(crowd: Crowd, admin: Client, toy: Toy) -> No
         assert client.post(f"{address}draft/", ANSWER).status_code == 403
     assert Client().get(address).status_code == 302
     assert not ExpertCheck.objects.filter(answered_at__isnull=False).exists()
-
-
-@pytest.mark.parametrize("budget", ["", "many", "0", "-3", "9" * 30, "²", "1e3"])
-def test_a_bad_number_is_told_in_a_sentence(crowd: Crowd, admin: Client, budget: str) -> None:
-    response = admin.post(DESK, {"verb": "draw", "budget": budget, "why": "x"})
-    assert response.status_code == 409
-    assert "between 1 and 5,000" in response.content.decode()
-    assert not ExpertRound.objects.exists()
-
-
-def test_an_ended_round_takes_what_is_open_with_it(crowd: Crowd, admin: Client) -> None:
-    crowd.draw(40)
-    crowd.check(most=12)
-    address = opened(admin)
-    assert "say why" in admin.post(DESK, {"verb": "end"}).content.decode()
-    page = admin.post(
-        DESK, {"verb": "end", "why": "No expert has time."}, follow=True
-    ).content.decode()
-    told = Audit.objects.filter(what__endswith="checks").order_by("pk").values_list("what", "why")
-    assert list(told) == [("draw checks", ""), ("end checks", "No expert has time.")]
-    assert "Round 1 is ended" in page and "ended early" in page
-    assert "answered already" in admin.get(address, follow=True).content.decode()
-    assert ExpertCheck.objects.count() == 12
-    assert "Draw a round" in page
 
 
 def test_whoever_answered_as_one_of_the_crowd_does_not_check_it(
@@ -221,56 +175,9 @@ def test_whoever_belongs_to_a_team_that_predicts_it_does_not_check_it(
     assert not ExpertCheck.objects.exclude(answered_at=None).exists()
 
 
-def test_whoever_answered_it_for_another_reason_or_doubts_it_does_not_check_it(
-    crowd: Crowd, admin: Client, make_user: Any
-) -> None:
-    crowd.draw(25)
-    address = opened(admin)
-    check = ExpertCheck.objects.get(pk=address.rstrip("/").rpartition("/")[2])
-    other = ExpertCheck.objects.create(
-        track=crowd.track,
-        kind="dispute",
-        target=check.target,
-        order=0.5,
-        payload={},
-        raised_by=make_user("doubter"),
-        status="answered",
-        expert=crowd.admin,
-        raw={},
-        value={},
-        answered_at=timezone.now(),
-    )
-    assert opened(admin) != address
-    for raiser, expert in ((None, None), (crowd.admin, make_user("second", is_staff=True))):
-        ExpertCheck.objects.filter(pk=other.pk).update(raised_by=raiser, expert=expert)
-        is_mine = queue.askable(crowd.track, crowd.admin).filter(pk=check.pk).exists()
-        assert is_mine == (raiser is None)
-    told = admin.post(address, ANSWER, follow=True).content.decode()
-    assert "You raised, read or answered this one yourself" in told
-    draft = admin.post(f"{address}draft/", ANSWER)
-    assert draft.status_code == 409 and "You raised" in draft.json()["error"]
-    assert not ExpertCheck.objects.filter(kind="check").exclude(answered_at=None).exists()
-
-
-def test_a_track_without_judgments_has_nothing_to_draw(toy: Toy, admin: Client) -> None:
-    assert admin.post(DESK, {"verb": "draw", "budget": "25", "why": "x"}).status_code == 302
-    inquiries.tick()
-    page = admin.get(DESK).content.decode()
-    assert "Nothing that people judged here can be checked" in page
-    assert "Draw a round" in page
-
-
 def test_no_request_reads_the_whole_track(
     crowd: Crowd, admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(experts, "read", lambda track: pytest.fail("within the request"))
     admin.post(DESK, {"verb": "draw", "budget": "25", "why": "x"})
     assert admin.get(DESK).status_code == 200
-
-
-def test_a_second_round_is_refused_at_once_while_one_is_open(crowd: Crowd, admin: Client) -> None:
-    crowd.draw(40)
-    refused = admin.post(DESK, {"verb": "draw", "budget": "25", "why": "x"})
-    assert refused.status_code == 409
-    assert "still open" in refused.content.decode()
-    assert not Inquiry.objects.exists()

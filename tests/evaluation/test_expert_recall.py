@@ -11,7 +11,6 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from kbpo.evaluation.correction.why import LATE, UNCOVERED
 from kbpo.evaluation.data import read
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
@@ -116,26 +115,6 @@ def test_checking_everything_gives_what_the_expert_would_have_given(toy: Toy) ->
 
 
 @pytest.mark.soak
-def test_what_came_after_the_round_leaves_recall_as_it_is(toy: Toy) -> None:
-    crowd = world(toy)
-    crowd.draw(90)
-    crowd.check()
-    first = evaluate(crowd.track)
-    assert set(crowd.numbers("expert", quantity="recall")) == {row.pk for row in crowd.rows}
-    assert first.report.not_corrected == {}
-    late = crowd._system("Neural", range(170, 200))
-    crowd.predicted += range(180, 200)
-    crowd.judge()
-    read_documents(crowd, 0)
-    told = evaluate(crowd.track).report.not_corrected
-    assert (
-        crowd.numbers("expert", quantity="recall") == crowd.numbers("expert", quantity="f1") == {}
-    )
-    assert set(crowd.numbers("expert")) == {row.pk for row in crowd.rows}
-    assert told == {late.pk: (LATE,)} | {row.pk: (UNCOVERED,) for row in crowd.rows}
-
-
-@pytest.mark.soak
 def test_what_only_a_withdrawn_system_predicts_is_checked_for_everybodys_recall(toy: Toy) -> None:
     crowd = world(toy)
     crowd.rows[1].move("withdrawn")
@@ -146,21 +125,6 @@ def test_what_only_a_withdrawn_system_predicts_is_checked_for_everybodys_recall(
     told = crowd.numbers("expert", quantity="recall")
     assert set(told) == {crowd.rows[0].pk}
     assert told[crowd.rows[0].pk].value < true[list(PREDICTED[0])].sum() / true[:180].sum()
-
-
-def test_too_few_checks_are_told_and_print_nothing(toy: Toy) -> None:
-    crowd = world(toy)
-    crowd.draw(60)
-    crowd.check(most=7)
-    told = evaluate(crowd.track).report.not_corrected
-    assert all(crowd.numbers("expert", quantity=quantity) == {} for quantity in QUANTITIES)
-    assert told[crowd.rows[1].pk] == (
-        "An expert has checked 7 of its judgments so far: scores are corrected from 10 checks on,"
-        " for fewer say little.",
-    )
-    Submission.objects.update(status="scored")
-    page = Client().get(reverse("submission", args=[crowd.rows[1].pk])).content.decode()
-    assert told[crowd.rows[1].pk][0] in page and "corrected<" not in page
 
 
 @pytest.mark.statistical

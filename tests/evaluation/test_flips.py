@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from kbpo.accounts.models import Audit
 from kbpo.evaluation.flips import flips_of
-from kbpo.evaluation.judges import answers_about, judges_of
+from kbpo.evaluation.judges import answers_about
 from kbpo.evaluation.models import Evaluation, Flip
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance, Label, Target
@@ -78,26 +78,6 @@ def test_answers_that_outvote_earlier_ones_turn_a_verdict_and_its_team_reads_so(
     assert listing.count('class="x-claim"') == 1
     strangers = as_user(toy, "Tim").get(reverse("submission", args=[row.pk])).content.decode()
     assert "turned since" not in strangers
-
-
-def test_agreement_is_told_with_what_all_answers_say_together(toy: Toy) -> None:
-    """Each question's answers agree with each other; the questions contradict one another."""
-    world = World(toy, is_study=True)
-    row, asked = judged(world)
-    before = judges_of(latest(world), row)
-    assert before.agree == 1.0
-    right = next(one for one in world.instances if world.truth[one.pk])
-    target = next(one for one in asked if one.pk == right.target_id)
-    [first] = Label.objects.filter(target=target)
-    say_again(target, False, first.n + 1, "question:a")
-    evaluate(world.track)
-    found = judges_of(latest(world), row)
-    assert found.answers == before.answers + first.n + 1
-    assert found.agree == pytest.approx(1 - first.n / found.answers), "who is outvoted differs"
-    say_again(target, True, first.n, "question:b")
-    evaluate(world.track)
-    found = judges_of(latest(world), row)
-    assert found.agree == pytest.approx(1 - (first.n + 1) / found.answers), "now the others are"
 
 
 def asked_about(part: str, votes: int, question: int, method: str = "majority") -> NewLabel:
@@ -168,35 +148,6 @@ def test_a_mention_that_is_settled_anew_turns_what_is_said_of_it(toy: Toy) -> No
     assert right.pk in turned and turned[right.pk].now == 0.0
     same_subject = {one.pk for one in world.instances if _states(one, subject)}
     assert set(turned) <= same_subject, "of nothing else"
-
-
-@pytest.mark.soak
-def test_the_first_label_of_a_mention_turns_what_is_said_of_another_that_refers_to_it(
-    toy: Toy,
-) -> None:
-    """What a mention refers to follows labels of labels: “he” is “the president”, who is Anna."""
-    world = World(toy, is_study=True)
-    world.track.criterion = "correct"
-    world.track.save()
-    row, _ = judged(world)
-    right = next(one for one in world.instances if world.truth[one.pk])
-    here, text = right.document_id, right.target.its_document.text
-    begin = text.index("works", right.subject_end)
-    subject = Place("mention", here, (right.subject_begin, right.subject_end))
-    other = Place("mention", here, (begin, begin + len("works")))
-    targets = targets_at(world.corpus, [subject, other])
-    assert not Label.objects.filter(target=targets[other]).exists()
-
-    def settle(place: Place, canonical: Place) -> None:
-        value = {"canonical": list(canonical.a), "type": "PER"}
-        record([NewLabel(targets[place], value, "crowd", "majority", 9, "question:a")])
-        evaluate(world.track)
-
-    settle(subject, other)
-    assert flips_of(row)[right.pk].now == 0.0
-    settle(other, subject)
-    assert flips_of(row)[right.pk].now == 1.0
-    assert Audit.objects.filter(what="verdicts turned").count() == 2
 
 
 def _states(instance: Instance, place: Place) -> bool:

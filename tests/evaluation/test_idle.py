@@ -74,16 +74,3 @@ def test_what_no_sign_tells_is_counted_within_a_minute(
     cache.clear()  # as it does by itself
     statements_of_a_tick()
     assert judging.track in asked
-
-
-def test_a_run_that_goes_as_another_comes_makes_scores_stale_and_a_draft_does_not(
-    world: World,
-) -> None:
-    first, second = (world.system(name, lambda one: True) for name in ("first", "second"))
-    Submission.objects.filter(pk=second.pk).update(confirmed_at=None, status="planned")
-    before = due.state_of(world.track)
-    Submission.objects.filter(pk=second.pk).update(is_private=True)
-    assert due.state_of(world.track) == before, "nobody is told of an upload"
-    Submission.objects.filter(pk=first.pk).update(status="withdrawn")
-    Submission.objects.filter(pk=second.pk).update(confirmed_at=clock.now(), is_private=False)
-    assert due.state_of(world.track) != before

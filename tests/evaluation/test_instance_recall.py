@@ -4,15 +4,11 @@ once.
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Any
 
 import numpy as np
 import pytest
 from django.db import connection
-from django.test import Client
-from django.urls import reverse
 
 from kbpo.evaluation.data import read
 from kbpo.evaluation.run import evaluate
@@ -121,32 +117,6 @@ def test_where_all_is_known_both_recalls_are_exact(known: tuple[World, list[Subm
     for at, row in enumerate(rows):
         assert stored(world, row, "recall").value == pytest.approx(by_fact[at])
         assert stored(world, row, "instance_recall").value == pytest.approx(by_instance[at])
-
-
-def test_it_stands_beside_recall_on_pages_in_files_and_over_the_api(
-    known: tuple[World, list[Submission]],
-) -> None:
-    world, rows = known
-    Submission.objects.filter(track=world.track).update(status="scored")
-    evaluate(world.track)
-    wanted = stored(world, rows[0], "instance_recall").value
-    page = Client().get(reverse("submission", args=[rows[0].pk]))
-    table = next(one for one in page.context["tables"] if one["criterion"] == "relation")
-    assert [row["figure"].value for row in table["rows"] if "every mention" in row["name"]] == [
-        wanted
-    ]
-    assert "every mention of a fact counted" in page.content.decode()
-    board = list(
-        csv.DictReader(
-            io.StringIO(Client().get(reverse("board-csv", args=["world"])).content.decode())
-        )
-    )
-    assert (
-        float(next(row for row in board if row["system"] == "run 0")["instance_recall_value"])
-        == wanted
-    )
-    told = Client().get("/api/tracks/world/board/", {"distribution": "instance"}).json()["systems"]
-    assert next(one for one in told if one["name"] == "run 0")["instance_recall"]["value"] == wanted
 
 
 @pytest.mark.statistical

@@ -8,23 +8,18 @@ import csv
 import io
 from typing import Any
 
-import numpy as np
 import pytest
 from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from kbpo.evaluation.data import read
 from kbpo.evaluation.latest import Latest
-from kbpo.evaluation.live import store_interim_interval
-from kbpo.evaluation.models import InterimInterval
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance, Target
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.submissions.models import Submission
 from scoring.build import COUNTS_NOT, NO_LABEL, NOT_ALL, OF_BOTH, TOO_FEW
-from scoring.score import default_estimates
 from tests.conftest import Toy
 from tests.evaluation.world import World
 from tests.reports import figures_of, keep
@@ -123,36 +118,3 @@ def test_boards_files_and_pages_say_unknown(newcomer: Any) -> None:
     assert "These documents tell of more" not in Client().get(address).content.decode()
     schema = Client().get("/api/schema/?format=json").json()
     assert "`targets`" in schema["paths"]["/api/tracks/{slug}/board/"]["get"]["description"]
-
-
-def test_no_look_is_taken_at_a_guess(newcomer: Any) -> None:
-    world, _, new, _ = newcomer
-    Submission.objects.filter(pk=new.pk).update(status="judging")
-    evaluate(world.track)
-    assert not InterimInterval.objects.filter(submission=new).exists()
-    new.refresh_from_db()
-    data, track = read(world.track), world.track
-    found = default_estimates(data, (track.criterion,), ())
-    guaranteed = found["precision", track.criterion, track.distribution][0]
-    assert store_interim_interval(new, data, guaranteed) is None
-
-
-def test_what_lies_outside_the_scope_finds_nothing_for_certain(toy: Toy) -> None:
-    world = World(toy, is_study=True, n_documents=8)
-    world.track.scope = "sentence"
-    world.track.save()
-    across = {
-        one.pk
-        for one in world.instances
-        if "." in one.document.text[one.subject_end : one.object_begin]
-    }
-    world.answer(world.sample(world.system("old", lambda one: one.pk not in across)))
-    world.sample(world.system("across", lambda one: one.pk in across, team="Neural"), pi=1e-9)
-    world.read_in_full(world.documents, lambda one: one.pk not in across)
-    settle_documents(world.track, [one.pk for one in world.documents])
-    found = default_estimates(read(world.track), ("relation",), ("relation",))
-    precision, recall, f1 = (
-        np.asarray(found[name, "relation", "instance"][0].value)[1]
-        for name in ("precision", "recall", "f1")
-    )
-    assert across and recall == 0.0 and np.isnan(precision) and np.isnan(f1)

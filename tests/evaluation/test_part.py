@@ -78,14 +78,6 @@ def test_the_pair_that_needs_fewest_judgments_is_named_with_their_number_and_pri
     assert told() == {"better": better, "worse": worse, "judgments": 96, "at_most": cost}
 
 
-def test_more_than_are_left_is_said_and_costs_nothing(toy: Toy) -> None:
-    ranked(toy, variance=0.002, size=100, values=(0.5, 0.52, 0.6))
-    parting = found(toy)
-    assert parting is not None and (parting.judgments, parting.at_most) == (None, None)
-    assert "more judgments than are left" in Client().get("/tracks/toy/").content.decode()
-    assert (told()["judgments"], told()["at_most"]) == (None, None)
-
-
 def test_nothing_is_next_where_all_are_told_apart_or_nobody_is_asked(toy: Toy) -> None:
     evaluation = ranked(toy, variance=0.000001, size=1000, values=(0.5, 0.52, 0.6))
     assert found(toy) is None and told() is None

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from django.db.models import F
 
 from kbpo.corpus.kept import Arrays, kept
 from kbpo.evaluation.data import read
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Target
-from kbpo.sampling.models import SampleBatch, Threshold
-from kbpo.submissions.fixed import state_of
+from kbpo.sampling.models import SampleBatch
 from kbpo.submissions.models import Submission
 from tests.evaluation.world import World
 
@@ -73,22 +70,6 @@ def test_a_batch_that_is_settled_is_seen_at_once(sampled: World) -> None:
     assert np.count_nonzero(raised == 0.95) == len(_predicted(row))
     SampleBatch.objects.filter(submission=row).update(settled_at=row.confirmed_at)
     assert (read(sampled.track).inclusion.threshold == raised).all()
-
-
-def test_another_batch_of_the_same_number_is_not_taken_for_it(sampled: World) -> None:
-    """As after the database is restored, but not what is kept."""
-    assert read(sampled.track).inclusion.threshold.max() == pytest.approx(0.8)
-    SampleBatch.objects.update(drawn_at=F("drawn_at") + timedelta(minutes=1))
-    Threshold.objects.update(pi=0.5)
-    assert read(sampled.track).inclusion.threshold.max() == pytest.approx(0.5)
-
-
-def test_nor_a_run_that_was_sampled_again(sampled: World) -> None:
-    one = [sampled.track.submissions.get(name="one").pk]
-    before = state_of(one)
-    assert before is not None and state_of(one) == before
-    Submission.objects.filter(pk__in=one).update(sampled_at=F("sampled_at") + timedelta(minutes=1))
-    assert state_of(one) != before
 
 
 def _predicted(row: Submission) -> list[Target]:

@@ -17,14 +17,14 @@ from kbpo.evaluation.data import read as read_data
 from kbpo.evaluation.models import Slice
 from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.slices.estimate import slice_scores
-from kbpo.evaluation.slices.rule import BadRule, Rule, Table, read
+from kbpo.evaluation.slices.rule import BadRule, read
 from kbpo.instances.models import Instance
 from kbpo.submissions.models import Submission
 from scoring.data import Data
 from scoring.report import Figure
 from scoring.score import Score
 from tests.evaluation.world import BASED, LIVES, WORKS, World, half_asked
-from tests.reports import figure_of, figures_of
+from tests.reports import figure_of
 
 pytestmark = pytest.mark.django_db
 KNOWN: dict[str, Any] = {
@@ -94,15 +94,6 @@ def test_predictions_count_as_much_as_they_weigh(
     assert found.low80 <= found.value <= found.high80
 
 
-def test_a_weight_and_a_filter_hold_together(world: World, whole: Submission) -> None:
-    found = scored(whole, {"weight": TABLE, "subject_type": ["PER"], "confidence": [0.5, 1.0]})
-    weights = {
-        one.pk: ({WORKS: 3.0, LIVES: 0.5}.get(one.predicate.name, 0.0) if sure(one) >= 0.5 else 0.0)
-        for one in world.instances
-    }
-    assert found.value == pytest.approx(mean(world, weights))
-
-
 @pytest.mark.parametrize(
     ("days", "kept"),
     [
@@ -122,15 +113,6 @@ def test_a_slice_keeps_to_the_documents_of_some_days(
     inside = [one for one in world.instances if day[one.document_id] in kept]
     assert found.n_predictions == len({one.target_id for one in inside})
     assert found.value == pytest.approx(world.share_true(inside))
-
-
-def test_a_system_that_is_sure_of_nothing_has_no_such_slice(world: World) -> None:
-    row = world.system("unsure", lambda one: True, confidence=lambda one: 0.0)
-    world.answer(world.sample(row))
-    Slice.objects.create(track=world.track, name="Mine", rule={"weight": "confidence"})
-    evaluation = evaluate(world.track)
-    assert not figures_of(evaluation, slice="own:Mine")
-    assert figures_of(evaluation, slice="")
 
 
 @pytest.mark.statistical
@@ -165,12 +147,6 @@ def test_weighed_slices_of_a_sample_are_unbiased_and_covered(
 def test_what_was_said_reads_back(raw: Any) -> None:
     once = read(raw, **KNOWN).as_json()
     assert once == raw and read(json.loads(json.dumps(once)), **KNOWN).as_json() == raw
-
-
-def test_days_are_written_one_way_and_tables_are_rules_of_their_own() -> None:
-    assert read({"date": ["20130101", "2013-12-31"]}, **KNOWN).date == ("2013-01-01", "2013-12-31")
-    rule = read({"weight": {"predicate": {WORKS: 2}}}, **KNOWN)
-    assert rule == Rule(weight=Table("predicate", ((WORKS, 2.0),)))
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,6 @@ unbiased where not.
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +16,7 @@ from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.models import Slice
 from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.slices.estimate import cuts, slice_scores, would_do
+from kbpo.evaluation.slices.estimate import cuts, slice_scores
 from kbpo.evaluation.slices.rule import BadRule, Rule, read
 from kbpo.instances.models import Instance
 from kbpo.sampling.documents.draw import settle_documents
@@ -148,13 +146,6 @@ def test_an_admins_slice_holds_what_its_rule_says(
     assert found.value == pytest.approx(world.share_true(instances))
 
 
-def test_a_slice_that_no_longer_fits_its_track_is_left_out_and_nothing_fails(
-    world: World, whole: Submission
-) -> None:
-    Slice.objects.create(track=world.track, name="Mine", rule={"predicate": ["gone"]})
-    assert "own:Mine" not in scores(whole)
-
-
 def test_boards_and_figures_know_nothing_of_slices(world: World, whole: Submission) -> None:
     scores(whole)
     whole.move("scored")
@@ -165,14 +156,6 @@ def test_boards_and_figures_know_nothing_of_slices(world: World, whole: Submissi
         Latest.of(whole).figures["precision", "relation", "instance", "centred"].value
         == row.figures["precision"].value
     )
-
-
-def test_what_has_no_judgment_has_no_number(world: World) -> None:
-    row = world.system("half", lambda one: True)
-    works = {one.target_id for one in world.instances if one.predicate.name == WORKS}
-    world.answer([one for one in world.sample(row) if one.pk in works])
-    found = scores(row)[f"relation:{BASED}"]
-    assert (found.value, found.low80, found.n_labels) == (None, None, 0) and found.n_predictions
 
 
 def test_recall_of_a_predicate_counts_what_nobody_found(world: World) -> None:
@@ -228,35 +211,6 @@ def test_slices_of_a_sample_are_unbiased_and_covered(world: World) -> None:
     assert 0.70 < np.mean([one for some in hits.values() for one in some]) < 0.97
 
 
-@pytest.mark.soak
-def test_a_slice_that_happened_to_be_judged_whole_is_known(world: World) -> None:
-    """Nothing of it is left to chance, with whatever probability it was asked: no interval from 0
-    to 50 beside one claim of which one is judged.
-    """
-    world.answer(world.sample(world.system("whole", lambda one: True)))
-    data, rng = read_data(world.track), np.random.default_rng(7)
-    every = {cut.key: np.flatnonzero(cut.inside) for cut in cuts(world.track, data)}
-    true = {
-        (one.slice, one.score.criterion): one.score.value
-        for one in slice_scores(world.track, data)
-        if one.score.quantity == data.mean
-    }
-    whole = 0
-    for _ in range(30):
-        half = half_asked(data, rng, chance=0.9)
-        for one in slice_scores(world.track, half):
-            score = one.score
-            if score.quantity != data.mean:
-                continue
-            is_whole = bool(half.inclusion.drawn[data.pool.target[every[one.slice]]].all())
-            assert is_whole == (score.low95 == score.high95), one
-            if is_whole:
-                whole += 1
-                assert score.variance == 0
-                assert score.value == pytest.approx(true[one.slice, score.criterion])
-    assert whole > 10
-
-
 def test_a_rule_reads_back_as_it_was_said() -> None:
     raw = {
         "predicate": [WORKS],
@@ -292,21 +246,3 @@ def test_a_rule_reads_back_as_it_was_said() -> None:
 def test_a_bad_rule_is_refused_with_a_sentence(raw: Any, sentence: str) -> None:
     with pytest.raises(BadRule, match=sentence):
         read(raw, **KNOWN)
-
-
-def test_the_rule_that_is_shown_for_an_example_can_be_used() -> None:
-    """Also where the first of what can be asked for has no names yet."""
-    traits = {"predicate": [], "prompt": ["a"]}
-    with pytest.raises(BadRule) as refused:
-        read(7, traits=traits, weights=["instance"])
-    example = json.loads(str(refused.value).partition("example ")[2].rstrip("."))
-    assert read(example, traits=traits, weights=["instance"]).names == (("prompt", ("a",)),)
-
-
-def test_the_number_that_would_do() -> None:
-    assert would_do(None, None, 0) == 42  # ±10 % at 80 % of a share of one half
-    assert would_do(0.6, math.inf, 114) == 42  # some of it could not have been drawn
-    assert would_do(0.5, 0.25 / 10, 10) == 32
-    assert would_do(0.5, 0.25 / 60, 60) == 0
-    assert would_do(1.0, 0.0, 2) > 15  # two that agree prove little
-    assert would_do(0.5, 2 * 0.25 / 10, 10) == 74  # unequal weights cost twice as much

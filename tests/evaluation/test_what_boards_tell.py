@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from django.urls import reverse
 
 from kbpo.evaluation.run import evaluate
 from kbpo.submissions.models import Submission
@@ -66,18 +65,6 @@ def test_boards_tell_nothing_of_withdrawn_and_waiting_runs(toy: Toy, address: st
     assert str(totals[rows["scored"].pk]) not in said
     assert told["evaluation"]["targets"] and told["evaluation"]["model"] == evaluation.report.model
     assert "withdrawn" not in json.dumps(told)
-
-
-def test_the_page_and_the_table_name_no_withdrawn_run(toy: Toy) -> None:
-    world = World(toy, is_study=True, n_documents=6)
-    for status in ("scored", "withdrawn"):
-        row = world.system(f"run {status}", lambda one: True)
-        world.answer(world.sample(row))
-        Submission.objects.filter(pk=row.pk).update(status=status)
-    evaluate(world.track)
-    for name in ("board", "board-csv"):
-        page = Client().get(reverse(name, args=["world"])).content.decode()
-        assert "run scored" in page and "run withdrawn" not in page
 
 
 def test_an_evaluation_keeps_which_share_of_its_names_a_system_claims_as_their_own(

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kbpo.corpus.fetch import fetch
 from kbpo.evaluation.data import read
 from kbpo.evaluation.due import finished
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
-from kbpo.sampling import draw, left_open
+from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.models import Sample, SampleBatch, Threshold
 from kbpo.submissions.models import Submission
@@ -147,35 +146,6 @@ def test_what_is_answered_after_a_run_went_says_nothing_of_it(toy: Toy, status: 
     if status == "failed":
         row.move("judging")
         assert batches.get().answered_below is None, "it is tried again, and counts whole"
-
-
-def test_a_run_goes_also_where_what_it_had_answered_cannot_be_kept(
-    toy: Toy, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    row = Replay.of(toy, 60, 0.6, design="poisson").upload("Neural", range(50))
-    confirm(row, toy.users["Admin"])
-    draw.tick()
-    with monkeypatch.context() as broken:
-        broken.setattr(left_open, "_answered_below", lambda _: fetch("SELECT 1 / 0", []))
-        taken_back(toy, row)
-    row.refresh_from_db()
-    batches = SampleBatch.objects.filter(submission=row)
-    assert row.status == "withdrawn" and batches.get().answered_below is None
-    assert "division by zero" in caplog.text
-    left_open.keep_answered(toy.track)
-    assert batches.get().answered_below is not None
-
-
-@pytest.mark.soak
-def test_a_later_run_uses_what_was_judged_for_a_withdrawn_one(toy: Toy) -> None:
-    world = Replay.of(toy, 120, 0.6)
-    gone = world.judge(world.upload("Neural", range(80)))
-    judged = Threshold.objects.filter(batch__submission=gone).count()
-    taken_back(toy, gone)
-    later = world.judge(world.upload("Patterns", range(80)))
-    assert judged and told(later)
-    own = Threshold.objects.filter(batch__submission=later).count()
-    assert own < judged  # most thresholds stood high enough already
 
 
 @pytest.mark.parametrize("design", ["poisson", "iid"])

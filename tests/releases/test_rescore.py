@@ -10,7 +10,6 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,11 @@ import pyarrow.parquet
 import pytest
 import yaml
 from django.conf import settings
-from django.core.management import call_command
 from django.urls import reverse
 
 from kbpo import clock
 from kbpo.evaluation.data import read
 from kbpo.instances.models import Label, Target
-from kbpo.releases.parquet import WITHOUT
 from kbpo.releases.write import CannotRelease, _Linked, write_release
 from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
@@ -36,7 +33,6 @@ from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 from tests.golden.fixed_world import FixedWorld
 from tests.golden.worlds import by_draws, by_thresholds, predicts
-from tests.scores import test_experts_of_texts as experts
 from tests.scores.conftest import World, studied, world
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -370,20 +366,6 @@ def test_rated_texts_and_their_metrics_are_recomputed_too(studied: World, tmp_pa
     assert {"centred", "unaided"} <= methods and found.numbers >= 8
 
 
-@pytest.mark.soak
-def test_means_that_experts_corrected_are_recomputed_too(studied: World, tmp_path: Path) -> None:
-    experts.draw(studied, 60)
-    n = experts.check(studied)
-    _close(studied)
-    write_release(studied.track, tmp_path / "release")
-    release = Release(tmp_path / "release")
-    found = rescore(release)
-    assert found.agrees, [*found.altered, *map(str, found.differences)][:5]
-    told = [row for _, row in release.lines("estimates") if row["method"] == "expert"]
-    assert len(told) == 8 and {row["n_checked"] > 0 for row in told} == {True}
-    assert len(list(release.lines("checked"))) == n
-
-
 def test_nothing_links_the_ratings_of_somebody_who_is_not_to_be_known(studied: World) -> None:
     _name_who_rated()
     data = read(studied.track)
@@ -409,19 +391,6 @@ def test_the_same_rows_stand_in_parquet(studied: World, tmp_path: Path) -> None:
         assert stored == rows, table
     write_release(studied.track, tmp_path / "another")
     assert studied.track.evaluations.count() == 2, "what a release prints stays"
-
-
-@pytest.mark.soak
-def test_without_pyarrow_a_release_is_json_lines_alone_and_says_so(
-    studied: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _close(studied)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    said = StringIO()
-    call_command("release", studied.track.slug, str(tmp_path / "one"), stdout=said)
-    assert WITHOUT in said.getvalue() and WITHOUT in (tmp_path / "one/datasheet.md").read_text()
-    assert not list((tmp_path / "one").glob("*.parquet"))
-    assert rescore(Release(tmp_path / "one")).agrees
 
 
 def _close(studied: World) -> None:

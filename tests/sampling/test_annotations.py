@@ -78,21 +78,6 @@ def test_the_values_are_those_of_the_files(toy: Any, files: tuple[Path, Path]) -
     assert set(Label.objects.values_list("source", "method")) == {("import", "gold")}
 
 
-def test_mentions_that_relations_name_and_the_other_file_lacks_are_counted_once(
-    toy: Any, files: tuple[Path, Path]
-) -> None:
-    d1 = named_documents(toy.track, ["d1"])
-    done = import_annotations(toy.track, *files, d1)
-    assert (done.lacking, done.first_lacking) == (1, 2), "Nordwerk, in two relations"
-    begin, end = toy.span("d1", "Nordwerk")
-    row = f"d1\t{begin}\t{end}\tORG\t1\tNordwerk\t{begin}\t{end}\t\n"
-    files[1].write_text(files[1].read_text() + row)
-    done = import_annotations(toy.track, *files, d1)
-    assert (done.lacking, done.first_lacking) == (0, 0)
-    d3 = named_documents(toy.track, ["d1", "d3"])
-    assert import_annotations(toy.track, *files, d3).first_lacking == 5
-
-
 def test_documents_are_settled_with_their_probability(toy: Any, files: tuple[Path, Path]) -> None:
     import_annotations(toy.track, *files, named_documents(toy.track, ["d1"]))
     assert DocumentSample.objects.get().probability == 0.25
@@ -117,20 +102,6 @@ def test_an_import_is_public_where_it_was_published(
     call_command("import_annotations", "toy", *map(str, files), "--all", *options)
     seen = {label.is_public for label in Label.objects.all()}
     assert seen == {is_public}
-
-
-def test_a_repeat_changes_nothing(toy: Any, files: tuple[Path, Path]) -> None:
-    documents = draw_documents(toy.track, 3, seed=1)
-    import_annotations(toy.track, *files, documents, closed=True)
-    before = (
-        list(Label.objects.order_by("pk").values()),
-        list(DocumentSample.objects.order_by("pk").values()),
-    )
-    import_annotations(toy.track, *files, documents, closed=True)
-    assert before == (
-        list(Label.objects.order_by("pk").values()),
-        list(DocumentSample.objects.order_by("pk").values()),
-    )
 
 
 def test_one_bad_line_and_nothing_is_imported(toy: Any, files: tuple[Path, Path]) -> None:

@@ -165,34 +165,6 @@ def test_the_second_stage_waits_for_the_first_and_prefers_what_it_was_about(trac
     assert batch.settings["entities"] == len(names) > 0
 
 
-def test_labels_that_come_later_do_not_change_what_was_drawn(track: Track) -> None:
-    order_documents(track, 12, "two_stage", seed=8)
-    first = waiting_documents(track)
-    annotate(track, first)
-    settle_documents(track, first)
-    batch = second_stage.draw_second_stage(track, seed=1)
-    assert batch is not None
-    before = drawn_again(batch)
-    annotate(track, list(Document.objects.filter(corpus=track.corpus).values_list("pk", flat=True)))
-    assert drawn_again(batch) == before
-
-
-def test_what_was_drawn_before_is_the_first_stage_and_is_said_to_be(track: Track) -> None:
-    order_documents(track, 10, seed=1)
-    assert what_was_drawn(order_documents(track, 20, "two_stage")) == (
-        f"The 10 documents of {track.name} that were drawn before are the first stage. The second,"
-        " 10 more, is drawn when all of them are annotated, at once where they are."
-    )
-
-
-def test_what_a_crowd_says_of_predicted_mentions_names_no_entity(track: Track) -> None:
-    documents = list(Document.objects.filter(corpus=track.corpus).values_list("pk", flat=True))
-    annotate(track, documents, source="crowd")
-    settle_documents(track, documents[:4])
-    when = DocumentSample.objects.latest("drawn_at").drawn_at
-    assert kind_with_recall(track).entities_found(documents, when) == {}
-
-
 def test_first_and_second_stage_count_with_their_probabilities_once_the_second_is_complete(
     track: Track,
 ) -> None:
@@ -271,15 +243,3 @@ def test_the_command_imports_what_was_drawn(toy: Any, tmp_path: Any) -> None:
         else:
             with pytest.raises(CommandError, match=sentence):
                 call_command(*arguments)
-
-
-def test_a_track_that_cannot_be_read_keeps_no_other_waiting(track: Track, toy: Toy) -> None:
-    for one in (toy.track, track):
-        order_documents(one, 4, "two_stage", seed=1)
-        first = waiting_documents(one)
-        if one == track:
-            annotate(track, first)
-        settle_documents(one, first)
-    Corpus.objects.filter(pk=toy.corpus.pk).update(schema={"entity_types": "none"})
-    assert second_stage.tick() == 1
-    assert list(DocumentBatch.objects.filter(stage=2).values_list("track", flat=True)) == [track.pk]

@@ -7,16 +7,12 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-import numpy as np
 import pytest
 from undone import undone
 
 from annotation.budget.give_back import give_back
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
-from kbpo.sampling import draw
-from kbpo.sampling.confirm import confirm
-from kbpo.sampling.models import Sample
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 
@@ -72,17 +68,3 @@ def test_the_price_that_was_told_suffices_and_what_others_had_judged_goes_back(
     assert Decimal(option["each"]) * new <= Decimal(option["at_most"])
     give_back(row)
     assert balance(purpose=row.purpose).open == 0
-
-
-@pytest.mark.soak
-def test_of_an_iid_plan_no_more_is_drawn_than_was_told(toy: Toy) -> None:
-    world, _ = Replay.judged(toy, N, 0.5, design="iid")
-    row = world.upload("Neural", range(10, N))
-    told = row.plan["options"][row.plan["chosen"]]
-    confirm(row, toy.users["Admin"])
-    draw.tick()
-    drawn = Sample.objects.filter(batch__submission=row)
-    assert drawn.values("target").distinct().count() <= told["new_at_most"]
-    sizes = {one.distribution.kind: one.size for one in row.batches.all()}
-    assert all(0 < size <= told["draws"][kind] for kind, size in sizes.items())
-    assert np.sum(list(sizes.values())) < sum(told["draws"].values()), "others' draws help"

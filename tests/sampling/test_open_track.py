@@ -70,12 +70,6 @@ def test_what_is_wrong_is_said_of_its_field(toy: Any, fields: dict[str, Any], fi
     assert Track.objects.count() == 1
 
 
-def test_a_price_of_nothing_is_refused_and_nothing_is_made(toy: Any) -> None:
-    with pytest.raises(ValidationError):
-        create_track(toy.corpus, "New", money=Money(reward=Decimal("0")))
-    assert Track.objects.count() == 1
-
-
 def test_it_opens_freezes_and_closes_and_never_opens_again(toy: Any) -> None:
     track = create_track(toy.corpus, "New")
     with pytest.raises(CannotMove, match="is draft: it cannot become frozen"):

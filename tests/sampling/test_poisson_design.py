@@ -26,13 +26,11 @@ from kbpo.sampling.designs.base import Realised, target_variance
 from kbpo.sampling.designs.poisson import (
     FIRST,
     Plan,
-    _affordable,
     _goal,
 )
 from kbpo.sampling.designs.state import State
-from kbpo.sampling.guess import VERSION, Lesson
+from kbpo.sampling.guess import VERSION
 from kbpo.sampling.models import Sample, Threshold
-from kbpo.sampling.plan import narrower
 from kbpo.submissions.models import Submission
 from scoring.default import Centred
 from tests.conftest import Toy
@@ -92,20 +90,6 @@ def test_a_stage_that_fell_short_makes_the_next_one_plan_for_less(toy: Toy) -> N
     assert len(state.new(state.asked(state.raised(_goal(row, state))))) > 0
 
 
-def test_what_judgments_happen_to_spread_neither_ends_judging_nor_keeps_it_going(
-    toy: Toy,
-) -> None:
-    """One stopped by the larger of the two variances: a spread above the target asked on, and
-    narrower widths were offered as if what was ordered had not been reached.
-    """
-    _, row = Replay.judged(toy, N, 0.5)
-    target, design = target_variance(row, row.plan["chosen"]), design_of(row.track)
-    assert design.enough(row, Realised(variance=2 * target, anticipated=target)) == "target"
-    assert design.enough(row, Realised(variance=0.0, anticipated=2 * target)) == ""
-    Realised(2 * target, target).keep(row.batches.order_by("stage").last())
-    assert row.plan["chosen"] not in narrower(row)
-
-
 def test_errors_that_do_not_go_together_narrow_what_is_anticipated(toy: Toy) -> None:
     Replay.judged(toy, N, 0.5)
     data = read(toy.track)
@@ -122,17 +106,6 @@ def test_errors_that_do_not_go_together_narrow_what_is_anticipated(toy: Toy) -> 
         for rho in (0.0, 1.0)
     )
     assert np.asarray(together)[0] == pytest.approx(2 * np.asarray(apart)[0], rel=0.2)
-
-
-def test_too_few_labels_teach_nothing(toy: Toy) -> None:
-    world = Replay.of(toy, 40, 0.5)
-    row = world.upload("Patterns", range(40))
-    pool = read_pool(toy.track, [row.pk])
-    label = np.where(np.arange(40) < 29, 1.0, np.nan)
-    found = Lesson(pool, "k").guess(label)
-    assert (found.g == 0.5).all() and found.rho == 1.0 and found.labels == 0
-    label[29] = 0.0
-    assert Lesson(pool, "k").guess(label).labels == 30
 
 
 def test_a_stage_keeps_what_it_aimed_at_and_the_multiplier_of_its_thresholds(toy: Toy) -> None:
@@ -154,26 +127,6 @@ def test_a_stage_keeps_what_it_aimed_at_and_the_multiplier_of_its_thresholds(toy
     assert {one.settings["target_variance"] for one in row.batches.all()} == {
         first.settings["target_variance"]
     }
-
-
-def test_where_the_money_ends_the_plan_that_it_reached_is_kept(
-    toy: Toy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world = Replay.of(toy, N, 0.5)
-    row = world.upload("Patterns", range(N))
-    each = Decimal(row.plan["options"][row.plan["chosen"]]["each"])
-    monkeypatch.setattr(poisson, "balance", lambda **_: SimpleNamespace(open=40 * each))
-    state = State(row)
-    goal = target_variance(row, row.plan["chosen"]) / 10
-    pi, reached, why = _affordable(row, state, goal)
-    assert why == "budget" and reached > goal
-    assert (
-        0 < len(state.new(state.asked(pi))) <= 40 < len(state.new(state.asked(state.raised(goal))))
-    )
-    assert np.array_equal(pi, state.raised(reached))
-    assert planned_variance(state.p, pi[state.row], state.v, target=state.row) == pytest.approx(
-        reached
-    )
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ pytestmark = pytest.mark.django_db
 
 U = [0.20, 0.30, 0.45, 0.09, 0.70]
 PI = [0.25, 0.90, 0.60, 0.10, 0.50]
-RATIO = np.array(U) / np.array(PI)  # 0.80, 0.33, 0.75, 0.90, and 1.4: not asked
 
 
 @pytest.fixture

@@ -13,9 +13,6 @@ from kbpo.money.spend import OverBudget, balance
 from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm
 from kbpo.submissions.models import Submission
-from kbpo.submissions.withdraw import CannotChange
-from kbpo.tracks.models import Track
-from kbpo.web.desk.home import _at_once
 from kbpo.web.research.submissions import put_back
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
@@ -75,22 +72,3 @@ def test_what_was_not_given_back_is_not_set_aside_twice(toy: Toy) -> None:
     before = balance(purpose=row.purpose)
     row.move("failed", "It took too long. Press Retry.")
     assert put_back(row, toy.users["Rosa"]) and balance(purpose=row.purpose) == before
-
-
-def test_whoever_presses_second_moves_nothing(toy: Toy) -> None:
-    _, row, had = given_up(toy, drawn=False)
-    first, second = (Submission.objects.get(pk=row.pk) for _ in range(2))
-    assert put_back(first, toy.users["Rosa"]) and not put_back(second, toy.users["Rosa"])
-    assert first.status == "confirmed" and not _at_once(second)
-    row.refresh_from_db()
-    assert row.status == "confirmed" and balance(purpose=row.purpose).open == had
-
-
-def test_a_closed_track_pays_for_nothing_that_was_given_up(toy: Toy) -> None:
-    _, row, _ = given_up(toy, drawn=False)
-    Track.objects.filter(pk=toy.track.pk).update(status="closed")
-    row = Submission.objects.get(pk=row.pk)
-    with pytest.raises(CannotChange, match="is closed"):
-        put_back(row, toy.users["Rosa"])
-    row.refresh_from_db()
-    assert row.status == "failed" and balance(purpose=row.purpose).open == 0

@@ -19,11 +19,10 @@ from kbpo.evaluation.data import read
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.run import evaluate
-from kbpo.experts.draw import CannotDraw, draw_round
+from kbpo.experts.draw import draw_round
 from kbpo.experts.queue import Outcome, take
 from kbpo.instances.models import Label
 from kbpo.sampling.models import (
-    ExpertChance,
     ExpertCheck,
     ExpertRound,
     SampleBatch,
@@ -147,48 +146,12 @@ def test_chances_are_larger_where_less_is_known_and_what_was_brought_here_is_dra
     assert np.unique(frame.doubt).size > 20
 
 
-@pytest.mark.soak
-def test_what_is_imported_after_a_round_is_corrected_when_the_next_could_draw_it(
-    judged: World,
-) -> None:
-    """Also of a run that was shown none of it: nobody checked how those err who rated it."""
-    draw(judged, 60)
-    check(judged)
-    numbers, data = set(judged.numbers("A")), read(judged.track)
-    pool = data.pool
-    here = [
-        int(pool.target_id[pool.target[row]])
-        for row in data.judged
-        if int(pool.instance[row]) in numbers
-    ]
-    later = ExpertChance.objects.filter(target_id__in=here).values_list("target_id", flat=True)[0]
-    Label.objects.filter(target=later).update(source="import")
-    chances = ExpertChance.objects.filter(target_id=later)
-    chances.delete()  # it was not there when the round was drawn
-    ExpertCheck.objects.filter(target_id=later).delete()
-    evaluate(judged.track)
-    assert set(estimates(judged, "expert")) == {"B"}
-    latest = judged.track.evaluations.latest("number")
-    [why] = latest.report.not_corrected[judged.runs["A"].pk]
-    assert "rated elsewhere" in why
-    draw(judged, 60)
-    assert chances.exists()
-    check(judged)
-    evaluate(judged.track)
-    assert set(estimates(judged, "expert")) == {"A", "B"}
-
-
 def test_a_rating_that_was_imported_is_disputed_nowhere_and_all_say_why(judged: World) -> None:
     label = Label.objects.filter(target__in=read(judged.track).pool.target_id).order_by("pk")[0]
     Label.objects.filter(pk=label.pk).update(source="import")
     with pytest.raises(CannotAsk, match="judged elsewhere and brought here") as refused:
         dispute(judged.runs["A"], label.target_id, judged.admin, "This is far better than that.")
     assert str(refused.value) == NOT_DISPUTED["import"]
-
-
-def test_a_round_says_that_there_is_nothing_to_check(world: World) -> None:
-    with pytest.raises(CannotDraw, match="Nothing that people judged here can be checked"):
-        draw(world, 5)
 
 
 def test_what_stands_on_the_board_says_what_experts_said(judged: World) -> None:
@@ -264,16 +227,6 @@ def rated_by(world: World, people: list[str]) -> str:
     return " ".join(of_board(board(world.track, distribution="instance", criterion="overall")))
 
 
-def test_it_is_said_where_one_person_rated_all_or_nobody_knows_who(judged: World) -> None:
-    assert "one person gave all of these ratings" in rated_by(judged, ["Ann"])
-    said = rated_by(judged, ["", "Ben"])
-    known = judges_of(judged.track.evaluations.latest("number"))
-    assert known.people == 1 and f"Who gave {known.of_unknown} ratings is not known" in said
-    assert "One person gave" not in said
-    n = [len(label.value["ratings"].get("overall", [])) for label in Label.objects.all()]
-    assert 0 < known.of_unknown <= sum(n)
-
-
 def test_an_expert_agrees_with_ratings_from_which_they_are_not_far(judged: World) -> None:
     draw(judged, 4)
     row = ExpertCheck.objects.order_by("pk").first()
@@ -285,11 +238,3 @@ def test_an_expert_agrees_with_ratings_from_which_they_are_not_far(judged: World
         said["fluency"] = [middle + apart if middle < 0.5 else middle - apart]
         assert agrees(question, {target: {"ratings": said}}) is same
     assert agrees(question, {}) is False, "a flag, where people had an answer"
-
-
-@pytest.mark.soak
-def test_a_round_cannot_be_drawn_where_all_is_checked(judged: World) -> None:
-    draw(judged, 4_000)
-    check(judged)
-    with pytest.raises(CannotDraw, match="not checked yet"):
-        draw(judged, 5)

@@ -4,7 +4,6 @@ save is what is left to judge here, one number on every page.
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from pathlib import Path
@@ -17,11 +16,7 @@ from scores.conftest import World
 
 from kbpo.accounts.models import Audit
 from kbpo.evaluation.due import signs_of
-from kbpo.evaluation.leaderboard import board, saved_on
 from kbpo.evaluation.run import evaluate
-from kbpo.instances.models import Instance
-from kbpo.instances.record import NewLabel, record
-from kbpo.sampling.models import Threshold
 from kbpo.scores.bring import Name, scorers, take
 from kbpo.scores.models import Scorer
 from kbpo.scores.read import scorers_of
@@ -64,22 +59,6 @@ def test_a_judge_that_came_after_the_judgments_waits_for_a_statement(studied: Wo
     assert signs_of(studied.track)["scores"] != alone, "scores are made again"
     assert Audit.objects.filter(what="state judge not tuned").count() == 1
     assert f"admin stated on {row.not_tuned_at:%Y-%m-%d}" in desk.get(address).content.decode()
-
-
-def test_only_judgments_of_the_test_part_make_a_judge_late(world: World) -> None:
-    target = Instance.objects.filter(predictions__submission=world.runs["A"])[0].target
-    target.is_dev = True
-    target.save(update_fields=["is_dev"])
-    record([NewLabel(target.pk, {"ratings": {"overall": [1.0]}}, "crowd", "ratings", 1, "q:1")])
-    numbers = world.numbers("A") + world.numbers("B")
-    said = [(pk, 0.5) for pk in dict.fromkeys(numbers)]
-    take(world.track, Name("tuned on development"), said, world.admin)
-    target.is_dev = False
-    target.save(update_fields=["is_dev"])
-    take(world.track, Name("late"), said[:-1], world.admin)
-    take(world.track, Name("tuned on development"), said[-1:], world.admin)
-    lateness = dict(Scorer.objects.filter(source="brought").values_list("name", "came_late"))
-    assert lateness == {"tuned on development": False, "late": True}
 
 
 def test_the_api_and_the_command_record_the_statement(studied: World, tmp_path: Path) -> None:
@@ -143,37 +122,3 @@ def test_a_late_judge_alone_has_a_report_card_and_narrows_nothing(studied: World
     [card] = evaluation.report.worth["overall"].scorers
     assert card.worth and card.worth > 1.5 and card.needs_statement
     assert "came after the judgments" in page(PAGE) and "narrows no score" in page(BOARD)
-
-
-def test_no_more_is_saved_than_is_not_judged_and_both_pages_print_it(studied: World) -> None:
-    Submission.objects.update(status="scored")
-    outputs = Instance.objects.filter(predictions__isnull=False)
-    left = list(outputs.filter(target__labels__isnull=True).order_by("pk"))
-    record(
-        NewLabel(
-            one.target_id,
-            {"ratings": {name: [0.5] for name in ("overall", "redundancy", "fluency", "edit")}},
-            "crowd",
-            "ratings",
-            1,
-            f"q:{one.target_id}",
-        )
-        for one in left[5:]
-    )
-    Threshold.objects.update(pi=0.999)
-    evaluate(studied.track)
-    shown = board(studied.track, distribution="instance", criterion="overall")
-    for row in shown.rows:
-        assert row.saved is not None and row.saved <= 5 / 120
-    saved = saved_on(shown)
-    assert saved is not None and 0 < saved.judgments <= 5
-    written = f"{saved.judgments} in all ({100 * saved.share:.1f}"
-    assert written in page(f"{BOARD}&helped=all").replace("\u00a0", " ")
-    assert f"All together save {saved.judgments} of them here ({100 * saved.share:.1f}" in page(
-        PAGE
-    )
-    file = Client().get(f"{PAGE}worth.csv").content.decode()
-    rows = {row["metric"]: row for row in csv.DictReader(io.StringIO(file))}
-    assert float(rows["All together"]["saves"]) == pytest.approx(saved.share)
-    one = saved_on(shown, Scorer.objects.get().pk)
-    assert (one is None) == (rows["judge"]["saves"] == "")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from django.test import Client
-from scipy.stats import norm, pearsonr, spearmanr
+from scipy.stats import norm
 from scores.conftest import CRITERIA, MANY, World
 
 from estimators.crossfit import folds
@@ -21,9 +21,9 @@ from kbpo.accounts.models import User
 from kbpo.evaluation import worth
 from kbpo.evaluation.data import read
 from kbpo.evaluation.due import signs_of
-from kbpo.evaluation.leaderboard import board, saved_on
+from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.worth import _between, _correlation, _ranks
+from kbpo.evaluation.worth import _between
 from kbpo.instances.models import Instance, Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.designs import design_of, poisson
@@ -32,17 +32,14 @@ from kbpo.sampling.designs.state import State
 from kbpo.sampling.guess import FOLDS, guess_ratings
 from kbpo.sampling.models import SampleBatch, Threshold
 from kbpo.sampling.study import Study, study_of
-from kbpo.scores.bring import Name, switch, take
-from kbpo.scores.compute import tick
-from kbpo.scores.models import Score, Scorer
+from kbpo.scores.bring import switch
+from kbpo.scores.models import Scorer
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import set_role
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.registry import kind_of
-from kbpo.web.public.board_rows import saved_text
 from kbpo.web.public.judges import of_board
 from kbpo.web.public.metric_tables import widths_of
-from kbpo.web.public.points import points_of
 from kbpo.web.research.quote import quotes
 from kbpo.web.research.submissions import ENDED
 from scoring.default import Centred
@@ -140,31 +137,6 @@ def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studi
     assert Client().get("/tracks/answers/metrics/z.csv").status_code == 404
 
 
-def test_of_edits_the_best_texts_are_those_that_need_few(studied: World) -> None:
-    evaluate(studied.track)
-    Submission.objects.update(status="scored")
-    Label.objects.update(public_at=clock.now())
-    told = studied.track.evaluations.latest("number").report.worth["edit"]
-    [judge] = told.scorers
-    assert judge.pearson < 0, "it likes what people mend little"
-    edits = {
-        one.pk: float(np.mean(one.target.labels.get().value["ratings"]["edit"]))
-        for one in Instance.objects.filter(target__labels__isnull=False)
-    }
-    both, alone, people, neither = ([edits[pk] for pk in some] for some in judge.examples)
-    assert both and max(both) < 0.3 <= min(neither), "the quadrants of the source, cut at 0.3"
-    assert all(one >= 0.3 for one in alone) and all(one < 0.3 for one in people)
-    share = sum(one < 0.3 for one in edits.values()) / len(edits)
-    assert judge.quadrants[0] + judge.quadrants[2] == pytest.approx(share)
-    page = Client().get("/tracks/answers/metrics/?criterion=edit").content.decode()
-    assert "People: below 30 %." in page and "so that + underrates it" in page
-    other = Client().get("/tracks/answers/metrics/?criterion=overall").content.decode()
-    assert "People: above the middle of their scale." in other and "over- or underrates" in other
-    for criterion, side in (("edit", "Above"), ("overall", "Below")):
-        board_page = Client().get(f"/tracks/answers/?criterion={criterion}").content.decode()
-        assert f"{side} the dashed line: it likes the system more" in board_page
-
-
 def test_every_figure_of_a_metric_has_its_interval_and_what_must_be_known_of_it(
     studied: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,59 +170,6 @@ def test_every_figure_of_a_metric_has_its_interval_and_what_must_be_known_of_it(
     ]
     assert float(row["pearson_low80"]) < float(row["pearson"]) < float(row["pearson_high80"])
     assert row["rated_twice"] == str(judge.n_multiple) and row["prmse_low80"]
-
-
-def test_correlations_of_resamples_are_those_of_the_things_taken() -> None:
-    rng = np.random.default_rng(8)
-    x, y = rng.integers(0, 4, 30).astype(float), rng.normal(size=30)
-    weights = rng.multinomial(30, np.full(30, 1 / 30), size=5).astype(float)
-    ranked = _correlation(weights, _ranks(weights, x), _ranks(weights, y))
-    for row, pearson, spearman in zip(weights, _correlation(weights, x, y), ranked, strict=True):
-        taken = np.repeat(np.arange(30), row.astype(int))
-        assert pearson == pytest.approx(pearsonr(x[taken], y[taken])[0])
-        assert spearman == pytest.approx(spearmanr(x[taken], y[taken])[0])
-
-
-@pytest.mark.soak
-def test_a_metric_without_a_score_for_some_outputs_says_what_it_can(studied: World) -> None:
-    judge = Scorer.objects.get(name="judge")
-    a, b = (studied.numbers(name) for name in "AB")
-    Score.objects.filter(scorer=judge, instance__in=[*a[:5], *b[:7]]).update(value=None)
-    evaluate(studied.track)
-    Submission.objects.update(status="scored")
-    [told] = studied.track.evaluations.latest("number").report.worth["overall"].scorers
-    number = {name: row.pk for name, row in studied.runs.items()}
-    assert list(told.alone) == [number["A"]], "5 of 120 are few"
-    assert told.left_out == (number["B"],), "7 are more than one in twenty"
-    page = Client().get("/tracks/answers/metrics/").content.decode()
-    assert f"judge of {studied.runs['B'].full_name}." in page
-    Score.objects.filter(scorer=judge, instance__in=a[:7]).update(value=None)
-    evaluate(studied.track)
-    page = Client().get("/tracks/answers/metrics/").content.decode()
-    assert f"judge of {studied.runs['A'].full_name}, {studied.runs['B'].full_name}." in page
-
-
-@pytest.mark.soak
-def test_what_is_no_correlation_is_not_printed_as_one(studied: World) -> None:
-    evaluate(studied.track)
-    [judge] = studied.track.evaluations.latest("number").report.worth["overall"].scorers
-    assert 0 < judge.rho_80[0] < judge.rho < judge.rho_80[1] <= 1
-    labels = list(Label.objects.filter(value__ratings__overall__1__isnull=False))
-    apart = 0.165
-    for label in labels:  # the few who were asked twice now differ by as much as the outputs do
-        middle = float(np.clip(sum(label.value["ratings"]["overall"]) / 2, apart, 1 - apart))
-        label.value["ratings"]["overall"] = [middle - apart, middle + apart]
-    Label.objects.bulk_update(labels, ["value"])
-    evaluate(studied.track)
-    [judge] = studied.track.evaluations.latest("number").report.worth["overall"].scorers
-    assert judge.rho is None and judge.worth > 1
-    page = Client().get("/tracks/answers/metrics/").content.decode()
-    assert f"too few are rated by two people ({len(labels)} so far)" in page
-    file = Client().get("/tracks/answers/metrics/worth.csv").content.decode()
-    rows = list(csv.DictReader(io.StringIO(file)))
-    assert [row["rho"] for row in rows if row["metric"] == "judge"] == [""]
-    ends = [float(row[end]) for row in rows for end in ("rho_low80", "rho_high80") if row[end]]
-    assert all(-1 <= end <= 1 for end in ends)
 
 
 def test_before_anybody_rated_plans_rest_on_other_studies(world: World) -> None:
@@ -422,61 +341,6 @@ def test_the_board_draws_both_widths_and_what_the_judge_alone_would_say(
     assert signs_of(studied.track)["references"] == [], "ranks are made again"
 
 
-def test_what_each_metric_saves_by_itself_is_told_of_those_that_go_with_people(
-    studied: World,
-) -> None:
-    scores = {one.instance_id: one.value for one in Scorer.objects.get(name="judge").scores.all()}
-    rng = np.random.default_rng(6)
-    for name, noise in (("worse", 0.2), ("worst", 0.6)):
-        worse = [(pk, (value or 0.0) + rng.normal(0, noise)) for pk, value in scores.items()]
-        take(studied.track, Name(name), worse, studied.admin)
-    Scorer.objects.update(came_late=False)
-    evaluate(studied.track)
-    Submission.objects.update(status="scored")
-    shown = board(studied.track, distribution="instance", criterion="overall")
-    numbers = [Scorer.objects.get(name=name).pk for name in ("judge", "worse", "worst")]
-    assert shown.evaluation is not None
-    told = shown.evaluation.report.by_each["overall", "instance"]
-    assert list(told) == numbers, "those that go best with people first"
-    saves = [saved_on(shown, number) for number in numbers]
-    judgments = [one.judgments for one in saves if one is not None]
-    assert len(judgments) == 3 and judgments == sorted(judgments, reverse=True)
-    missing = Instance.objects.filter(
-        predictions__submission=studied.runs["B"], target__labels__isnull=True
-    ).count()
-    of_b = Label.objects.filter(target__instances__predictions__submission=studied.runs["B"])
-    rating = [np.mean(label.value["ratings"]["overall"]) for label in of_b]
-    best = mean_of(studied, "algorithm_1", "B")
-    assert best.variance is not None
-    plain = float(np.var(rating, ddof=1)) / len(rating)  # both are of independent draws
-    expected = min(1 - best.variance / plain, missing / MANY)
-    assert 0.4 < 1 - best.variance / plain < 1
-    assert told[numbers[0]][studied.runs["B"].pk] == pytest.approx(expected)
-    assert -0.1 < told[numbers[2]][studied.runs["B"].pk] < 0.2, "a weak one costs next to nothing"
-
-
-@pytest.mark.parametrize(
-    ("share", "text"),
-    [(None, ""), (-0.068, "none saved"), (0.0004, "none saved"), (0.25, "25.0\u00a0% saved")],
-)
-def test_what_saves_next_to_nothing_saves_none(share: float | None, text: str) -> None:
-    assert saved_text(share) == text
-
-
-def test_a_judge_beside_ratings_that_are_all_alike_does_not_say_that_all_is_judged(
-    studied: World,
-) -> None:
-    of_a = Label.objects.filter(target__instances__in=studied.numbers("A"))
-    of_a.update(value={"ratings": {criterion: [1.0] for criterion in CRITERIA}})
-    evaluate(studied.track)
-    published = mean_of(studied, "algorithm_1", "A")
-    assert published.value is None and published.low95 is None
-    default, other = mean_of(studied, "centred", "A"), mean_of(studied, "algorithm_1", "B")
-    assert default.low80 is not None and default.high80 is not None
-    assert default.low80 < default.high80
-    assert other.value is not None
-
-
 def test_only_an_admin_says_what_is_a_reference(studied: World) -> None:
     run = studied.runs["A"]
     writer = run.team.members.first() or User.objects.create_user("writer", password="x")
@@ -524,15 +388,6 @@ def test_people_with_levels_of_their_own_widen_the_interval(studied: World) -> N
     assert widths[0] == pytest.approx(1.0, abs=0.2) and (widths[1] > 1.21).all()
 
 
-def test_of_fewer_than_five_people_numbers_are_for_these_judges(studied: World) -> None:
-    rated_by(4, 0.2)
-    Submission.objects.update(status="scored")
-    evaluate(studied.track)
-    shown = board(studied.track, distribution="instance", criterion="overall")
-    assert "Numbers and ranks are for these judges: 4 people" in " ".join(of_board(shown))
-    assert all(row.rank is not None for row in shown.rows)
-
-
 def test_systems_are_not_ranked_where_one_person_gave_more_than_half(studied: World) -> None:
     rated_by(6, 0.0, first=0.6)
     Submission.objects.update(status="scored")
@@ -565,82 +420,6 @@ def test_a_run_is_scored_by_prompt_and_split_where_inputs_have_few_of_them(studi
     page = client.get(f"/submissions/{studied.runs['A'].pk}/").content.decode()
     assert "It adds what was drawn for others, and" in page, "nobody reads documents here"
     assert "Overall by prompt" in page and "Be brief." in page
-
-
-def test_two_other_criteria_stand_beside_the_one_that_a_board_is_of(studied: World) -> None:
-    Submission.objects.update(status="scored")
-    for label in Label.objects.order_by("pk")[:20]:  # elsewhere fewer were asked for the edit
-        ratings = {name: told for name, told in label.value["ratings"].items() if name != "edit"}
-        Label.objects.filter(pk=label.pk).update(value={"ratings": ratings})
-    evaluate(studied.track)
-    address = "/tracks/answers/"
-    page = Client().get(f"{address}?criterion=overall")
-    assert [head["label"] for head in page.context["columns"]] == [
-        "Overall",
-        "Fluency",
-        "Edit (characters)",
-    ]
-    assert page.content.decode().count("lower is better") == 1
-
-    by_edit = board(studied.track, distribution="instance", criterion="edit").rows
-    assert [row.submission.name for row in by_edit] == ["A", "B"], "the least is the best"
-    edit = {row.submission.name: row.figures["mean"].value for row in by_edit}
-    judged = {row.submission.name: row.n_labels for row in by_edit}
-    for row in page.context["rows"]:
-        drawn = [cell["interval"].estimate for cell in row["cells"]]
-        assert drawn[2] == edit[row["submission"].name] and 0.9 < drawn[0] + drawn[2] < 1.1
-        assert row["cells"][2]["n"] == judged[row["submission"].name]
-    assert page.context["rows"][0]["judged"] > judged["A"], "the board is of all ratings"
-
-    url = page.context["columns"][2]["url"]
-    heads = Client().get(url).context["columns"]
-    assert [head["label"] for head in heads] == ["Edit (characters)", "Overall", "Fluency"]
-    file = Client().get(f"{address}board.csv?criterion=overall").content.decode().splitlines()
-    told = dict(zip(file[0].split(","), file[1].split(","), strict=True))
-    assert float(told["beside_edit_value"]) == edit[told["system"]]
-    assert "beside_redundancy_value" not in told, "what the page does not show"
-
-
-@pytest.mark.soak
-def test_where_references_are_held_against_themselves_no_metric_tells_of_them(
-    studied: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kbpo.evaluation.worth.FEWEST", 40)
-    studied.track.kind, studied.track.criterion = "answers", "any_correct"
-    studied.track.save()
-    corpus, people = studied.track.corpus, set_role(studied.runs["A"], "reference", studied.admin)
-    Input.objects.filter(corpus=corpus).delete()
-    wrote = {
-        one.target.content["input"]: one.target.content["text"]
-        for one in Instance.objects.filter(predictions__submission=people)
-    }
-    Input.objects.bulk_create(
-        Input(corpus=corpus, key=key, references=[text]) for key, text in wrote.items()
-    )
-    for label in Label.objects.all():
-        label.value["ratings"]["any_correct"] = label.value["ratings"]["overall"]
-        Label.objects.filter(pk=label.pk).update(value=label.value, public_at=clock.now())
-    Submission.objects.update(status="scored")
-    tick()
-    values = Score.objects.filter(
-        scorer__name="rouge_1_f", instance__predictions__submission=people
-    )
-    assert set(values.values_list("value", flat=True)) == {1.0}, "each against itself"
-    evaluate(studied.track)
-    told = studied.track.evaluations.latest("number").report.worth["any_correct"]
-    by_name = {one.name: one for one in told.scorers}
-    a, b = (studied.runs[name].pk for name in "AB")
-    assert set(by_name["judge"].bias) == {a, b}, "a judge is none of ours"
-    assert set(by_name["length"].bias) == {a, b}, "it needs no reference"
-    assert set(by_name["rouge_1_f"].bias) == {b} and a not in by_name["rouge_1_f"].within
-    assert by_name["rouge_1_f"].n < by_name["length"].n
-    kind = kind_of(studied.track)
-    systems = {
-        name: {one.system for one in points_of(kind, "any_correct", by_name[name])}
-        for name in ("rouge_1_f", "length")
-    }
-    assert len(systems["rouge_1_f"]) == 1 and len(systems["length"]) == 2
-    assert Client().get("/tracks/answers/").status_code == 200
 
 
 def test_what_was_judged_elsewhere_whole_is_drawn_whole(studied: World) -> None:

@@ -7,23 +7,18 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.test import Client
 from scores.conftest import World
 
-from formats.presentation import PRESENTED
-from kbpo import clock
 from kbpo.accounts.models import Audit, User
-from kbpo.corpus.models import Corpus
-from kbpo.instances.models import Instance, Target
 from kbpo.pool.pool import read_pool
 from kbpo.scores import compute
 from kbpo.scores.bring import (
@@ -39,14 +34,11 @@ from kbpo.scores.bring import (
 )
 from kbpo.scores.compute import tick
 from kbpo.scores.models import Computing, Score, Scorer
-from kbpo.scores.read import read_scores, scorers_of
-from kbpo.submissions.discard import forget_reading
+from kbpo.scores.read import read_scores
 from kbpo.submissions.models import Submission
-from kbpo.submissions.withdraw import withdraw
 from kbpo.tracks.generation.metrics import METRICS
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.generation.track import GenerationTrack
-from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 JUDGE = Name("judge", "1", "p3")
@@ -87,69 +79,6 @@ def test_metrics_are_computed_in_portions_and_never_twice(
     assert np.isfinite(scores.value[:, scores.scorers.index(scorers.get(name="length").pk)]).all()
 
 
-def test_a_metric_never_writes_under_the_name_of_a_judge_that_was_brought(world: World) -> None:
-    length, first = METRICS["length"], world.numbers("A")[0]
-    brought = take(world.track, Name("length", length.version), [(first, -7.0)], world.admin)
-    assert brought.stored == 1
-    tick()
-    judge, metric = Scorer.objects.filter(name="length", version=length.version).order_by("pk")
-    assert (judge.source, metric.source) == ("brought", "computed")
-    assert list(judge.scores.values_list("value", flat=True)) == [-7.0]
-    assert metric.scores.count() == 7 and not metric.scores.filter(value=-7.0).exists()
-    assert scorer_of(world.track, Name("length", length.version)) == judge
-
-
-def test_to_end_a_run_asks_nothing_of_tracks_that_wait_for_nothing(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for at in range(3):
-        Track.objects.create(
-            name=f"T{at}", slug=f"t{at}", corpus=world.track.corpus, kind="generation"
-        )
-    asked = []
-    monkeypatch.setattr(compute, "kind_of", lambda track: asked.append(track) or kind_of(track))
-    tick()
-    assert {track.slug for track in asked} == {world.track.slug}
-
-
-def test_another_version_of_a_metric_is_computed_beside_the_old(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tick()
-    Scorer.objects.filter(name="length").update(version="of last year")
-    Computing.objects.update(versions=[["length", "of last year"]])
-    tick()
-    assert Scorer.objects.filter(name="length").count() == 2
-    assert set(Computing.objects.values_list("status", flat=True)) == {"made"}
-
-
-def test_an_old_version_of_a_metric_is_used_until_the_new_one_has_scored_everything(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tick()
-    Scorer.objects.filter(name__in=["length", "bleu"]).update(version="of last year")
-    Scorer.objects.filter(name="bleu").update(is_used=False)
-    Computing.objects.update(versions=[["length", "of last year"]])
-    measure, of_b = GenerationTrack.measure, set(world.numbers("B")) - set(world.numbers("A"))
-
-    def breaks(kind: GenerationTrack, instances: Sequence[int]) -> Iterator[Any]:
-        if of_b & set(instances):
-            raise RuntimeError("no disk")
-        return measure(kind, instances)
-
-    monkeypatch.setattr(GenerationTrack, "measure", breaks)
-    tick()
-    assert set(Computing.objects.values_list("status", flat=True)) == {"made", "wanted"}
-    assert used("length") == [True, True], "half of a metric is none"
-    assert used("bleu") == [False, False], "what an admin switched off comes back by no version"
-    monkeypatch.undo()
-    Computing.objects.update(next_try_at=clock.now())
-    tick()
-    assert used("length") == [False, True] and used("bleu") == [False, False]
-    off = Audit.objects.get(what="switch judge off")
-    assert "length" in off.after and "has scored everything" in off.why
-
-
 def used(name: str) -> list[bool]:
     """Whether the model learns from each version of a metric, in the order of their making."""
     return list(Scorer.objects.filter(name=name).order_by("pk").values_list("is_used", flat=True))
@@ -179,67 +108,6 @@ def test_an_upgrade_that_is_taken_back_leaves_one_version_in_use(
     Scorer.objects.filter(name="length", version="next").update(is_used=False)
     upgrade(length.version)
     assert used("length") == [False, False], "what an admin switched off comes back by no version"
-
-
-def test_an_old_version_is_used_where_the_new_one_was_given_up_half_way(world: World) -> None:
-    tick()
-    Scorer.objects.filter(name="length").update(version="of last year")
-    Computing.objects.update(versions=[["length", "of last year"]])
-    Computing.objects.filter(submission=world.runs["B"]).update(status="failed")
-    tick()
-    assert used("length") == [True, True]
-    Submission.objects.filter(pk=world.runs["B"].pk).update(status="withdrawn")
-    Computing.objects.update(versions=[["length", "of last year"]])
-    tick()
-    assert used("length") == [False, True], "of a run that has left nothing is waited for"
-
-
-def test_metrics_of_texts_that_are_shown_in_another_way_are_metrics_of_their_own(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Input.objects.update(references=["The cat sat in the u.k. today . ", "a cat was sitting"])
-    tick()
-    printed = Track.objects.create(
-        corpus=world.track.corpus,
-        name="Printed",
-        slug="printed",
-        kind="generation",
-        status="open",
-        presentation=PRESENTED.as_record(),
-    )
-    plain, world.track = world.track, printed
-    world.add("C", ["the cat sat", "a dog", "something else", "The cat sat in the u.k. today."])
-    tick()
-    shared = sorted({*world.numbers("A")} & {*world.numbers("C")})
-    assert len(shared) == 2, "equal outputs are one thing to ask people about"
-    value = {}
-    for track in (plain, printed):
-        found = scorers_of(track)
-        assert {row.name for row in found} == set(METRICS) and found.count() == len(METRICS)
-        assert set(found.values_list("is_used", flat=True)) == {True}
-        scores = read_scores(track, np.array(shared))
-        assert scores.scorers == [row.pk for row in found]
-        value[track] = scores.value[:, scores.scorers.index(found.get(name="bleu").pk)]
-    assert (value[plain] != value[printed]).any(), "references are shown in another way, too"
-    pool = read_pool(printed, [world.runs["C"].pk])
-    assert pool.scorers == [row.pk for row in scorers_of(printed)]
-    length = METRICS["length"]
-    metrics = [replace(one, version="next") if one is length else one for one in METRICS.values()]
-    monkeypatch.setattr(GenerationTrack, "metrics", metrics)
-    Computing.objects.filter(submission__track=plain).update(status="failed")
-    tick()
-    used_of = {
-        track: list(scorers_of(track).filter(name="length").values_list("is_used", flat=True))
-        for track in (plain, printed)
-    }
-    assert used_of == {plain: [True], printed: [False, True]}, "neither waits for the other"
-    with pytest.raises(CannotTake, match="computed here"):
-        named = Name("length", length.version)
-        take(plain, named, [(shared[0], 1.0)], world.admin)
-    taken = take(printed, JUDGE, [(shared[0], 1.0)], world.admin)
-    assert taken.stored == 1 and scorer_of(plain, JUDGE) == scorer_of(printed, JUDGE), (
-        "who brings scores has seen the text, however it is shown"
-    )
 
 
 def test_a_judge_is_shown_the_text_and_never_who_wrote_it(world: World) -> None:
@@ -342,68 +210,6 @@ def test_of_a_run_that_is_still_read_a_file_of_scores_waits(world: World, writte
     assert not Scorer.objects.exists()
 
 
-def test_a_file_may_name_things_by_their_numbers(world: World, tmp_path: Path) -> None:
-    numbers = [one["id"] for one in unscored(world.track, JUDGE)]
-    path = tmp_path / "scores.csv"
-    path.write_text("id,value\n" + "".join(f"{one},0.5\n" for one in numbers[:-1]))
-    with pytest.raises(BadFile, match="no score for 1 of 7"):
-        take_file(world.track, path, JUDGE, world.admin)
-    path.write_text("id,value\n" + "".join(f"{one},0.5\n" for one in numbers))
-    call_command(
-        "import_scores", "answers", path, "--name", "judge", "--user", "admin", stdout=io.StringIO()
-    )
-    assert Score.objects.count() == 7
-    path.write_text("id,value\n1000000,0.5\n")
-    with pytest.raises(CommandError, match="line 2: The track has nothing"):
-        call_command("import_scores", "answers", path, "--name", "judge", "--user", "admin")
-
-
-def test_a_draft_that_nobody_confirms_keeps_no_scores_waiting(
-    world: World, written: Write, tmp_path: Path
-) -> None:
-    draft = world.runs["B"]
-    by_number = tmp_path / "scores.csv"
-    for others in ("confirmed", "a draft, too"):
-        Submission.objects.filter(pk=draft.pk).update(status="planned", confirmed_at=None)
-        if others != "confirmed":
-            Submission.objects.update(status="planned", confirmed_at=None)
-        numbers = world.numbers("A")
-        for named in (Name("by input", others), Name("by number", others)):
-            file = written([row for row in rows_for(world) if row["system"] == "A"])
-            if named.name == "by number":
-                file = by_number
-                file.write_text("id,value\n" + "".join(f"{one},0.5\n" for one in numbers))
-            [taken] = take_file(world.track, file, named, world.admin).values()
-            assert taken.stored == 4
-            assert "Drafts that it has not scored whole: “B”." in taken.sentence
-        half = written(rows_for(world)[:6])
-        with pytest.raises(BadFile, match="no score for 2 of 4 outputs of “B”"):
-            take_file(world.track, half, Name("half", others), world.admin)
-        by_number.write_text("id,value\n" + "".join(f"{one},0.5\n" for one in numbers[:-1]))
-        with pytest.raises(BadFile, match="no score for 1 of 4"):
-            take_file(world.track, by_number, Name("half", others), world.admin)
-    assert not Scorer.objects.filter(name="half").exists()
-
-
-def test_a_file_need_not_repeat_what_its_judge_has_scored_before(
-    world: World, written: Write, tmp_path: Path
-) -> None:
-    take_file(world.track, written(rows_for(world)), JUDGE, world.admin)
-    world.add("C", ["the cat sat", "hail", "fog", "a rug"])
-    rows = [{"input_id": f"input {at}", "system": "C", "value": 0.1} for at in range(1, 4)]
-    with pytest.raises(BadFile, match="no score for 1 of 4 outputs of “C”: “input 3”"):
-        take_file(world.track, written(rows[:2]), JUDGE, world.admin)
-    with pytest.raises(BadFile, match="scores for “C” alone, but there are 3 systems"):
-        take_file(world.track, written(rows), Name("another"), world.admin)
-    [taken] = take_file(world.track, written(rows), JUDGE, world.admin).values()
-    assert (taken.stored, taken.already) == (3, 0), "it wrote one output as A did"
-    world.add("D", ["the cat sat", "hail", "fog", "a lid"])
-    path = tmp_path / "scores.csv"
-    path.write_text(f"id,value\n{world.numbers('D')[-1]},0.5\n")
-    [taken] = take_file(world.track, path, JUDGE, world.admin).values()
-    assert taken.stored == 1
-
-
 def test_a_program_asks_and_answers_over_the_api(world: World) -> None:
     client = Client(headers={"Authorization": f"Token {world.token}"})
     address = "/api/tracks/answers"
@@ -485,21 +291,6 @@ def test_a_bad_file_of_scores_is_refused_over_the_api_with_what_is_wrong_where(
     assert not Score.objects.exists() and not Scorer.objects.exists()
 
 
-def test_what_left_while_a_judge_was_thinking_costs_no_other_score(world: World) -> None:
-    asked = [one["id"] for one in unscored(world.track, JUDGE)]
-    forget_reading(withdraw(world.runs["B"]))
-    elsewhere = Corpus.objects.create(name="Elsewhere", slug="elsewhere", schema={})
-    target = Target.objects.create(
-        corpus=elsewhere, kind="output", key=uuid4(), u=0.5, content={"text": "x", "input": "1"}
-    )
-    strange = Instance.objects.create(target=target).pk
-    with pytest.raises(CannotTake, match=f"nothing with the id {strange}"):
-        take(world.track, JUDGE, [(one, 0.5) for one in (*asked, strange)], world.admin)
-    taken = take(world.track, JUDGE, [(one, 0.5) for one in asked], world.admin)
-    assert taken.stored == len(asked) == 7, "those of the other run, too: it may come back"
-    assert left(world.track, scorer_of(world.track, JUDGE)) == 0
-
-
 def test_a_text_of_two_runs_that_was_scored_twice_has_the_mean(
     world: World, written: Write
 ) -> None:
@@ -521,19 +312,6 @@ def test_a_text_of_two_runs_that_was_scored_twice_has_the_mean(
         "10 scores are stored, 2 were known. 74 texts that several systems wrote had several"
         " scores each: their mean counts."
     )
-
-
-def test_a_score_beyond_all_bounds_is_refused_with_a_sentence(
-    world: World, written: Write, tmp_path: Path
-) -> None:
-    rows = rows_for(world)
-    rows[2]["value"] = 1e300
-    with pytest.raises(BadFile, match="Scores lie between −1,000,000,000 and 1,000,000,000"):
-        take_file(world.track, written(rows), JUDGE, world.admin)
-    path = tmp_path / "scores.csv"
-    path.write_text(f"id,value\n{world.numbers('A')[0]},-2e9\n")
-    with pytest.raises(BadFile, match="this one does not: “-2e9”"):
-        take_file(world.track, path, JUDGE, world.admin)
 
 
 def test_only_admins_may_bring_or_ask(world: World) -> None:

@@ -44,21 +44,6 @@ def test_every_table_of_the_page_is_had_over_the_api(studied: World) -> None:
             assert as_text == lines, figure
 
 
-def test_a_table_comes_in_pages_and_not_again_while_it_is_the_same(studied: World) -> None:
-    score(studied)
-    asked = f"{ADDRESS}?figure=points&limit=2"
-    first = Client().get(asked)
-    told = first.json()
-    assert len(told["results"]) == 2 < told["count"] == told["rated"]
-    assert told["evaluation"] == studied.track.evaluations.latest("number").number
-    following = Client().get(told["next"]).json()
-    assert following["results"][0] not in told["results"]
-    again = Client().get(asked, headers={"If-None-Match": first["ETag"]})
-    assert again.status_code == 304
-    [together] = [row for row in Client().get(ADDRESS).json()["results"] if not row["source"]]
-    assert together["metric"] == "All together" and together["worth"] > 1
-
-
 def test_what_is_not_there_is_said(studied: World) -> None:
     assert Client().get(ADDRESS).json()["results"] == [], "nothing is scored"
     assert Client().get(ADDRESS).json()["evaluation"] is None

@@ -248,53 +248,6 @@ def test_a_dispute_is_answered_blind_told_to_its_team_and_moves_no_score(played:
     assert not figures_of(played.track.evaluations.latest("number"), method="expert")
 
 
-@pytest.mark.soak
-def test_two_teams_dispute_one_answer_and_each_reads_of_its_own_alone(played: Played) -> None:
-    slug, token = played.track.slug, researcher("others")
-    User.objects.filter(username="of others").update(email="theirs@example.org")
-    User.objects.filter(pk=played.owner.pk).update(email="mine@example.org")
-    run = upload(played.url, token, "Theirs", played.lines(TOWNS), slug)
-    call(f"{played.url}/api/submissions/{run}/confirm/", token, b"{}")
-    call_command("tick", "--until-idle", verbosity=0)
-    close_track(played.track)
-    lied = Question.objects.filter(status="settled", payload__text__in=LIED).order_by("pk")[0]
-    teams = {}
-    for pk, who, note in (
-        (played.run, "of answerers", "The passage was made up by somebody."),
-        (run, "of others", "Nobody could know this from these passages."),
-    ):
-        [row] = Submission.objects.get(pk=pk).predictions.filter(instance__target=lied.target_id)
-        browser, seen = played.as_user(who), f"/submissions/{pk}/explore/?p={row.pk}"
-        page = browser.get(seen)
-        assert "You dispute" not in page.text, "what another team does is not told"
-        form = next(form for form in page.forms if form.action.endswith("/dispute/"))
-        for sentence in ("Noted. An expert is asked", "An expert is asked about this judgment"):
-            assert sentence in browser.submit(form, form.values() | {"note": [note]}).text
-        teams[pk] = browser, seen, note
-    root = played.as_user("root")
-    queue = root.get(f"/desk/tracks/{slug}/experts/").text
-    assert all(note in queue for _, _, note in teams.values())
-    trail = answered(root, root.get(f"/annotate/expert/{slug}/"))
-    assert all(note in trail.text for _, _, note in teams.values())
-    page = root.get(f"/annotate/expert/{slug}/").text
-    assert "No judgment of this track waits for an expert." in page
-    send(root, trail, "remark", remark=["The town has another capital."])
-    for browser, seen, _ in teams.values():
-        page = browser.get(seen).text
-        assert "says otherwise" in page and "The town has another capital." in page
-        assert "was answered" in browser.get("/runs/").text
-    letters = [
-        (row.address, row.body.get("text", "")) for row in Delivery.objects.filter(hook=None)
-    ]
-    named = {
-        (address, name)
-        for address, text in letters
-        for name in ("Mine", "Theirs")
-        if "An expert says otherwise" in text and name in text
-    }
-    assert named == {("mine@example.org", "Mine"), ("theirs@example.org", "Theirs")}
-
-
 def _refused(address: str, token: str) -> int:
     body = json.dumps({"note": "It says what nobody ever wrote."}).encode()
     with pytest.raises(urllib.error.HTTPError) as refused:

@@ -152,18 +152,6 @@ def test_what_readers_leave_undecided_stays_in_its_cluster(toy: Any) -> None:
     assert found.fact[0] == found.fact[1] and found.marked.tolist() == [True, True]
 
 
-def test_a_mention_with_a_label_of_its_own_is_not_taken_for_the_one_around_it(toy: Any) -> None:
-    mara, firm = toy.span("d1", "Mara Lindt"), toy.span("d1", "Nordwerk")
-    annotate(toy, (mara, FOUNDED, firm))
-    first = (mara[0], mara[0] + 4)
-    place = Place("mention", toy.documents["d1"].pk, first)
-    target = targets_at(toy.corpus, [place])[place]
-    record(
-        [NewLabel(target, {"canonical": list(first), "type": "PER"}, "crowd", "majority", 3, "q")]
-    )
-    assert not facts_of(toy, state(toy, "a", (first, FOUNDED, firm))).marked.any()
-
-
 def test_what_an_expert_says_of_one_target_is_no_find_of_the_annotation(toy: Any) -> None:
     mara, firm = toy.span("d1", "Mara Lindt"), toy.span("d1", "Nordwerk")
     annotate(toy, (mara, FOUNDED, firm))
@@ -191,16 +179,3 @@ def test_what_only_runs_state_that_have_not_entered_is_found_by_nobody(toy: Any)
     assert found.in_scope.all() and found.predicted.tolist() == [[True, True], [False, True]]
     assert found.missed.tolist() == [1] and sorted(found.found.tolist()) == [False, True]
     assert (found.code >= 0).all(), "recall by itself still knows who states it"
-
-
-def test_runs_that_have_not_entered_do_not_say_which_names_are_one(toy: Any) -> None:
-    mara, lindt = toy.span("d1", "Mara Lindt"), toy.span("d1", "Lindt", 1)
-    firm = toy.span("d1", "Nordwerk")
-    both = (mara, FOUNDED, firm), (lindt, FOUNDED, firm)
-    first, *waiting = (state(toy, name, *both) for name in "abc")
-    claimed = {"subject_canonical_begin": mara[0], "subject_canonical_end": mara[1]}
-    for row, _ in waiting:
-        row.predictions.update(**claimed)
-    assert len(set(facts_of(toy, first, *waiting).fact.tolist())) == 1
-    found = facts_of(toy, first, *waiting, entered=[first[0].pk])
-    assert len(set(found.fact.tolist())) == 2, "the claims of two are not heard"

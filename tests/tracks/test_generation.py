@@ -16,13 +16,10 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
-from django.db import connection
-from django.template.loader import render_to_string
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from annotation.budget.check_books import check_books
-from annotation.models import Assignment, Question
+from annotation.models import Question
 from formats.limits import Limits
 from formats.messages import Report
 from formats.opening import open_text
@@ -43,8 +40,6 @@ from kbpo.tracks.generation.models import Input
 from kbpo.tracks.generation.track import FACETS, GenerationTrack
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.research.judged import describe
-from kbpo.web.templatetags.kbpo import verdict
 from rehearsal.annotators import Crowd
 from rehearsal.browser import Browser
 from rehearsal.opinions import Rated, Shown
@@ -279,70 +274,6 @@ def test_answers_are_not_asked_about_without_question_and_passage(tmp_path: Path
 
 
 @pytest.mark.django_db
-def test_the_api_tells_how_outputs_are_shown(tmp_path: Path, client: Client) -> None:
-    path = tmp_path / "inputs.jsonl"
-    path.write_text('{"input_id": "a"}\n')
-    corpus = load_inputs("Articles", path)
-    for name, record in (("As they are", {}), ("Printed", PRESENTED.as_record())):
-        track = open_track(create_track(corpus, name, kind="generation", presentation=record))
-        told = client.get(f"/api/tracks/{track.slug}/").json()["presented"]
-        assert told == list(kind_of(track).presented()) and bool(told) == bool(record)
-
-
-@pytest.mark.django_db
-def test_inputs_of_all_tracks_are_counted_at_once(tmp_path: Path, client: Client) -> None:
-    researcher("writers")
-    client.force_login(User.objects.get(username="of writers"))
-    asked = []
-    for number, keys in enumerate((INPUTS[:1], INPUTS[:2], INPUTS[:3])):
-        path = tmp_path / "inputs.jsonl"
-        path.write_text("".join(json.dumps({"input_id": key}) + "\n" for key in keys))
-        corpus = load_inputs(f"Set {number}", path)
-        open_track(
-            create_track(
-                corpus, f"Track {number}", kind="generation", money=Money(budget=Decimal(50))
-            )
-        )
-        with CaptureQueriesContext(connection) as queries:
-            listed, offered = client.get("/tracks/"), client.get("/submit/")
-        asked.append(sum("generation_input" in one["sql"] for one in queries))
-        assert f"{number + 1}, Set {number}" in listed.content.decode()
-        if number:  # there is a choice
-            assert f"{number + 1} inputs of Set {number}" in offered.content.decode()
-    assert asked[1] == asked[2], "however many tracks there are"
-
-
-@pytest.mark.django_db
-def test_an_error_about_the_whole_file_is_not_told_as_a_line_s(
-    tmp_path: Path, client: Client
-) -> None:
-    path = tmp_path / "inputs.jsonl"
-    path.write_text("".join(json.dumps({"input_id": key}) + "\n" for key in INPUTS))
-    corpus = load_inputs("Articles", path)
-    track = open_track(
-        create_track(corpus, "Summaries", kind="generation", money=Money(budget=Decimal(50)))
-    )
-    researcher("writers")
-    client.force_login(User.objects.get(username="of writers"))
-    lines = [line(key, f"{key} reads well") for key in INPUTS[:4]]
-    spoilt = {
-        "1 error is about the whole file": (lines, 0),
-        "1 line has errors, and 1 error is about the whole file": ([*lines, line("z", "No.")], 1),
-    }
-    for told, (body, aside) in spoilt.items():
-        file = SimpleUploadedFile("mine.jsonl", "\n".join(body).encode())
-        page = client.post("/submit/", {"track": track.slug, "file": file})["Location"]
-        ingest()
-        plan()
-        row = Submission.objects.latest("pk")
-        assert row.counts["set_aside"] == aside
-        checked = client.get(page).content.decode()
-        assert f"<h2>{told}</h2>" in checked and "2 of 6 inputs have no usable output" in checked
-        confirmed = client.get(f"/submit/{row.pk}/confirm/").content.decode()
-        assert f"Evaluate the 4 good outputs alone: {told}." in confirmed
-
-
-@pytest.mark.django_db
 def test_bad_outputs_are_told_on_the_page_and_over_the_api_and_the_good_ones_stay(
     tmp_path: Path, client: Client
 ) -> None:
@@ -470,85 +401,3 @@ def test_outputs_travel_to_the_board_and_equal_ones_share_their_ratings(
     )
     for address in (f"/submissions/{submissions[0]}/", f"/tracks/{track.slug}/about/"):
         assert Browser(url).get(address).status == 200
-
-
-@pytest.mark.soak
-def test_answers_travel_to_the_board(
-    transactional_db: None, live_server: Any, tmp_path: Path
-) -> None:
-    path, towns = tmp_path / "inputs.jsonl", ("Lund", "Oslo", "Turku", "Riga")
-    path.write_text(
-        "".join(
-            json.dumps(
-                {
-                    "input_id": town,
-                    "question": f"what is the capital of {town} county",
-                    "passages": [
-                        "This one says nothing.",
-                        f"It is {town}. Nobody doubts it.",
-                        "It is Rome. So they write.",
-                    ],
-                }
-            )
-            + "\n"
-            for town in towns
-        )
-    )
-    corpus, url = load_inputs("Questions", path), live_server.url
-    track = open_track(
-        create_track(corpus, "Answers", kind="answers", money=Money(budget=Decimal(50)))
-    )
-    assert (track.criterion, track.workers_per_question) == ("any_correct", 1)
-    token = researcher("answerers")
-    right = [json.dumps({"input_id": t, "output": t, "passage": 1}) for t in towns]
-    half = [*right[:2], *(line(town, "a stone") for town in towns[2:])]
-    runs = [
-        upload(url, token, name, lines, track.slug)
-        for name, lines in (("Right", right), ("Half", half))
-    ]
-    for pk in runs:
-        call(f"{url}/api/submissions/{pk}/confirm/", token, b"{}")
-    call_command("tick", "--until-idle", verbosity=0)
-    others = tmp_path / "others.jsonl"
-    others.write_text(json.dumps({"input_id": "a"}) + "\n")
-    summaries = open_track(
-        create_track(
-            load_inputs("Others", others),
-            "Summaries",
-            kind="generation",
-            money=Money(budget=Decimal(50)),
-        )
-    )
-    other = upload(url, token, "Other", [line("a", "It reads well.")], summaries.slug)
-    call(f"{url}/api/submissions/{other}/confirm/", token, b"{}")
-    call_command("tick", "--until-idle", verbosity=0)
-    assert rate(url, "dee", kind="language_quality") > 0
-    hers = Assignment.objects.filter(worker__user__username="dee")
-    asked_her = set(hers.values_list("hit__questions__interface", flat=True))
-    assert asked_her == {"language_quality"}, "whoever wants one kind learns no other"
-    asked = Question.objects.filter(payload__text="Lund")[0]
-    assert asked.payload["passages"][0] == "It is Lund. Nobody doubts it.", "where it came from"
-    while rate(url, "ada", "bo"):
-        call_command("tick", "--until-idle", verbosity=0)
-    means = {
-        (row.submission.name, criterion): row.figures["mean"].value
-        for criterion in ("any_correct", "avg_correct")
-        for row in board(track, distribution="instance", criterion=criterion).rows
-    }
-    assert means["Right", "any_correct"] == pytest.approx(1.0, abs=0.01)
-    # The plan of so few leaves one or two unasked: the model says what it expects of them.
-    assert means["Right", "avg_correct"] == pytest.approx(0.5, abs=0.05), "one of two that say"
-    assert means["Half", "any_correct"] == pytest.approx(0.5, abs=0.05)
-    answers = Question.objects.filter(responses__criterion="any_correct").count()
-    spent = balance(track=track, purpose_kind="submission")
-    assert spent.spent == Decimal("0.40") * answers
-    assert check_books() == []
-    first = Submission.objects.get(pk=runs[0])
-    assert (first.n_items, first.n_item_lines) == (4, 4), "answers are counted by their name"
-    ids = list(first.predictions.values_list("pk", flat=True))
-    told = describe(first, ids, public=False)
-    assert {one.right for one in told} == {None} and sum(one.is_judged for one in told) >= 2
-    said = [verdict(one.right, one.is_judged) for one in told]
-    pages = [render_to_string("components/verdict.html", one) for one in said]
-    assert [">judged<" in page for page in pages] == [one.is_judged for one in told]
-    assert not any(one.is_judged for one in describe(first, ids, public=False, unjudged=ids))

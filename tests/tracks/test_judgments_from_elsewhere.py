@@ -15,7 +15,6 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.interfaces.answer_correctness.interface import AnswerCorrectness
 from annotation.models import HIT, Assignment, Question, Response, Worker
 from annotation.questions.known import known, known_answer
 from formats.messages import Report
@@ -173,19 +172,6 @@ def test_of_a_run_that_is_still_read_a_file_of_judgments_waits(track: Track) -> 
     Submission.objects.filter(pk=late.pk).update(status="received")
     with pytest.raises(CannotImport, match="“One”: still being read"):
         import_judgments(track, lines(*GOOD), Report())
-
-
-@pytest.mark.parametrize(
-    ("rows", "sentence"),
-    [([], "The file holds no judgment."), ([("a0", "One", "w", "overall", "", 1)], "has a value")],
-)
-def test_a_file_without_a_judgment_says_so_and_names_no_line(
-    track: Track, rows: list[tuple[Any, ...]], sentence: str
-) -> None:
-    a_run(track, "One", {"a0": "Same."})
-    with pytest.raises(CannotImport, match=sentence) as refused:
-        import_judgments(track, lines(*rows), Report())
-    assert "Line" not in str(refused.value)
 
 
 def test_admins_import_and_export_on_the_desk_and_over_the_api(
@@ -393,10 +379,3 @@ def test_gold_of_imported_ratings_begins_with_them(track: Track, client: Client)
     send = {"fluency": "3", "redundancy": "3", "overall": "3", "why": "As imported."}
     assert client.post(reverse("gold_know", args=[track.slug, asked.target_id]), send)["Location"]
     assert Question.objects.get(status="gold").target == asked.target
-
-
-def test_what_single_answers_say_of_an_answer_tells_whether_it_is_plausible() -> None:
-    asked, about = Question(target_id=1), AnswerCorrectness()
-    for ratings, answer in (([1.0, 0.0, 1.0], {"plausible": "yes"}), ([0.0], None), ([], None)):
-        assert about.answer_of(asked, {1: {"ratings": {"any_correct": ratings}}}) == answer
-    assert about.answer_of(asked, {}) is None

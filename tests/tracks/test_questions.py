@@ -23,7 +23,7 @@ from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import QuestionDraft
-from kbpo.tracks.kbp.judge import MOST, Clusters
+from kbpo.tracks.kbp.judge import MOST
 from kbpo.tracks.kbp.pairs import Claim, Pair
 from kbpo.tracks.kbp.questions import candidates, what_to_show
 from kbpo.tracks.registry import kind_of
@@ -218,24 +218,6 @@ def test_the_fullest_name_is_offered_though_many_stand_nearer() -> None:
     assert glosses[0] == "Ola Berg" and offered == sorted(offered)
 
 
-def test_a_name_in_capitals_is_offered_once_as_it_is_written_most() -> None:
-    text = "ADA BERG LEAVES US. Ada Berg told us. Ada Berg's aunt Ida stays."
-    document, schema = Document(text=text), shipped_schema("tac_kbp")
-    heading, begin = (0, 8), text.index("Ada Berg")
-    at = text.index("US"), text.index("us")
-    body, country, people = (begin, begin + 8), (at[0], at[0] + 2), (at[1], at[1] + 2)
-    names = {body: {"PER"}, country: {"PER"}, people: {"PER"}}
-    for span, proposed in ((heading, [heading]), (heading, []), (body, [heading])):
-        offered = candidates(document, span, {"PER"}, proposed, names, schema)
-        assert [document.gloss(*one) for one in offered] == ["US", "Ada Berg", "us"]
-        assert body in offered
-    settled = Clusters(text, {body: {"canonical": list(body)}, heading: {"canonical": list(body)}})
-    assert settled.refers(heading, heading) == settled.refers(body, heading) == 1.0
-    assert settled.refers(heading, country) == 0.0
-    pronoun = Clusters(text, {people: {"canonical": list(people)}})
-    assert pronoun.refers(people, country) == 0.0, "us is no country"
-
-
 def test_nothing_says_who_claims_what(world: World, founded: int) -> None:
     before = json.dumps([draft.payload for draft in world.ask(founded)])
     for word in ("Patterns", "confidence", "provenance", "submission"):
@@ -251,18 +233,6 @@ def test_nothing_says_who_claims_what(world: World, founded: int) -> None:
         canonical=(mara, nordwerk),
     )
     assert json.dumps([draft.payload for draft in world.ask(founded)]) == before
-
-
-def test_drafts_of_systems_that_nobody_confirmed_change_no_question(
-    world: World, founded: int
-) -> None:
-    before = world.ask(founded)
-    lindt, nordwerk = world.toy.span("d1", "Lindt", 1), world.toy.span("d1", "Nordwerk", 1)
-    world.state(
-        "d1", nordwerk, "org:place_of_headquarters", lindt, team="Neural", types=("ORG", "GPE")
-    )
-    Submission.objects.filter(name="Neural").update(confirmed_at=None)
-    assert world.ask(founded) == before
 
 
 def answer(
