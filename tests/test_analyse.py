@@ -45,32 +45,6 @@ def test_a_transaction_plans_with_what_it_has_just_stored() -> None:
     assert not analysed(), "nothing has changed since"
 
 
-@pytest.mark.django_db(transaction=True)
-def test_rows_in_freed_space_are_analysed() -> None:
-    run(FILL)
-    analyse()
-    run("DELETE FROM clock_pause")
-    run("VACUUM (TRUNCATE false) clock_pause")
-    run(FILL)
-    run("SELECT pg_stat_force_next_flush()")
-    assert analysed()
-
-
-@pytest.mark.django_db(transaction=True)
-def test_nobody_waits_for_the_analysis_of_another_transaction() -> None:
-    run(FILL)
-    other = connection.copy()
-    try:
-        other.set_autocommit(False)
-        with other.cursor() as cursor:
-            cursor.execute("ANALYZE clock_pause")
-        run("SET lock_timeout = '100ms'")
-        analyse()  # raises where it waits
-    finally:
-        other.close()
-        connection.close()
-
-
 def test_analysis_comes_before_and_after_a_step_that_fills_tables(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

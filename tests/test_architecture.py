@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from django.utils.module_loading import import_string
 
-from annotation.interfaces.registry import INTERFACES, interface_of
+from annotation.interfaces.registry import INTERFACES
 from annotation.platforms.registry import PLATFORMS
 from kbpo.tracks.registry import KINDS
 
@@ -206,15 +206,8 @@ def forbidden(module: str, path: Path) -> Iterator[str]:
             yield f"{path.relative_to(ROOT)}:{line}: {room} may not import {top}"
 
 
-@pytest.mark.parametrize(("module", "path"), [pytest.param(m, p, id=m) for m, p in modules()])
-def test_a_module_imports_only_what_its_room_may(module: str, path: Path) -> None:
-    assert list(forbidden(module, path)) == []
-
-
-def test_the_table_would_catch_a_forbidden_import(tmp_path: Path) -> None:
-    bad = ROOT / "kbpo" / "corpus" / "models.py"
-    assert "kbpo.web" not in MAY["kbpo.corpus"][0]
-    assert list(forbidden("estimators.models", bad))  # the same file would not do for the pure room
+def test_a_module_imports_only_what_its_room_may() -> None:
+    assert [error for module, path in modules() for error in forbidden(module, path)] == []
 
 
 @pytest.mark.parametrize("name", ["settings", "urls", "celery", "wsgi"])
@@ -224,10 +217,6 @@ def test_the_frame_names_the_rooms_by_string_only(name: str) -> None:
     assert ours <= {"kbpo.embedded", "kbpo.environment"}, (
         "an import here would be one that the table does not see"
     )
-
-
-def test_the_package_of_the_project_is_empty() -> None:
-    assert (ROOT / "kbpo" / "__init__.py").read_text() == ""
 
 
 def place_in_the_crowd(module: str) -> int | None:
@@ -333,18 +322,6 @@ def test_no_import_hides_in_a_function() -> None:
     assert hidden == []
 
 
-def test_what_is_set_for_the_marketplace_is_read_in_its_own_room_alone() -> None:
-    """`rehearsal` stands on the other side of the wire, and sets what the service then reads."""
-    readers = [
-        module
-        for module, path in modules()
-        if "MTURK_" in path.read_text()
-        and not module.startswith(("annotation.platforms.mturk", "rehearsal."))
-    ]
-    # The command that starts the local marketplace says how to name it to the service.
-    assert set(readers) == {"kbpo.settings", "kbpo.web.management.commands.mturk_local"}
-
-
 def names_of_kinds() -> set[str]:
     """The interfaces, and the criteria and distributions of every kind of track."""
     names = set(INTERFACES)
@@ -371,95 +348,6 @@ def test_no_further_module_names_what_belongs_to_a_kind_or_an_interface() -> Non
     assert naming == MEANING_OTHERS, "nothing new, and nothing that is gone"
 
 
-# What only relations have: columns of their targets, instances and predictions, and parts of what a
-# corpus says of them. The kind that they belong to may name them, its interfaces, what reads its
-# files, and whoever stands here, with the reason.
-OF_RELATIONS = re.compile(
-    r"\b(?:[ab]_(?:begin|end)|same_(?:predicate|subject)|subject_facts|canonical_(?:begin|end)"
-    r"|(?:subject|object)_(?:begin|end|canonical(?:_begin|_end)?|entity|link|type))\b"
-)
-WORDS_OF_RELATIONS = {"pair", "mention", "predicate", "predicates", "canonical"}
-_PLACES = {"a_begin", "a_end", "b_begin", "b_end"}
-_TYPES = {"subject_type", "object_type"}
-NAMING_RELATIONS: dict[str, set[str]] = {
-    # Columns of models, where they are declared; empty for what is no relation (kbpo/README.md).
-    "kbpo.instances.models": {
-        *_PLACES,
-        *("subject_begin", "subject_end", "object_begin", "object_end", "predicate"),
-        *("pair", "mention", "PAIR", "MENTION"),
-    },
-    "kbpo.submissions.models": {
-        *_TYPES,
-        *("subject_canonical_begin", "subject_canonical_end"),
-        *("object_canonical_begin", "object_canonical_end"),
-        *("subject_entity", "object_entity", "subject_link", "object_link"),
-        *("same_predicate", "same_subject", "subject_facts", "predicate"),
-    },
-    "kbpo.corpus.models": {"canonical_begin", "canonical_end", "predicates"},
-    # Where targets lie in documents: their keys, and how they are found, made and read by places.
-    "kbpo.instances.hashing": _PLACES,
-    "kbpo.instances.merge": {"a_begin", "a_end"},
-    "kbpo.instances.targets": {*_PLACES, "pair"},
-    # Columns that may not be empty are filled by whoever writes predictions by hand.
-    "kbpo.tracks.content.store": {
-        *_PLACES,
-        *_TYPES,
-        *("subject_link", "object_link", "same_predicate", "same_subject", "subject_facts"),
-    },
-    # Fields of files of corpora and of their schemas.
-    "kbpo.corpus.load": {
-        *("canonical", "canonical_begin", "canonical_end", "predicate", "predicates"),
-    },
-    "kbpo.corpus.upload": {"predicates"},
-    # Names of files and addresses that are out: tables of releases, columns of CSV, old queries.
-    "scoring.release": {"subject_link", "object_link", "predicate"},
-    # A parameter of an estimator.
-    "kbpo.sampling.guess": {"predicate"},
-    # The help of a column, which is a part of migrations.
-    "kbpo.evaluation.models": {"subject_type"},
-    # The same words for something else: two texts, a price, two people, kinds of clusters.
-    "kbpo.tracks.generation.declared": {"pair"},
-    "kbpo.web.desk.reading": {"pair"},
-    "kbpo.web.management.commands.annotate_documents": {"pair"},
-    "scoring.score": {"mention"},
-}
-
-
-def named_in(path: Path) -> Iterator[str]:
-    """What a module names of relations: columns wherever they stand, be it in SQL, and words that
-    are a whole string; of identifiers also those words that nobody uses for anything else. What
-    stands by itself is a docstring, with an example perhaps.
-    """
-    nodes = list(ast.walk(tree(path)))
-    alone = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
-    for node in nodes:
-        if id(node) in alone:
-            continue
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield from OF_RELATIONS.findall(node.value)
-            yield from {node.value} & WORDS_OF_RELATIONS
-            continue
-        for name in ("attr", "id", "arg"):
-            named = getattr(node, name, None)
-            if isinstance(named, str):
-                yield from OF_RELATIONS.findall(named)
-                yield from {named} & {"predicate", "predicates", "canonical"}
-                yield from {named} & {"MENTION", "PAIR"}
-
-
-def test_relations_are_named_by_their_kind_and_its_interfaces_alone() -> None:
-    """What is asked, scored, released and shown of them, everybody else asks the kind."""
-    at_home = (
-        *("kbpo.tracks.kbp.", "annotation.interfaces.relation", "annotation.interfaces.entities"),
-        *("annotation.interfaces.shared.", "rehearsal.", "formats", "estimators"),
-    )
-    naming: dict[str, set[str]] = {}
-    for module, path in modules():
-        if not module.startswith(at_home) and (names := set(named_in(path))):
-            naming[module] = names
-    assert naming == NAMING_RELATIONS, "nothing new, and nothing that is gone"
-
-
 def test_no_template_asks_which_interface_or_criterion_it_shows() -> None:
     """Templates of a kind or an interface are told apart by their folder."""
     names = "|".join(sorted(names_of_kinds()))
@@ -471,39 +359,6 @@ def test_no_template_asks_which_interface_or_criterion_it_shows() -> None:
         if asks.search(path.read_text())
     ]
     assert [path for path in found if not path.startswith(at_home)] == []
-
-
-# What templates may name of relations that are no templates of their kind or its interfaces.
-RELATION_WORDS = re.compile(r"\b(?:\w*(?:predicate|mention)\w*|pairs?|canonical)\b", re.I)
-NAMING_IN_TEMPLATES: dict[str, set[str]] = {
-    # Pages of tracks whose documents are read in full (`kbpo.tracks.recall`), or parts of pages
-    # that such tracks alone have.
-    "desk/pilots.html": {"pairs"},
-    "desk/reading.html": {"pair", "pairs"},
-    "desk/uploads.html": {"mention", "mentions"},
-    "submission_live.html": {"mentions"},
-    # What a corpus brings: names with its texts, relations in its schema.
-    "desk/track_new.html": {"predicates"},
-    "desk/tracks.html": {"mentions"},
-    # Two systems.
-    "compare.html": {"pair"},
-    "leaderboard.html": {"pairs"},
-    "strengths.html": {"pairs"},
-    # The design system shows what there is to be drawn.
-}
-
-
-def test_templates_name_relations_where_their_kind_is_shown_alone() -> None:
-    """Prose about the service, and classes of style sheets, are no part of it."""
-    at_home = ("tracks/kbp/", "prose/")
-    naming: dict[str, set[str]] = {}
-    for path in sorted((ROOT / "templates").rglob("*.html")):
-        name = str(path.relative_to(ROOT / "templates"))
-        text = re.sub(r'class="[^"]*"', "", path.read_text())
-        words = {word.lower() for word in RELATION_WORDS.findall(text)}
-        if words and not name.startswith(at_home):
-            naming[name] = words
-    assert naming == NAMING_IN_TEMPLATES, "nothing new, and nothing that is gone"
 
 
 # What is found by its name, since whoever names it must not know it: each with a registry, a list
@@ -524,12 +379,6 @@ def test_what_is_imported_by_string_hides_no_circle() -> None:
     assert using == BY_STRING
 
 
-def test_no_lock_outlives_its_transaction() -> None:
-    """A pooler gives the next transaction another session, and with it the lock of this one."""
-    held = re.compile(r"pg_(?:try_)?advisory_(?:lock|unlock)")
-    assert [module for module, path in modules() if held.search(path.read_text())] == []
-
-
 def test_an_interface_and_a_platform_are_one_directory_each() -> None:
     home = ROOT / "annotation"
     for name in INTERFACES:
@@ -541,11 +390,6 @@ def test_an_interface_and_a_platform_are_one_directory_each() -> None:
         assert (home / "platforms" / name / "platform.py").is_file()
     loose = {path.stem for path in (home / "interfaces").glob("*.py")}
     assert loose == {"__init__", "base", "registry"}
-
-
-def test_an_interface_says_which_parts_of_its_labels_say_something() -> None:
-    """Else no label of its answers ever counts as changed, whoever is excluded."""
-    assert [name for name in INTERFACES if not interface_of(name).telling] == []
 
 
 def rooms() -> list[Path]:
@@ -596,30 +440,6 @@ def test_no_module_asks_the_machine_for_the_time() -> None:
     assert [m for m, path in rooms if m not in own and asked.search(path.read_text())] == []
 
 
-def test_no_decision_reads_why_a_row_waits_or_was_given_up() -> None:
-    """State is a column; a reason is a sentence for people, which pages look for and show."""
-
-    def reads(node: ast.AST) -> bool:
-        if isinstance(node, ast.Compare):
-            sides = [node.left, *node.comparators]
-            return any(isinstance(one, ast.Attribute) and one.attr == "reason" for one in sides)
-        if not isinstance(node, ast.Call):
-            return False
-        called = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        return called in ("filter", "get", "get_or_create") and any(
-            (word.arg or "").partition("__")[0] == "reason" for word in node.keywords
-        )
-
-    def decisions(text: str) -> list[str]:
-        return [ast.unparse(node) for node in ast.walk(ast.parse(text)) if reads(node)]
-
-    rooms = [(module, path) for module, path in modules() if module.startswith(("kbpo", "annot"))]
-    found = {module: told for module, path in rooms if (told := decisions(path.read_text()))}
-    of_python = ["'surrogates' in error.reason"]
-    assert found == {"kbpo.web.errors": of_python}
-    assert len(decisions("rows.filter(reason=WAITS)\nif row.reason == WAITS: pass")) == 2
-
-
 def test_nothing_that_is_held_in_the_database_outlives_its_transaction() -> None:
     """Behind a pooler of transactions the next one of a session may be somebody else's. What
     `kbpo.clock.patience` asks for once more is the same for everybody.
@@ -653,8 +473,3 @@ def test_a_module_that_a_docstring_or_a_readme_names_is_there() -> None:
         if name not in ends
     ]
     assert gone == []
-
-
-def test_the_names_of_no_module_say_nothing() -> None:
-    empty = {"utils", "helpers", "services", "managers", "misc", "common"}
-    assert [m for m, _ in modules() if m.rsplit(".", 1)[-1] in empty] == []

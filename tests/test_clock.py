@@ -8,19 +8,13 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from annotation.budget import check_books
 from annotation.hits import collect
-from annotation.labels import settle
-from annotation.models import HIT, Assignment, Question, Worker
+from annotation.models import HIT, Assignment, Worker
 from kbpo import clock, queue
 from kbpo.accounts.audit import note
 from kbpo.clock import served
 from kbpo.clock.models import Heartbeat, Pause
-from kbpo.instances.models import Label
-from kbpo.money.models import BooksCheck
-from kbpo.money.purpose import Purpose
 from kbpo.submissions.models import Submission
-from tests.annotation.annotation_world import make_target
 
 pytestmark = pytest.mark.django_db
 START = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -155,13 +149,6 @@ def test_nothing_waits_for_a_future_that_has_passed(
     assert queue.reap() == 1, "its deadline has come, by the time that was served"
 
 
-def test_a_time_without_pauses_is_counted_as_it_is(time: Time) -> None:
-    assert served.late_since(6 * HOUR, START) == START - 6 * HOUR
-    Pause.objects.create(begin=START - 3 * HOUR, end=START - HOUR)
-    assert served.late_since(HOUR / 2, START) == START - HOUR / 2
-    assert served.late_since(2 * HOUR, START) == START - 4 * HOUR
-
-
 def test_the_time_is_the_databases_however_this_machines_clock_stands(
     db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,39 +159,3 @@ def test_the_time_is_the_databases_however_this_machines_clock_stands(
     clock.ask_again()
     assert clock.now() - before < HOUR
     assert note("open", "track:1").at - before < HOUR, "and so is that of every row"
-
-
-def test_no_check_rests_until_a_future_that_has_passed(time: Time) -> None:
-    BooksCheck.objects.create(asked_at=START, finished_at=START + 2 * DAY)
-    time.jump(2 * DAY)
-    served.beat()
-    time.jump(-2 * DAY)
-    served.beat()
-    assert BooksCheck.objects.get().finished_at <= time.now
-    time.run(HOUR)
-    assert check_books.tick() == 1
-
-
-def test_a_jump_ahead_takes_no_question_out_of_hands(leased: Assignment, time: Time) -> None:
-    """A question that is given up waits for who has it in hand: a day, of the time that was
-    served.
-    """
-    question = Question.objects.create(
-        track=leased.hit.track,
-        target=make_target(leased.hit.track, 1, 0.5),
-        status="unanswered",
-        interface="relation",
-        payer=Purpose("submission", 1),
-        order=0.5,
-        price="0.05",
-        reward="0.05",
-        status_since=START,
-        next_try_at=START,
-    )
-    leased.hit.questions.add(question)
-    time.jump(2 * DAY)
-    settle.tick()
-    assert not Label.objects.exists()
-    question.refresh_from_db()
-    leased.refresh_from_db()
-    assert question.next_try_at == leased.leased_until

@@ -5,7 +5,6 @@ part.
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import isabstract
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ import pytest
 
 from annotation.platforms.base import Platform, Refused
 from annotation.platforms.pool.platform import Pool
-from kbpo.embedded.server import Server
 from kbpo.tracks.base import Criterion, Track
 
 CALLS: dict[str, Callable[[Platform, Any], object]] = {
@@ -30,11 +28,6 @@ def test_our_own_pages_refuse_in_a_sentence_what_only_a_marketplace_can_do(name:
     with pytest.raises(Refused) as refusal:
         CALLS[name](Pool(), None)
     assert str(refusal.value).endswith(".") and len(str(refusal.value)) > 40
-
-
-@pytest.mark.parametrize("contract", [Platform, Server, Track])
-def test_a_part_that_is_not_finished_cannot_be_made(contract: type[Any]) -> None:
-    assert isabstract(contract)
 
 
 def test_a_track_that_experts_cannot_check_says_nothing_of_any_answer() -> None:

@@ -127,107 +127,6 @@ def test_a_wrong_password_does_not_get_in(running: dict[str, str], var: Path) ->
         )
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_another_user_reaches_neither_socket(running: dict[str, str], var: Path) -> None:
-    for place in (embedded.Postgres(var).sockets / ".s.PGSQL.5432",):
-        probe = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
-        python = (
-            Path("/usr/bin/python3")
-            if Path("/usr/bin/python3").exists()
-            else Path(sys.executable).resolve()
-        )
-        if not embedded.Account(1, 1).can_enter(python.parent):
-            pytest.skip("another user finds no Python here")
-        tried = subprocess.run(
-            [python, "-c", probe, place],
-            user=1,
-            group=1,
-            extra_groups=[],
-            capture_output=True,
-            text=True,
-            cwd="/",
-        )
-        assert "PermissionError" in tried.stderr
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root needs another account for PostgreSQL")
-def test_as_root_postgres_is_another_account_and_parents_stay_as_they_were(
-    var: Path, running: dict[str, str]
-) -> None:
-    assert postmaster(var).uids().real != 0
-    assert stat.S_IMODE(var.parent.stat().st_mode) == 0o700
-    assert var.parent.stat().st_uid == 0
-
-
-def test_committed_data_survive_a_killed_postmaster(running: dict[str, str], var: Path) -> None:
-    ask("CREATE TABLE survivors AS SELECT generate_series(1, 1000) AS n")
-    postmaster(var).kill()
-    assert embedded.ensure()["database_url"] == running["database_url"]
-    assert ask("SELECT count(*) FROM survivors") == 1000
-
-
-def test_a_query_that_outlives_the_postmaster_does_not_block_recovery(
-    running: dict[str, str], var: Path
-) -> None:
-    busy = psycopg2.connect(
-        host=str(embedded.Postgres(var).sockets),
-        port=5432,
-        user="kbpo",
-        dbname="kbpo",
-        async_=True,
-        password=(embedded.Postgres(var).home / "password").read_text(),
-    )
-    while busy.poll() != psycopg2.extensions.POLL_OK:
-        time.sleep(0.01)
-    busy.cursor().execute("DO $$ DECLARE n int := 0; BEGIN LOOP n := (n + 1) % 7; END LOOP; END $$")
-    busy.poll()
-    time.sleep(0.2)
-    postmaster(var).kill()
-    embedded.ensure()
-    assert ask("SELECT 1") == 1
-
-
-def test_a_server_with_no_connection_to_spare_is_left_alone(
-    running: dict[str, str], var: Path
-) -> None:
-    server, first = embedded.Postgres(var), postmaster(var)
-    held = []
-    try:
-        with pytest.raises(psycopg2.OperationalError, match="too many clients"):
-            while True:
-                held.append(server.connect())
-        assert embedded.ensure() == running
-    finally:
-        for connection in held:
-            connection.close()
-    assert postmaster(var) == first
-
-
-def test_a_server_that_refuses_our_password_is_left_alone(
-    running: dict[str, str], var: Path
-) -> None:
-    server, first = embedded.Postgres(var), postmaster(var)
-    password = (server.home / "password").read_text()
-    server.account.write(server.home / "password", "wrong")
-    try:
-        with pytest.raises(embedded.EmbeddedError, match=r"refuses us.*password"):
-            embedded.ensure()
-    finally:
-        server.account.write(server.home / "password", password)
-    assert postmaster(var) == first
-
-
-def test_a_missing_database_is_made_without_a_restart(running: dict[str, str], var: Path) -> None:
-    server, first = embedded.Postgres(var), postmaster(var)
-    connection = server.connect("postgres")
-    connection.autocommit = True
-    connection.cursor().execute("DROP DATABASE kbpo WITH (FORCE)")
-    connection.close()
-    embedded.ensure()
-    assert ask("SELECT current_database()") == "kbpo"
-    assert postmaster(var) == first
-
-
 def test_everything_comes_back_after_everything_is_killed(
     running: dict[str, str], var: Path
 ) -> None:
@@ -235,20 +134,6 @@ def test_everything_comes_back_after_everything_is_killed(
     kill(processes(var))
     assert embedded.ensure() == running
     assert ask("SELECT n FROM remains") == 42
-
-
-@pytest.mark.soak
-def test_a_starter_killed_on_its_way_leaves_nothing_in_the_way(
-    running: dict[str, str], var: Path
-) -> None:
-    for moment in (0.3, 0.45, 0.6):
-        embedded.stop()
-        starter = start_elsewhere()
-        time.sleep(moment)
-        starter.kill()
-        starter.communicate()
-        embedded.ensure()
-        assert ask("SELECT 1") == 1
 
 
 def test_processes_that_ask_at_once_get_one_server(running: dict[str, str], var: Path) -> None:
@@ -259,31 +144,6 @@ def test_processes_that_ask_at_once_get_one_server(running: dict[str, str], var:
     running_now = processes(var)
     first = [one for one in running_now if _is_first(one, running_now)]
     assert len(first) == 1
-    assert ask("SELECT 1") == 1
-
-
-def test_the_pid_of_somebody_else_in_the_pid_file_stops_nothing(
-    running: dict[str, str], var: Path
-) -> None:
-    server = embedded.Postgres(var)
-    postmaster(var).kill()
-    bystander = subprocess.Popen(["sleep", "60"], **_as(server.account))
-    try:
-        lines = (server.data / "postmaster.pid").read_text().splitlines()
-        server.account.write(
-            server.data / "postmaster.pid", "\n".join([str(bystander.pid), *lines[1:], ""])
-        )
-        embedded.ensure()
-        assert ask("SELECT 1") == 1
-        assert bystander.poll() is None, "the bystander lives"
-    finally:
-        bystander.kill()
-        bystander.wait()
-
-
-def test_a_lost_socket_is_made_again(running: dict[str, str], var: Path) -> None:
-    (embedded.Postgres(var).sockets / ".s.PGSQL.5432").unlink()
-    embedded.ensure()
     assert ask("SELECT 1") == 1
 
 
@@ -332,25 +192,6 @@ def test_a_starter_killed_while_it_makes_the_cluster_is_followed_by_a_whole_one(
     assert not embedded.Postgres(var).home.exists()
 
 
-@pytest.mark.skipif(
-    os.geteuid() != 0, reason="only root can make a directory that is another user's"
-)
-def test_a_socket_directory_of_somebody_else_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KBPO_VAR", str(tmp_path / ("long" * 25)))
-    squatted = embedded.Postgres(tmp_path / ("long" * 25)).sockets
-    squatted.mkdir(mode=0o700)
-    try:
-        os.chown(squatted, 1, 1)
-        for verb in (embedded.database_url, embedded.stop, embedded.wipe):
-            with pytest.raises(embedded.EmbeddedError, match="belongs to user id 1"):
-                verb()
-        assert squatted.exists()
-    finally:
-        squatted.rmdir()
-
-
 def test_the_command_says_what_runs(
     running: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -393,10 +234,3 @@ def _is_first(process: psutil.Process, of: list[psutil.Process]) -> bool:
         return process.parent() not in of
     except psutil.NoSuchProcess:
         return False
-
-
-def _as(account: embedded.Account) -> dict[str, object]:
-    """How to start a process as the account."""
-    if account == embedded.Account.current():
-        return {}
-    return {"user": account.uid, "group": account.gid, "extra_groups": []}

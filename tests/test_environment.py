@@ -2,7 +2,6 @@
 exists.
 """
 
-import itertools
 import json
 import os
 import re
@@ -93,12 +92,6 @@ def test_a_wrong_value_is_named_with_what_is_expected(
         ImproperlyConfigured, match=f"PROBE='{re.escape(raw)}'.*expected.*{re.escape(expected)}"
     ):
         READERS[reader]()
-
-
-def test_a_variable_has_one_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    environment.text("PROBE", "", "?")
-    with pytest.raises(ValueError, match="as text in one place and as integer in another"):
-        environment.integer("PROBE", 1, "?")
 
 
 @pytest.mark.parametrize(
@@ -200,14 +193,6 @@ def test_env_example_documents_every_setting_and_no_other() -> None:
     assert set(documented()) == set(environment.REGISTRY) | compose
 
 
-def test_every_setting_in_env_example_has_a_comment_above_it() -> None:
-    lines = (ROOT / ".env.example").read_text().splitlines()
-    for above, line in itertools.pairwise(lines):
-        assert not re.match(r"\w+=", line) or above.startswith("# ") or re.match(r"\w+=", above), (
-            line
-        )
-
-
 def test_a_server_with_env_example_passes_the_deployment_check(tmp_path: Path) -> None:
     """On the servers of this test run: the example leaves their addresses to docker-compose.yml."""
     addresses = {
@@ -223,30 +208,6 @@ def test_a_server_with_env_example_passes_the_deployment_check(tmp_path: Path) -
     )
     assert checked.returncode == 0, checked.stderr
     assert (tmp_path / "secret_key").stat().st_mode & 0o077 == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("SITE_URL", "ftp://kbp.example.org"), ("DATABASE_URL", "mysql://h/kbpo")]
-)
-def test_a_wrong_setting_ends_a_command_with_one_sentence(name: str, value: str) -> None:
-    command = [sys.executable, "manage.py", "migrate"]
-    done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, name: value}, capture_output=True, text=True
-    )
-    assert done.returncode == 1
-    assert re.fullmatch(
-        rf"The service cannot start: {name}='{value}' cannot be used: expected .*\.\n", done.stderr
-    )
-
-
-def test_images_are_pinned_by_digest() -> None:
-    compose = (ROOT / "docker-compose.yml").read_text()
-    named = re.findall(r"image: (\S+)", compose)
-    named += re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
-    others = [name for name in named if name != "kbpo"]
-    assert len(others) == 3
-    for name in others:
-        assert re.fullmatch(r"[a-z]+:[\w.-]+@sha256:[0-9a-f]{64}", name), name
 
 
 def test_compose_describes_the_same_service() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 
 from annotation.models import Question
 from annotation.workers.models import TutorialRun
@@ -52,41 +52,3 @@ def test_a_value_of_json_is_read_as_django_reads_it(model: type[Question | Tutor
     read = columns.row(values)
     kinds = [one for one in model._meta.concrete_fields if one.get_internal_type() == "JSONField"]
     assert kinds and all(getattr(read, one.attname) == {"a": ["é"], "n": None} for one in kinds)
-
-
-def test_it_says_how_many_rows_it_wrote() -> None:
-    for name in ("ada", "bo"):
-        User.objects.create_user(name)
-    assert RENAME.run(name="X") == 2
-    assert RENAME.run(name="X") == 0
-    assert NAMED.rows(some=[], pk=0) == [] and NAMED.first(some=[], pk=0) is None
-
-
-def test_a_session_knows_a_statement_after_its_transaction_is_undone() -> None:
-    with transaction.atomic():
-        NAMED.rows(some=[1], pk=1)
-        transaction.set_rollback(True)
-    assert known() == [NAMED.name]
-    assert NAMED.rows(some=[1], pk=1) == []
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_new_session_learns_anew() -> None:
-    NAMED.rows(some=[1], pk=1)
-    assert known() == [NAMED.name]
-    connection.close()
-    assert known() == []
-    assert NAMED.rows(some=[1], pk=1) == []
-    assert known() == [NAMED.name]
-
-
-def test_what_is_prepared_is_planned_once_a_session() -> None:
-    for number in range(8):
-        NAMED.rows(some=[number], pk=number)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE name = %s",
-            [NAMED.name],
-        )
-        generic, custom = cursor.fetchone()
-    assert generic >= 8 and custom == 0

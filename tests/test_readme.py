@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -101,57 +100,30 @@ def missing_paths(document: Path, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
-def test_every_make_target_named_exists(document: Path) -> None:
-    known = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
-    assert targets_named((ROOT / document).read_text()) - known == set()
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
-def test_every_command_and_option_named_exists(document: Path) -> None:
+def test_what_a_document_names_exists(document: Path) -> None:
+    text = (ROOT / document).read_text()
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
+    assert targets_named(text) - targets == set()
+    assert missing_paths(document, text) == []
     wrong = []
-    for name, options in commands_named((ROOT / document).read_text()):
+    for name, options in commands_named(text):
         if name not in get_commands():
             wrong.append(name)
         else:
             wrong += [f"{name} {option}" for option in options - known_options(name)]
-    assert wrong == []
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
-def test_every_file_named_exists(document: Path) -> None:
-    assert missing_paths(document, (ROOT / document).read_text()) == []
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
-def test_every_address_named_exists(document: Path) -> None:
-    wrong = []
-    for address in addresses_named((ROOT / document).read_text()):
+    for address in addresses_named(text):
         try:
             resolve(address)
         except Resolver404:
             wrong.append(address)
+    for name in re.findall(r"`([A-Z][A-Z0-9_]+)`", text):
+        if "_" in name and name not in ENV_EXAMPLE and not hasattr(settings, name):
+            wrong.append(name)
+    for name in re.findall(r"`((?:kbpo|annotation)\.[a-z_.]+)`", text):
+        module = ROOT.joinpath(*name.split("."))
+        if not (module.is_dir() or module.with_suffix(".py").exists()):
+            wrong.append(name)
     assert wrong == []
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
-def test_every_setting_named_exists(document: Path) -> None:
-    named = {
-        code
-        for code in re.findall(r"`([A-Z][A-Z0-9_]+)`", (ROOT / document).read_text())
-        if "_" in code
-    }
-    assert {
-        name for name in named if name not in ENV_EXAMPLE and not hasattr(settings, name)
-    } == set()
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
-def test_every_module_named_exists(document: Path) -> None:
-    named = re.findall(r"`((?:kbpo|annotation)\.[a-z_.]+)`", (ROOT / document).read_text())
-    parts = [ROOT.joinpath(*name.split(".")) for name in named]
-    assert [
-        str(path) for path in parts if not (path.is_dir() or path.with_suffix(".py").exists())
-    ] == []
 
 
 def test_every_command_of_ours_is_named() -> None:
@@ -175,18 +147,6 @@ def test_continuous_integration_runs_the_tests_as_the_readme_does() -> None:
     }
 
 
-def test_the_first_screen_has_what_a_stranger_needs() -> None:
-    screen = "\n".join(README.splitlines()[:20])
-    for needed in ("docs/leaderboard.png", "make demo", "make test"):
-        assert needed in screen
-
-
-def test_the_logins_named_are_those_of_the_demo() -> None:
-    from rehearsal.demonstrate import PASSWORD
-
-    assert f"`{PASSWORD}`" in README
-
-
 def table_of(text: str) -> dict[str, tuple[set[str], set[str]]]:
     """The import table of a README: room -> (rooms of ours, packages of others)."""
     rows = {}
@@ -201,14 +161,6 @@ def test_the_import_table_is_the_one_that_is_executed() -> None:
     assert table_of((ROOT / "kbpo" / "README.md").read_text()) == MAY
 
 
-def test_every_benchmark_is_named() -> None:
-    text = (ROOT / "benchmarks" / "README.md").read_text()
-    scripts = [
-        path.name for path in (ROOT / "benchmarks").glob("*.py") if path.name != "__init__.py"
-    ]
-    assert [name for name in scripts if f"`benchmarks/{name}`" not in text] == []
-
-
 def test_every_word_and_step_of_the_pipeline_is_named() -> None:
     from kbpo.celery import PIPELINE
 
@@ -221,27 +173,6 @@ def test_every_word_and_step_of_the_pipeline_is_named() -> None:
 def test_the_examples_of_the_page_are_those_of_the_document(name: str) -> None:
     example = (ROOT / "templates" / "prose" / "examples" / f"{name}.txt").read_text()
     assert example in (ROOT / "docs" / "formats.md").read_text()
-
-
-def test_a_wrong_name_would_be_found() -> None:
-    bad = (
-        "Run `make everything`, `manage.py fly --high`, see `kbpo/nowhere.py`,"
-        " `/nowhere/` and [this](docs/none.md)."
-    )
-    assert targets_named(bad) == {"everything"}
-    assert commands_named(bad) == {("fly", frozenset({"--high"}))}
-    assert missing_paths(Path("README.md"), bad) == ["/kbpo/nowhere.py", "docs/none.md"]
-    assert addresses_named(bad) == {"/nowhere/"}
-
-
-def texts() -> Iterable[tuple[Path, str]]:
-    return ((document, (ROOT / document).read_text()) for document in DOCUMENTS)
-
-
-def test_no_document_leaves_work_behind() -> None:
-    assert [
-        str(path) for path, text in texts() if re.search(r"\b(TODO|FIXME|XXX|TBD)\b", text)
-    ] == []
 
 
 @pytest.mark.django_db

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tiers import TIERS, pytest_collection_modifyitems, pytest_terminal_summary, tier_of
+from tiers import TIERS, pytest_collection_modifyitems, tier_of
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -79,48 +76,6 @@ def test_check_is_a_part_of_test_and_soak_is_the_rest() -> None:
     assert set(check) < set(test)
     assert set(test) & set(soak) == {LONGER}
     assert set(test) | set(soak) == set(run_by(None)) == {LONGER, *(item for item, _ in EXAMPLES)}
-
-
-def test_who_names_a_test_of_another_tier_is_told() -> None:
-    named: Any = Item("", pytest.mark.soak)
-    named.nodeid = "tests/test_a.py::test_b[1]"
-    config: Any = SimpleNamespace(
-        option=SimpleNamespace(tier="test", seed=""),
-        hook=SimpleNamespace(pytest_deselected=lambda items: None),
-        args=["tests/test_a.py::test_b"],
-        stash=pytest.Stash(),
-    )
-    pytest_collection_modifyitems(config, [named])
-    lines: list[str] = []
-    pytest_terminal_summary(SimpleNamespace(write_line=lines.append), config)  # type: ignore[arg-type]
-    assert lines == ["Not run, for it is of another tier: tests/test_a.py::test_b[1]"]
-
-
-@pytest.mark.soak
-def test_the_seed_that_is_printed_is_that_of_every_process(tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text(
-        "import hypothesis\nhypothesis.settings.register_profile('explore')\n"
-    )
-    (tmp_path / "test_seed.py").write_text(
-        "import pytest\n@pytest.mark.soak\n@pytest.mark.parametrize('n', range(4))\n"
-        "def test_seed(n, request, record_property):\n"
-        "    record_property('seed', request.config.getoption('--seed'))\n"
-    )
-    report = tmp_path / "report.xml"
-    options = f"-p tiers -p no:django -n 2 --tier soak --junitxml={report} --rootdir={tmp_path}"
-    command = [sys.executable, "-m", "pytest", "-c", os.devnull, *options.split(), str(tmp_path)]
-    paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
-    alone = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    done = subprocess.run(
-        command,
-        cwd=tmp_path,
-        env=alone | {"PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-    )
-    said = re.search(r"The seed was (\w+);", done.stdout)
-    assert said, done.stdout + done.stderr
-    assert re.findall(r'name="seed" value="(\w+)"', report.read_text()) == [said[1]] * 4
 
 
 def test_the_makefile_runs_every_tier() -> None:

@@ -12,19 +12,18 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from decimal import Decimal
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import psycopg2
 import pytest
 from django.conf import settings
-from django.db import OperationalError, connection, transaction
+from django.db import connection
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import Client, RequestFactory
 from processes import TESTS, Service, wait_for
 
-from kbpo import environment, queue
+from kbpo import queue
 from kbpo.submissions.models import Submission
 from kbpo.web.bodies import LARGE, PlacesMiddleware
 
@@ -128,43 +127,6 @@ def test_a_page_that_waits_for_too_long_is_a_503_with_a_sentence(
     assert client.get("/").status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("table", "address"),
-    [
-        ("money_ledger", "/desk/log/?book=money&format=csv"),
-        ("accounts_audit", "/desk/log/?format=csv"),
-        ("annotation_assignment", "/desk/tracks/toy/answers.csv"),
-        ("annotation_assignment", "/desk/tracks/toy/answers.jsonl"),
-        ("submissions_problem", "/submissions/1/problems/?format=tsv"),
-        ("corpus_document", "/api/tracks/toy/documents/"),
-    ],
-)
-def test_a_file_that_waits_for_too_long_is_a_503_as_well(
-    impatient: None, client: Client, toy: Any, other: Any, caplog: Any, table: str, address: str
-) -> None:
-    """It has not begun by then: else half of it would be sent, as if it were all."""
-    run = Submission.objects.create(
-        track=toy.track,
-        team=toy.teams["Patterns"],
-        user=toy.users["Rosa"],
-        name="Waits",
-        file="uploads/waits",
-        file_name="waits",
-        file_size=1,
-        file_digest="",
-    )
-    address = address.replace("toy", toy.track.slug).replace("/1/", f"/{run.pk}/")
-    client.force_login(toy.users["Rosa" if "submissions" in address else "Admin"])
-    client.raise_request_exception = False
-    lock(other, table)
-    answer = client.get(address)
-    assert (answer.status_code, answer.headers.get("Retry-After")) == (503, "10")
-    assert [record.name for record in caplog.records] == ["kbpo.web.errors"], "one line"
-    assert "canceling statement due to lock timeout" in caplog.text
-    other.rollback()
-    assert client.get(address).status_code == 200
-
-
 def test_slow_readers_and_senders_leave_half_of_a_process_s_threads(
     db: None, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,16 +164,6 @@ def test_slow_readers_and_senders_leave_half_of_a_process_s_threads(
     assert PlacesMiddleware(lambda _: HttpResponse())(small).status_code == 200
 
 
-def test_who_is_logged_in_is_not_asked_for_a_page_that_says_so(
-    impatient: None, client: Client, make_user: Any, other: Any
-) -> None:
-    client.force_login(make_user("waiting"))
-    lock(other, "accounts_user")
-    client.raise_request_exception = False
-    assert client.get("/account/").status_code == 503
-    assert client.get("/no/such/page/").status_code == 503
-
-
 def test_a_wait_for_a_lock_is_no_attempt_of_a_row(toy: Any, impatient: None, other: Any) -> None:
     team, user = toy.teams["Patterns"], toy.users["Rosa"]
     row = Submission.objects.create(
@@ -235,52 +187,3 @@ def test_a_wait_for_a_lock_is_no_attempt_of_a_row(toy: Any, impatient: None, oth
 
 def reads_documents(row: Submission) -> None:
     row.track.corpus.documents.count()
-
-
-def test_two_that_wait_for_each_other_are_told_apart_from_a_bug() -> None:
-    error = OperationalError("deadlock detected")
-    assert not queue.waited_too_long(error)
-    error.__cause__ = psycopg2.errors.DeadlockDetected()
-    assert queue.waited_too_long(error)
-
-
-def test_a_host_that_has_gone_is_noticed_within_a_minute() -> None:
-    asked = settings.DATABASES["default"]["OPTIONS"]
-    quiet, every, times = (
-        int(asked[f"keepalives_{name}"]) for name in ("idle", "interval", "count")
-    )
-    assert quiet + every * times <= 60
-    assert int(asked["tcp_user_timeout"]) <= 60_000 and int(asked["connect_timeout"]) <= 60
-    told = environment.patience(
-        lock=Decimal(1), statement=Decimal(0), idle=Decimal(1), options={"keepalives_idle": "5"}
-    )
-    assert told["keepalives_idle"] == "5", "what the address says goes first"
-
-
-@pytest.mark.soak
-def test_the_limits_hold_in_every_session_and_can_be_set_in_the_address(db: None) -> None:
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT current_setting('idle_in_transaction_session_timeout')")
-        assert cursor.fetchone()[0] == "15min"
-        cursor.execute("SELECT current_setting('lock_timeout')")
-        assert cursor.fetchone()[0] == "1min"
-
-
-@pytest.mark.soak
-def test_they_hold_behind_a_pooler_that_drops_what_is_asked_for_at_the_opening(
-    db: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """PgBouncer does so with `ignore_startup_parameters = options`, and refuses us without."""
-    other = connection.copy()
-    dropped = other.get_connection_params()
-    dropped.pop("options")
-    monkeypatch.setattr(other, "get_connection_params", lambda: dropped)
-    try:
-        with other.cursor() as cursor:
-            cursor.execute(
-                "SELECT current_setting('idle_in_transaction_session_timeout'),"
-                " current_setting('lock_timeout')"
-            )
-            assert cursor.fetchone() == ("15min", "1min")
-    finally:
-        other.close()

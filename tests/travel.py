@@ -258,21 +258,6 @@ def make_travel(
         return Travel(service, directory, track.slug, of_runs)
 
 
-def researcher_of(travel: Travel, run: str) -> str:
-    """The login of the researcher who submits a run."""
-    with travel.service.speaking():
-        token = Token.find(travel.tokens[run])
-        assert token is not None
-        return str(token.user.username)
-
-
-def newcomer(travel: Travel, name: str) -> str:
-    """The login of an annotator who has not seen these pages yet."""
-    with travel.service.speaking():
-        _person(name, is_annotator=True)
-    return name
-
-
 def _team(name: str) -> tuple[Team, str]:
     """Return a new team and the API token of its one researcher."""
     researcher = _person(slugify(f"{name} team"), is_researcher=True)
