@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from contextlib import suppress
 from typing import Any
 
 import pytest
-from annotation_world import PARTS, answer_all, at_once, make_submission
+from annotation_world import PARTS, answer_all, make_submission
 from django.test import Client
 
 from annotation.desk import experts
@@ -19,7 +17,6 @@ from kbpo.accounts.models import Audit, Delivery, User, Webhook
 from kbpo.experts import queue
 from kbpo.experts.queue import Outcome
 from kbpo.instances.models import Label, Target
-from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -65,26 +62,6 @@ def test_a_dispute_says_why_and_there_is_one_at_a_time(judged: Submission, rosa:
     with pytest.raises(experts.CannotAsk, match="already"):
         experts.dispute(judged, target_of(judged), rosa, DOUBT)
     assert Audit.objects.get(what="dispute").why == DOUBT
-
-
-@pytest.mark.django_db(transaction=True)
-def test_two_who_doubt_a_judgment_at_the_same_moment_get_a_sentence(
-    judged: Submission, rosa: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target, both = target_of(judged), threading.Barrier(2)
-
-    class Slow:
-        """Dice that wait until both look for an open dispute, or it is plain that one waits."""
-
-        def random(self) -> float:
-            with suppress(threading.BrokenBarrierError):
-                both.wait(timeout=0.3)
-            return 0.5
-
-    monkeypatch.setattr(experts, "DICE", Slow())
-    raised = at_once([lambda: experts.dispute(judged, target, rosa, DOUBT)] * 2)
-    assert [str(one) for one in raised] == ["An expert is asked about this judgment already."]
-    assert ExpertCheck.objects.count() == 1
 
 
 def test_two_teams_dispute_a_judgment_without_knowing_and_an_expert_answers_once(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from io import StringIO
-from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.test import Client
 
 from annotation.models import DocumentOrder
 from annotation.questions.titles import load_titles, suggest
@@ -20,14 +18,6 @@ def test_titles_are_found_by_their_beginning_without_accents_and_case() -> None:
     assert suggest("malmo") == ["Malmö", "Malmö FF", "Malmö Arena"]
     assert suggest("MALMÖ a") == ["Malmö Arena"]
     assert suggest("m") == [] and suggest("%") == [] and suggest("_almo") == []
-
-
-@pytest.mark.django_db
-def test_titles_are_suggested_to_people_who_are_logged_in(ada: Any) -> None:
-    load_titles(["Mara Lindt"])
-    assert ada.get("/annotate/titles/", {"q": "mara\0"}).json() == {"titles": ["Mara Lindt"]}
-    assert ada.get("/annotate/titles/").json() == {"titles": []}
-    assert Client().get("/annotate/titles/", {"q": "mara"}).status_code == 302
 
 
 @pytest.mark.django_db

@@ -68,12 +68,6 @@ def text_of(response: Any) -> str:
 # -- Volunteers
 
 
-def test_nobody_volunteers_where_that_is_closed(client: Client) -> None:
-    assert "We take no volunteers" in text_of(client.get(VOLUNTEER))
-    assert client.post(VOLUNTEER, NEW).status_code == 422
-    assert not User.objects.exists()
-
-
 def test_a_volunteer_waits_for_an_admin_and_then_judges_where_volunteers_may(
     published: Submission, admin: Client, django_capture_on_commit_callbacks: Any
 ) -> None:
@@ -217,16 +211,6 @@ def test_refused_pay_can_be_appealed_and_is_paid_after_all(
 
 
 # -- Leaving
-
-
-def test_leaving_wants_a_word_and_a_decision_about_the_money(
-    published: Submission, ada: Client
-) -> None:
-    ada.post(take(ada), GOOD)
-    settle.tick()
-    assert "type the word erase" in text_of(ada.post(LEAVE, {"money": "waive"}))
-    assert "what becomes of the money" in text_of(ada.post(LEAVE, {"word": "erase"}))
-    assert User.objects.filter(username="ada").exists()
 
 
 def test_what_was_waived_goes_back_and_nobody_is_left_in_the_rows(

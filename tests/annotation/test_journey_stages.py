@@ -6,10 +6,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
 import pytest
-from django.db.models import F
 from django.utils import timezone
 
 from annotation.desk import journey
@@ -17,11 +15,8 @@ from annotation.desk.command import CannotDismiss, CannotRetry, dismiss, retry
 from annotation.desk.journey import Stage
 from annotation.hits import lease
 from annotation.models import (
-    HIT,
     Assignment,
     Payment,
-    PlatformBooks,
-    Qualification,
     Worker,
     WorkerIdentity,
 )
@@ -56,24 +51,6 @@ def turker(db: None) -> Worker:
 @pytest.fixture
 def reader(db: None) -> Worker:
     return worker_of(User.objects.create(username="ada", is_annotator=True))
-
-
-def test_what_a_platform_was_not_told_waits(published: Submission, turker: Worker) -> None:
-    told = Qualification.objects.create(
-        worker=turker, name="tutorial", wanted=True, wanted_at=ago(hours=2)
-    )
-    Qualification.objects.create(
-        worker=turker, name="excluded", wanted=False, wanted_at=ago(hours=2)
-    )
-    assert (stage("Tell qualifications").waiting, stage("Tell qualifications").late) == (1, True)
-    Qualification.objects.filter(pk=told.pk).update(told=F("wanted"))
-    assert stage("Tell qualifications").waiting == 0
-    HIT.objects.update(
-        platform="mturk", status="closed", called_at=ago(days=4), status_since=ago(days=3)
-    )
-    assert stage("Delete HITs").late
-    HIT.objects.update(platform_status="gone")
-    assert stage("Delete HITs").waiting == 0
 
 
 def test_money_comes_first_and_stays_and_only_what_can_be_is_retried(
@@ -122,20 +99,3 @@ def test_what_is_dismissed_with_a_note_is_listed_again_only_if_it_fails_again(
     owed.refresh_from_db()
     owed.move("failed", "It is refused again.")
     assert {one.pk for one in journey.failures()} == {owed.pk, other.pk}
-
-
-def test_a_platform_that_is_down_or_disagrees_is_told(settings: Any) -> None:
-    settings.MTURK_ENDPOINT_URL = "http://127.0.0.1:8010"
-    row = PlatformBooks.objects.create(platform="mturk", endpoint="http://127.0.0.1:8010")
-    assert journey.quarrels() == []
-    row.trouble = "The platform did not answer."
-    row.save()
-    assert [one.trouble for one in journey.quarrels()] == ["The platform did not answer."]
-    row.trouble, row.available, row.on_hold, row.baseline = (
-        "",
-        Decimal(90),
-        Decimal(0),
-        Decimal(100),
-    )
-    row.save()
-    assert [(one.trouble, one.off) for one in journey.quarrels()] == [("", Decimal("-10.00"))]

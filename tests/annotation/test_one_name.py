@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from annotation.interfaces.registry import interface_of
 from annotation.interfaces.shared.payload import Side
-from annotation.workers import teach
 
 
 def side(*glosses: str) -> Side:
@@ -47,16 +45,3 @@ def test_a_part_of_a_name_stands_for_another_thing(
 ) -> None:
     one = side(*glosses)
     assert [one.called(value) for value in one.candidates] == called
-
-
-def test_the_page_says_so_and_asks_for_the_fullest_name() -> None:
-    lesson = teach.shipped()["relation"]
-    page = interface_of("relation").render(lesson.question(2))
-    assert [one[1:3] for one in page["sides"][0]["candidates"]] == [
-        ("Ruben Hale", ""),
-        ("Hale", "Ruben Hale"),
-        ("Another name, not listed", ""),
-    ]
-    assert page["sides"][0]["has_parts"] and not page["sides"][1]["has_parts"]
-    assert any("fullest name" in line for line in lesson.intro)
-    assert "fullest name" in lesson.questions[1]["why"], "it is taught"

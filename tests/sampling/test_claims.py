@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from benchmarks.arrivals import World as Runs
-from benchmarks.our_rule import claims as claims_of_replay
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.guess import claims
 from kbpo.submissions.models import Prediction
@@ -40,62 +38,6 @@ def pool(toy: Toy) -> Pool:
     first.subject_canonical_begin, first.subject_canonical_end = 20, 25
     first.save()
     return read_pool(world.track, [row.pk for row in rows])
-
-
-def as_replayed(pool: Pool) -> Runs:
-    """The same pool as the replays read theirs from files: prediction by prediction."""
-    n, m = pool.instance.size, len(pool.systems)
-    member, confidence = np.zeros((n, m), dtype=np.bool_), np.full((n, m), np.nan)
-    codes: dict[tuple[object, ...], int] = {}
-    subject, object_, types, predicate, target = (np.full(n, -1) for _ in range(5))
-    for one in Prediction.objects.select_related("instance").order_by("submission_id"):
-        row, column = (
-            int(np.searchsorted(pool.instance, one.instance_id)),
-            pool.systems.index(one.submission_id),
-        )
-        member[row, column], confidence[row, column] = True, one.confidence
-        if subject[row] < 0:
-            place = one.instance.document_id
-            subject[row], object_[row] = (
-                codes.setdefault(("entity", place, *span), len(codes))
-                for span in (
-                    (one.subject_canonical_begin, one.subject_canonical_end),
-                    (one.object_canonical_begin, one.object_canonical_end),
-                )
-            )
-            types[row] = sorted(["PER|ORG", "ORG|GPE", "PER|GPE"]).index(
-                f"{one.subject_type}|{one.object_type}"
-            )
-            predicate[row], target[row] = one.instance.predicate_id, one.instance.target_id
-    dense = {
-        name: np.unique(values, return_inverse=True)[1]
-        for name, values in (("predicate", predicate), ("target", target))
-    }
-    return Runs(
-        P=np.zeros((n, m)),
-        member=member,
-        true=np.zeros(n),
-        target=dense["target"],
-        team=np.array([1, 0]),
-        confidence=confidence,
-        predicate=dense["predicate"],
-        types=types,
-        subject=subject,
-        object=object_,
-    )
-
-
-def test_features_are_those_of_the_replays(pool: Pool) -> None:
-    every = np.arange(pool.instance.size)
-    ours = claims(pool, every).features()
-    theirs = claims_of_replay(as_replayed(pool), every, [0, 1]).features()
-    assert ours.names == theirs.names
-    assert {"crowd votes on subject and predicate", "crowd votes on object and predicate"} <= set(
-        ours.names
-    )
-    assert any(name.startswith("types") for name in ours.names)
-    assert (ours.penalty == theirs.penalty).all()
-    assert np.allclose(ours.matrix.toarray(), theirs.matrix.toarray(), atol=1e-12)
 
 
 def test_an_entity_is_one_canonical_mention_of_one_document(pool: Pool) -> None:

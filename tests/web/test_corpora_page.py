@@ -18,7 +18,7 @@ from django.urls import reverse
 
 from kbpo.accounts.models import Audit
 from kbpo.corpus import upload
-from kbpo.corpus.models import Corpus, CorpusUpload, Document, Part
+from kbpo.corpus.models import Corpus, CorpusUpload, Document
 from kbpo.tracks.generation import load as load_inputs
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.models import Track
@@ -158,18 +158,6 @@ def test_inputs_are_tried_and_loaded_from_the_page_that_the_checklist_leads_to(
     )
     (first, *_) = steps_of(track)
     assert first.done and first.url == reverse("desk-corpora")
-
-
-@pytest.mark.parametrize(("share", "n_dev"), [({}, 12), ({"dev_share": "0"}, 0)])
-def test_the_share_of_the_development_part_is_chosen(
-    toy: Toy, as_user: As, share: dict[str, str], n_dev: int
-) -> None:
-    admin = as_user("Admin")
-    inputs = [{"input_id": f"a{at}", "source": f"Text {at}."} for at in range(120)]
-    assert send(admin, packed(inputs), "Articles", what="inputs", **share) == 302
-    load_inputs.tick()
-    corpus = load(admin).corpus
-    assert Input.objects.filter(corpus=corpus, part=Part.DEV).count() == n_dev
 
 
 @pytest.mark.parametrize(

@@ -114,12 +114,6 @@ def test_only_admins_see_them(judged: Submission, as_user: As) -> None:
         assert found == {"Admin": 200, "Rosa": 403, "Ada": 403, "": 302}, address
 
 
-def test_the_desk_shows_agreement_people_and_batches(judged: Submission, as_user: As) -> None:
-    page = as_user("Admin").get(reverse("desk")).content.decode()
-    assert "Relation" in page and "<b>3</b> online now" in page
-    assert Worker.objects.get(user__username="ada").handle[:6] in page
-
-
 def test_the_desk_asks_for_a_decision_where_signals_leave_nobody_out(
     judged: Submission, as_user: As
 ) -> None:

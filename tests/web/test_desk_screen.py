@@ -25,13 +25,7 @@ from kbpo.clock import served
 from kbpo.clock.models import Heartbeat
 from kbpo.money.models import Budget, Ledger
 from kbpo.money.purpose import Purpose
-from kbpo.money.spend import balance
-from kbpo.sampling.confirm import confirm
-from kbpo.sampling.draw import tick as draw
-from kbpo.sampling.open_track import close_track
-from kbpo.submissions.receive import withdraw
 from kbpo.tracks.models import Track
-from kbpo.web.components.figures import money_text
 from kbpo.web.desk import health
 from tests.conftest import Toy
 from tests.web.test_desk_pages import judged
@@ -73,26 +67,6 @@ def test_what_asks_for_an_answer_is_one_line_each(toy: Toy, as_user: As) -> None
     AccountRequest.objects.create(name="Nia", email="nia@lab.example", team="Lab")
     page = admin.get(reverse("desk")).content.decode()
     assert "<b>1 request</b> for an account" in page and reverse("desk-people") in page
-
-
-def test_a_closed_track_that_judges_on_stands_among_what_is_to_be_decided(
-    toy: Toy, as_user: As, draft: Any
-) -> None:
-    served.beat()
-    admin, row = as_user("Admin"), confirm(draft(), toy.users["Rosa"])
-    draw()
-    assert "What needs you" not in admin.get(reverse("desk")).content.decode()
-    close_track(toy.track, toy.users["Admin"], "The year is over.")
-    row.refresh_from_db()
-    held = balance(row.purpose).open
-    assert row.status == "judging" and held > 0
-    page = admin.get(reverse("desk")).content.decode()
-    needs = page.split('id="needs"')[1].split('id="runs"')[0]
-    said = " ".join(needs.split())
-    assert "Toy track is closed, and <b>1 run</b> of it is judged still" in said
-    assert money_text(held) in said and reverse("submission", args=[row.pk]) in said
-    withdraw(row, toy.users["Admin"])
-    assert "is judged still" not in admin.get(reverse("desk")).content.decode()
 
 
 def test_the_desk_says_when_clock_workers_disk_or_backup_need_somebody(

@@ -164,12 +164,3 @@ def test_an_owner_gives_and_takes_the_role_and_a_link_makes_an_observer(
     teams.join(team, toy.users["Tim"], may_only_look=True)
     assert teams.may_act(team, toy.users["Tim"]), "who may submit keeps that"
     assert data_of(vera)["teams"] == [{"name": "Patterns", "owner": False, "role": "observer"}]
-
-
-def test_a_team_has_no_owner_who_only_looks(toy: Toy, vera: User) -> None:
-    team = toy.teams["Neural"]
-    team.members.clear()
-    teams.join(team, vera, may_only_look=True)
-    assert not team.owners.exists()
-    teams.join(team, vera)
-    assert team.owners.get() == vera, "once she may submit she owns it"

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 from django.db import InternalError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.test import Client, RequestFactory
+from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
 
-from kbpo.accounts.models import Team, User
+from kbpo.accounts.models import Team
 from kbpo.instances.merge import values_of
 from kbpo.instances.models import Target
 from kbpo.tracks.kbp.merge import together
 from kbpo.web import http
 from kbpo.web.http import at_one_moment
-from kbpo.web.research import runs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ONE_MOMENT = http.one_moment
@@ -73,24 +71,3 @@ def judged(request: HttpRequest) -> HttpResponse:
     with CaptureQueriesContext(connection) as asked:
         again = {pk: value for pk, value, _ in values_of([target.pk], together)}
     return JsonResponse({"same": first == again, "asked": len(asked), "value": first})
-
-
-def test_the_runs_of_a_team_and_its_money_are_told_as_of_one_moment(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """While a run is judged, the row said 36 of 53 and the news above it 39 of 53."""
-    rosa = User.objects.create_user("rosa", is_researcher=True)
-    team = Team.objects.create(name="Patterns", slug="patterns")
-    team.members.add(rosa)
-    levels, money_of = [], runs.money_of
-
-    def looked(*args: Any) -> Any:
-        with connection.cursor() as cursor:
-            cursor.execute("SHOW transaction_isolation")
-            levels.append(cursor.fetchone()[0])
-        return money_of(*args)
-
-    monkeypatch.setattr(runs, "money_of", looked)
-    client.force_login(rosa)
-    assert client.get("/runs/").status_code == 200
-    assert levels == ["repeatable read"]

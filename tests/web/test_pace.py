@@ -6,10 +6,8 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
@@ -17,7 +15,6 @@ from annotation.models import HIT, Assignment, Question, Response, Worker
 from annotation.quality import pace
 from kbpo import clock
 from kbpo.instances.models import Label, Target
-from kbpo.instances.targets import Place, targets_at
 from kbpo.money.purpose import Purpose
 from kbpo.sampling.open_track import close_track, freeze_track
 from kbpo.submissions.models import Submission
@@ -70,37 +67,6 @@ def answered(questions: list[Question], *seconds: float, counts: bool = True) ->
                     counts=counts,
                     excluded_reason="" if counts else "Answered at random",
                 )
-
-
-def test_the_pace_of_a_track_is_told_from_twenty_answers_on(toy: Toy, client: Client) -> None:
-    [target] = Target.objects.in_bulk(
-        targets_at(toy.corpus, [Place("mention", toy.documents["d1"].pk, (0, 4))]).values()
-    ).values()
-    question = question_of(toy.track, target)
-
-    def told() -> tuple[str, Any]:
-        cache.delete(f"pace.{toy.track.pk}")
-        page = client.get(reverse("track", args=["toy"])).content.decode()
-        [said] = re.findall(r"<dt>An answer takes</dt>\s*<dd>(.*?)</dd>", page, re.S)
-        api = client.get(reverse("api-track", args=["toy"])).json()["answer_seconds"]
-        return " ".join(said.split()).replace("\xa0", " "), api
-
-    answered([question], *[20.0] * 9, *[30.0] * 9, 3600.0, *[1.0] * 9)
-    assert told() == ("not known yet", {"median": None, "answers": 19})
-    answered([question_of(toy.track, target, "entities")], 900.0, 900.0)
-    assert told()[1]["answers"] == 19, "a document is another question"
-    answered([question], 30.0)
-    said, api = told()
-    assert api == {"median": 30.0, "answers": 20}
-    assert said == "30 s, the median of 20 answers of people to one question"
-    several = [question_of(toy.track, target) for _ in range(5)]
-    answered(several, *[200.0] * 21, *[4.0] * 9)
-    said, api = told()
-    assert api == {"median": 40.0, "answers": 41}, "programs are as fast on a page of several"
-    assert said == (
-        "40 s, the median of 41 answers of people to one question;"
-        " the time of a page with several is divided by their number"
-    )
 
 
 def times(page: str) -> list[str]:

@@ -225,13 +225,6 @@ def test_a_name_is_one_runs_in_a_team(toy: Toy, as_user: As, draft: Draft) -> No
     assert draft(name="Graph").name == "Graph", "a discard gives its name back"
 
 
-def test_whoever_has_no_run_yet_is_sent_to_where_one_begins(toy: Toy, as_user: As) -> None:
-    page = page_of(as_user("Rosa"))
-    assert '<code>kbpo submit TRACK FILE <span class="nobr">--name</span> NAME</code>' in page
-    assert '<code>kbpo status NUMBER <span class="nobr">--watch</span></code>' in page
-    assert "No run yet." in page and f'href="{reverse("track", args=["toy"])}"' in page
-
-
 def test_the_ledger_of_a_run_adds_up_and_says_who_pays(toy: Toy, as_user: As, draft: Draft) -> None:
     team, row = toy.teams["Patterns"], draft()
     Budget.objects.filter(track=toy.track, scope="team").delete()

@@ -29,11 +29,3 @@ def test_the_script_of_every_interface_is_found(name: str) -> None:
 )
 def test_right_answers_code_and_templates_are_not_served(path: str) -> None:
     assert finders.find(path) is None
-
-
-def test_all_that_a_page_links_to_is_collected_once() -> None:
-    finder = finders.get_finder("kbpo.web.apps.InterfaceFinder")
-    collected = [f"{storage.prefix}/{path}" for path, storage in finder.list(None)]
-    assert len(collected) == len(set(collected))
-    assert {Path(path).suffix for path in collected} == {".js", ".css"}
-    assert all(finders.find(path) for path in collected)

@@ -22,7 +22,6 @@ from tests.web.scored import judge_all, make_study, score
 As = Callable[[str], Client]
 Draft = Callable[..., Submission]
 pytestmark = pytest.mark.django_db
-EXPLORED = ("submission-explore", "submission-explore?format=csv")
 OPEN = ["submission", "submission?part=live", "submission?format=csv"]
 OWN = ["submission-problems", "submission-problems?format=tsv", "submission-edit"]
 
@@ -166,15 +165,3 @@ def test_a_closed_track_shows_everybody_what_is_public_and_no_more(
     cache.clear()  # nothing but the closing itself makes labels public
     page = as_user("").get(reverse("submission-explore", args=[row.pk]), {"verdict": "judged"})
     assert len(page.context["rows"]) == row.predictions.count()
-
-
-def test_guessing_numbers_finds_nothing(as_user: As, draft: Draft) -> None:
-    row = draft()
-    for client in (as_user("Tim"), as_user("")):
-        for name in (
-            *OPEN,
-            "submission-problems",
-            *EXPLORED,
-        ):
-            for pk in (row.pk, row.pk + 1, 0, 2**62, 2**63):
-                assert client.get(at(name, pk)).status_code == 404

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.cache import cache
@@ -40,9 +39,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.desk import describe
 from kbpo.web.judging.attempt import example_at, examples
-from kbpo.web.public.guidelines import as_file
 from tests.conftest import Toy
-from tests.reports import rank
 from tests.web.scored import make_board
 
 pytestmark = pytest.mark.django_db
@@ -79,23 +76,6 @@ def test_the_best_systems_stand_as_on_the_board(client: Client, toy: Toy) -> Non
     make_board(toy, 5)
     text = page(client)
     assert "Team 4 run 4" in text and "Team 0 run 0" not in text and "5 systems" in text
-
-
-@pytest.mark.parametrize("joined", [3, 2])
-def test_the_best_that_people_cannot_tell_apart_are_said_to_be(
-    client: Client, toy: Toy, joined: int
-) -> None:
-    evaluation = make_board(toy, 4)
-    systems = list(Submission.objects.order_by("-pk").values_list("pk", flat=True))
-    ranking: dict[str, Any] = {
-        "systems": systems,
-        "best": [1] * joined + [*range(joined + 1, 5)],
-        "worst": [joined] * joined + [*range(joined + 1, 5)],
-        "groups": [systems[:joined]],
-        "level": 0.8,
-    }
-    rank(evaluation, "f1", "correct", **ranking)
-    assert ("People cannot tell these 3 apart yet" in page(client)) == (joined == 3)
 
 
 def test_a_baseline_stands_under_the_best_systems_once(client: Client, toy: Toy) -> None:
@@ -144,17 +124,6 @@ def test_a_closed_track_says_so_and_asks_for_no_upload(client: Client, toy: Toy)
     assert all(link in shown.split("<footer")[1] for shown in footers)
     assert "Data release" not in client.get(reverse("methods")).content.decode()
     assert f"until {timezone.now():%-d %B %Y}" in text
-
-
-def test_a_draft_has_no_page(client: Client, toy: Toy) -> None:
-    toy.track.status = "draft"
-    toy.track.save()
-    assert client.get(reverse("track", args=["toy"])).status_code == 404
-    assert toy.track.name not in client.get(reverse("tracks")).content.decode()
-
-
-def test_the_list_leads_to_every_track(client: Client, toy: Toy) -> None:
-    assert reverse("track", args=["toy"]) in client.get(reverse("tracks")).content.decode()
 
 
 def test_texts_that_may_not_be_downloaded_are_not(client: Client, toy: Toy) -> None:
@@ -341,18 +310,6 @@ def test_the_words_of_a_schema_change_at_any_time_and_its_relations_never(
     assert "object was made by subject" in page(Client(), all="1")
     text = admin.get(address).content.decode()
     assert "Only words can change here" not in text and "make another track" in text
-
-
-def shown(client: Client, address: str) -> dict[str, str]:
-    """What the form of a page would send if nothing were changed in it."""
-    answer = client.get(address)
-    fields = [field for form in answer.context["forms"] for field in form]
-    sent = {}
-    for field in fields:
-        assert f'name="{field.html_initial_name}"' in answer.content.decode()
-        value = "" if field.value() is None else str(field.value())
-        sent |= {field.html_name: value, field.html_initial_name: value}
-    return sent
 
 
 @pytest.mark.parametrize("design", ["iid", "poisson"])
@@ -568,25 +525,3 @@ def test_all_of_a_track_is_one_file_that_is_made_while_it_is_sent(
     toy.corpus.may_be_downloaded = False
     toy.corpus.save()
     assert client.get(address).status_code == 404
-
-
-def test_what_an_admin_writes_for_annotators_is_read_by_them_and_by_everybody(
-    client: Client, as_user: AsUser, toy: Toy
-) -> None:
-    """Above the instructions that are built in, from when it is saved, and as text."""
-    address, lines = reverse("desk-track-describe", args=["toy"]), "A <b>CEO</b> leads.\n\nOnce."
-    sent = terms_of(toy.track) | {"track-name": toy.track.name, "track-guidelines": lines}
-    assert as_user("Admin").post(address, sent).status_code == 302
-    toy.track.refresh_from_db()
-    assert toy.track.own_guidelines == ["A <b>CEO</b> leads.", "Once."]
-    public = client.get(reverse("guidelines", args=["toy"])).content.decode()
-    for told in (public, as_file(toy.track)):
-        assert '<li dir="auto">A &lt;b&gt;CEO&lt;/b&gt; leads.</li>' in told
-        assert told.index("Once.") < told.index("How to judge")
-    assert client.get(reverse("api-track", args=["toy"])).json()["guidelines"] == lines
-    assert Audit.objects.filter(what="describe", after__contains="CEO").exists()
-    none = terms_of(toy.track) | {"track-name": toy.track.name, "track-guidelines": ""}
-    as_user("Admin").post(address, none)
-    assert "On this track" not in client.get(reverse("guidelines", args=["toy"])).content.decode()
-    much = none | {"track-guidelines": "a" * 10_001}
-    assert as_user("Admin").post(address, much).status_code == 422

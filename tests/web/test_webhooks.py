@@ -12,14 +12,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from smtplib import SMTPDataError, SMTPRecipientsRefused
+from smtplib import SMTPRecipientsRefused
 from typing import Any, ClassVar
 
 import pytest
 from django.conf import settings as site
 from django.core import mail
 from django.core.cache import cache
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import QuerySet
 from django.test import Client
 from django.urls import reverse
@@ -29,7 +29,7 @@ from annotation.workers import speak
 from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.accounts import deliver, notices, webhooks
-from kbpo.accounts.models import EVENTS, Delivery, User, Webhook
+from kbpo.accounts.models import EVENTS, Delivery, Webhook
 from kbpo.accounts.preferences import choose
 from kbpo.submissions.models import Submission
 from kbpo.web.research.judged import dispute
@@ -171,31 +171,6 @@ def test_every_event_is_told_by_mail_and_signed_call_as_each_is_chosen(
         judged.move("judging")
 
 
-def test_people_are_told_by_the_ways_that_they_chose(
-    hook: Webhook, toy: Toy, as_user: As, draft: Draft
-) -> None:
-    User.objects.filter(pk=hook.user_id).update(email="rosa@example.org")
-    rosa, address = as_user("Rosa"), reverse("notices")
-    rosa.post(address, {"verb": "choose", "mail": ["scored"], "call": ["expired"]})
-    row = draft()
-    row.move("scored")
-    assert Delivery.objects.get().address == "rosa@example.org"
-    row.move("expired")
-    assert calls().get().event == "expired" and Delivery.objects.count() == 2
-    User.objects.filter(pk=hook.user_id).update(is_active=False)
-    row.move("planned")
-    row.move("expired")
-    assert Delivery.objects.count() == 2, "a closed account is told nothing"
-
-
-def test_nothing_is_told_of_what_is_taken_back(hook: Webhook, draft: Draft) -> None:
-    row = draft()
-    with pytest.raises(RuntimeError), transaction.atomic():
-        row.move("scored")
-        raise RuntimeError
-    assert not Delivery.objects.exists()
-
-
 def test_a_call_is_repeated_later_and_given_up_in_words(hook: Webhook) -> None:
     Ear.answers += [500, 302, *[503] * deliver.MOST_TRIES]
     delivery = notices.test(hook)
@@ -258,33 +233,6 @@ def test_a_mail_that_the_server_does_not_take_is_tried_again_and_not_lost(
     page = as_user("Rosa").get(reverse("notices")).content.decode()
     assert letter.subject in page
     assert letter.subject not in as_user("Tim").get(reverse("notices")).content.decode()
-
-
-def test_a_mail_that_is_given_up_stands_on_the_desk_and_is_sent_from_there(
-    hook: Webhook, draft: Draft, as_user: As, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    post = Post(monkeypatch)
-    post.troubles += [SMTPDataError(554, b"No.")] * deliver.MOST_TRIES
-    hook.delete()
-    draft().move("scored")
-    for _ in range(deliver.MOST_TRIES):
-        Delivery.objects.update(next_try_at=clock.now())
-        assert send() == 1
-    row = Delivery.objects.get()
-    assert (row.status, row.reason) == ("failed", "The mail server answered 554.")
-    admin = as_user("Admin")
-    assert f"Mail to rosa@example.org: {row.body['subject']}" in (
-        admin.get(reverse("desk")).content.decode()
-    )
-    admin.post(reverse("desk"), {"action": "retry", "kind": "mail", "pk": row.pk})
-    assert send() == 1 and len(post.taken) == 1
-    Delivery.objects.update(status="failed")
-    assert "Mail to rosa@example.org" in admin.get(reverse("desk")).content.decode()
-    admin.post(
-        reverse("desk"),
-        {"action": "dismiss", "kind": "mail", "pk": row.pk, "why": "Rosa read it here."},
-    )
-    assert "Mail to rosa@example.org" not in admin.get(reverse("desk")).content.decode()
 
 
 def test_a_process_that_dies_in_a_call_leaves_it_due_again(

@@ -18,15 +18,13 @@ from django.urls import reverse
 from annotation.desk import experts
 from annotation.models import Worker
 from annotation.workers import leave
-from annotation.workers.models import Application, Consent, Intake
-from annotation.workers.worker import worker_of
+from annotation.workers.models import Application
 from kbpo import clock
 from kbpo.accounts import close, teams
-from kbpo.accounts.ask import accept, ask, decline
+from kbpo.accounts.ask import ask
 from kbpo.accounts.audit import note
 from kbpo.accounts.belongings import label, relations, rows_of
 from kbpo.accounts.models import (
-    AccountRequest,
     Audit,
     Preference,
     Token,
@@ -179,39 +177,6 @@ def test_nothing_that_belongs_to_somebody_is_left_when_they_close_their_account(
     assert left() == close.STAYS.keys()
     log = str(list(Audit.objects.values())).lower()
     assert not any(word in log for word in ("nils", "berg", "too quick"))
-
-
-def requested(toy: Toy, email: str, *, accepted: bool) -> AccountRequest:
-    row = ask(
-        name="Nils Berg", email=email, affiliation="Berg", team="Fjord", system="Mine", network=""
-    )
-    if accepted:
-        accept(row, toy.users["Admin"], joins=True)
-    else:
-        decline(row, toy.users["Admin"], "Nobody knows Nils Berg.")
-    row.refresh_from_db()
-    return row
-
-
-@pytest.mark.parametrize("is_researcher", [True, False])
-def test_who_leaves_as_an_annotator_is_forgotten_as_a_volunteer(
-    is_researcher: bool, toy: Toy
-) -> None:
-    Intake.objects.create(volunteers="open")
-    vera = User.objects.create_user("vera", "vera@example.org", is_researcher=is_researcher)
-    Application.objects.create(user=vera, why="I read a lot.", admitted=True)
-    requested(toy, "vera@example.org", accepted=False)
-    note("volunteer", f"user:{vera.pk}", who=toy.users["Admin"], why="Vera is quick.")
-    worker = worker_of(vera)
-    Consent.objects.create(worker=worker, version=1)
-    assert leave.ask(worker, waives=True)
-    left = {label(row) for row in relations(Worker) if rows_of(row, worker).exists()}
-    assert left == {"annotators.Leaving.worker"}
-    assert not Application.objects.exists()
-    assert User.objects.filter(pk=vera.pk).exists() == is_researcher
-    if not is_researcher:
-        assert not AccountRequest.objects.exists()
-        assert not Audit.objects.filter(why__icontains="vera").exists()
 
 
 def test_ones_data_have_what_one_asked_doubted_and_answered(
