@@ -25,11 +25,6 @@ from kbpo.tracks.models import Track
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def admin(db: None) -> User:
-    return User.objects.create_user("root", password="long enough 1", is_staff=True)
-
-
 def test_a_batch_counts_its_questions_answers_and_money(
     published: Submission, clients: list[Client]
 ) -> None:

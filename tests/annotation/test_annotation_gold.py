@@ -45,11 +45,6 @@ def dealt(worker: Worker, hit: HIT) -> HIT | None:
 
 
 @pytest.fixture
-def admin(db: None) -> User:
-    return User.objects.create_user("root", password="long enough 1", is_staff=True)
-
-
-@pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch, track: Track, admin: User) -> None:
     """Every question is gold, as long as there is any."""
     gold.set_rate(track, 0.5, admin, "To try it.")

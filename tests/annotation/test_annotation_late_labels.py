@@ -24,11 +24,6 @@ from kbpo.tracks.models import Track
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def admin(db: None) -> User:
-    return User.objects.create_user("root", password="long enough 1", is_staff=True)
-
-
 def everybody_answers(clients: list[Client]) -> None:
     for client in clients:
         answer_all(client)

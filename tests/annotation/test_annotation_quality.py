@@ -36,11 +36,6 @@ ONE, TWO = ("relation", "p1>"), ("linking", "7")
 
 
 @pytest.fixture
-def admin(db: None) -> User:
-    return User.objects.create_user("root", password="long enough 1", is_staff=True)
-
-
-@pytest.fixture
 def settled(published: Submission, clients: list[Client]) -> Worker:
     """Six questions that ada and bo answer alike and cy otherwise. Returns cy."""
     answer_all(clients[0])

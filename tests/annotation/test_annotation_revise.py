@@ -27,11 +27,6 @@ NO = {"a": "0-3", "b": "other", "none": "1"}
 
 
 @pytest.fixture
-def admin(db: None) -> User:
-    return User.objects.create_user("root", password="long enough 1", is_staff=True)
-
-
-@pytest.fixture
 def divided(published: Submission, clients: list[Client]) -> Track:
     """Ada says yes to everything; bo and cy say no to it."""
     answer_all(clients[0], YES)

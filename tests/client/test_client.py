@@ -41,9 +41,8 @@ from kbpo.web.research import explorer
 from tests.client.conftest import Run, told
 from tests.conftest import Toy
 from tests.reports import figures_of, keep
-from tests.web.conftest import GOOD, OTHERS, lines_of
+from tests.web.conftest import GOOD, OTHERS, judged, lines_of
 from tests.web.scored import judge_all, make_board, make_study
-from tests.web.test_desk_pages import judged
 
 __all__ = ["judged"]
 

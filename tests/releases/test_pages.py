@@ -21,7 +21,7 @@ from kbpo.releases.models import Release
 from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
-from tests.web.test_desk_pages import judged
+from tests.web.conftest import judged
 
 pytestmark = pytest.mark.django_db(transaction=True)
 __all__ = ["judged"]

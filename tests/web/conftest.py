@@ -17,13 +17,24 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 
+from annotation.hits import publish
+from annotation.labels import settle
+from annotation.models import Assignment
+from annotation.questions import ask
+from annotation.workers.worker import worker_of
+from kbpo.accounts import teams
 from kbpo.accounts.models import User
+from kbpo.clock import served
+from kbpo.sampling import draw
+from kbpo.sampling.confirm import confirm
 from kbpo.sampling.distribution import tick as plan
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import receive
 from kbpo.web import http
-from tests.conftest import Toy
+from kbpo.web.desk import health
+from tests.annotation.annotation_world import learn
+from tests.conftest import PASSWORD, Toy
 
 WRITES = re.compile(
     r"^\s*(insert|update|delete|merge|truncate|copy)\b|\bfor (no key )?update\b", re.I
@@ -127,3 +138,56 @@ def draft(toy: Toy) -> Callable[..., Submission]:
         return Submission.objects.get(pk=row.pk)
 
     return make
+
+
+@pytest.fixture
+def judged(
+    toy: Toy,
+    draft: Callable[..., Submission],
+    as_user: Callable[[str], Client],
+    keep: Callable[..., Any],
+) -> Submission:
+    """A submission whose questions Ada, Bo and Cy have answered alike."""
+
+    def play() -> int:
+        row = confirm(draft(), toy.users["Rosa"])
+        draw.tick()
+        ask.tick()
+        publish.tick()
+        for name in ("Ada", "Bo", "Cy"):
+            learn(worker_of(toy.users[name]))
+            answer_all(as_user(name))
+        settle.tick()
+        return row.pk
+
+    number = keep("desk", play)
+    served.beat()
+    cache.set(health.COUNT_KEPT, 1, 60)
+    return Submission.objects.get(pk=number)
+
+
+def answer_all(client: Client) -> None:
+    while (address := client.get("/annotate/next/")["Location"]) != "/annotate/":
+        question = Assignment.objects.get(token=address.split("/")[2]).hit.questions.get()
+        first = dict.fromkeys(("a", "b"), "other")
+        part = question.payload["predicates"][0]
+        said = client.post(
+            address, first | {"holds": " ".join([part["part"], *part.get("also", [])])}
+        )
+        assert said.status_code == 302, said.content.decode()
+
+
+@pytest.fixture
+def admin(toy: Toy) -> Client:
+    client = Client()
+    client.force_login(toy.users["Admin"])
+    return client
+
+
+@pytest.fixture
+def nils(toy: Toy) -> User:
+    """A second member of Rosa's team, which she owns."""
+    user = User.objects.create_user("nils", "nils@example.org", PASSWORD, is_researcher=True)
+    teams.join(toy.teams["Patterns"], toy.users["Rosa"])
+    teams.join(toy.teams["Patterns"], user)
+    return user

@@ -15,12 +15,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from kbpo.accounts import teams
 from kbpo.accounts.models import Audit, Invitation, Token, User
 from kbpo.corpus.models import Document
 from kbpo.submissions.models import Submission
 from kbpo.web.public import documents
-from tests.conftest import PASSWORD, Toy
+from tests.conftest import Toy
 
 Call = Callable[..., Any]
 pytestmark = pytest.mark.django_db
@@ -46,15 +45,6 @@ def call(toy: Toy) -> Call:
         )
 
     return ask
-
-
-@pytest.fixture
-def nils(toy: Toy) -> User:
-    """A second member of Rosa's team, which she owns."""
-    user = User.objects.create_user("nils", "nils@example.org", PASSWORD, is_researcher=True)
-    teams.join(toy.teams["Patterns"], toy.users["Rosa"])
-    teams.join(toy.teams["Patterns"], user)
-    return user
 
 
 def test_owners_give_roles_and_remove_and_members_leave(call: Call, toy: Toy, nils: User) -> None:

@@ -32,10 +32,8 @@ from undone import undone
 from kbpo.accounts.models import Invitation, Token, Webhook
 from kbpo.submissions.models import Prediction, Submission
 from tests.conftest import Toy
-from tests.web.test_desk_pages import judged
 
 pytestmark = pytest.mark.django_db
-__all__ = ["judged"]
 FEW, MANY = 4, 150
 """Requests of each operation, mode and person"""
 ADDRESSES = 40

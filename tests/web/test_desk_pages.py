@@ -9,7 +9,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -29,15 +28,11 @@ from annotation.models import (
     Worker,
 )
 from annotation.questions import ask
-from annotation.workers import consent, teach
-from annotation.workers.worker import worker_of
 from kbpo.accounts.models import Audit
-from kbpo.clock import served
 from kbpo.money.models import Ledger
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission
-from kbpo.web.desk import health
 from tests.conftest import ALONE, Toy
 from tests.web.scored import make_study
 
@@ -46,48 +41,6 @@ Draft = Callable[..., Submission]
 Keep = Callable[..., Any]
 pytestmark = pytest.mark.django_db
 EVIDENCE = "Everything was answered within one second."
-
-
-@pytest.fixture
-def judged(toy: Toy, draft: Draft, as_user: As, keep: Keep) -> Submission:
-    """A submission whose questions Ada, Bo and Cy have answered alike."""
-
-    def play() -> int:
-        row = confirm(draft(), toy.users["Rosa"])
-        draw()
-        ask.tick()
-        publish.tick()
-        for name in ("Ada", "Bo", "Cy"):
-            learn(worker_of(toy.users[name]))
-            answer_all(as_user(name))
-        settle.tick()
-        return row.pk
-
-    number = keep("desk", play)
-    served.beat()
-    cache.set(health.COUNT_KEPT, 1, 60)
-    return Submission.objects.get(pk=number)
-
-
-def learn(worker: Worker) -> None:
-    """Lets a worker agree to the terms and pass every tutorial."""
-    consent.consent(worker, consent.current().version)
-    for tutorial in teach.tutorials().values():
-        run = teach.begin(worker, tutorial)
-        for number, question in enumerate(tutorial.questions, start=1):
-            assert run is not None
-            run = teach.answer(run, number, question["right"])
-
-
-def answer_all(client: Client) -> None:
-    while (address := client.get("/annotate/next/")["Location"]) != "/annotate/":
-        question = Assignment.objects.get(token=address.split("/")[2]).hit.questions.get()
-        first = dict.fromkeys(("a", "b"), "other")
-        part = question.payload["predicates"][0]
-        said = client.post(
-            address, first | {"holds": " ".join([part["part"], *part.get("also", [])])}
-        )
-        assert said.status_code == 302, said.content.decode()
 
 
 def pages(row: Submission) -> list[str]:

@@ -28,11 +28,9 @@ from kbpo.money.purpose import Purpose
 from kbpo.tracks.models import Track
 from kbpo.web.desk import health
 from tests.conftest import Toy
-from tests.web.test_desk_pages import judged
 
 As = Callable[[str], Client]
 pytestmark = pytest.mark.django_db
-__all__ = ["judged"]
 
 
 @pytest.fixture(autouse=True)

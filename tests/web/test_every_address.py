@@ -29,10 +29,8 @@ from kbpo.corpus.models import Corpus
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.models import Track
 from tests.conftest import Toy
-from tests.web.test_desk_pages import judged
 
 pytestmark = pytest.mark.django_db
-__all__ = ["judged"]
 GOLDEN = Path(__file__).parents[1] / "golden"
 ROLES = {
     "nobody": "",

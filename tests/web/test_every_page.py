@@ -57,10 +57,8 @@ from tests.conftest import Toy
 from tests.tracks.test_declared_forms import BETTER
 from tests.web.conftest import OTHERS
 from tests.web.test_axe import context_of, looked_at
-from tests.web.test_desk_pages import judged
 
 pytestmark = [*IN_CHROMIUM, pytest.mark.django_db(transaction=True)]
-__all__ = ["judged"]
 SITE = "https://worker.mturk.com"
 FRAME = f"assignmentId=3A&workerId=W9&turkSubmitTo={SITE}"
 PICTURES = os.environ.get("SCREENSHOTS", "")

@@ -28,11 +28,10 @@ from tests.web.knocking import (
     kept,
     knockers,
 )
-from tests.web.test_desk_pages import judged
 from tests.web.test_every_page import Page, world
 
 pytestmark = pytest.mark.django_db
-__all__ = ["judged", "world"]
+__all__ = ["world"]
 METHODS = ("GET", "POST", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 FORM = "application/x-www-form-urlencoded"
 FEW, MANY = 400, 6000

@@ -18,13 +18,6 @@ pytestmark = pytest.mark.django_db
 REAL = "https://mturk-requester.us-east-1.amazonaws.com"
 
 
-@pytest.fixture
-def admin(toy: Toy) -> Client:
-    client = Client()
-    client.force_login(toy.users["Admin"])
-    return client
-
-
 @pytest.mark.parametrize(
     ("endpoint", "real", "told", "colour"),
     [

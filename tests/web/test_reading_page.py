@@ -19,13 +19,6 @@ PAGE = "/desk/tracks/toy/reading/"
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def admin(toy: Toy) -> Client:
-    client = Client()
-    client.force_login(toy.users["Admin"])
-    return client
-
-
 def test_only_admins_see_it(toy: Toy) -> None:
     client = Client()
     client.force_login(toy.users["Rosa"])

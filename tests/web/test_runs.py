@@ -26,12 +26,10 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from tests.conftest import Toy
 from tests.web.scored import make_study, score
-from tests.web.test_desk_pages import judged
 
 As = Callable[[str], Client]
 Draft = Callable[..., Submission]
 pytestmark = pytest.mark.django_db
-__all__ = ["judged"]
 
 
 def page_of(client: Client, **said: str) -> str:

@@ -22,11 +22,10 @@ from kbpo.evaluation.models import Evaluation, Headline
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.reports import figures_of, keep
-from tests.web.test_desk_pages import judged
 from tests.web.test_every_page import Page, world
 
 pytestmark = [pytest.mark.django_db, pytest.mark.soak]
-__all__ = ["judged", "world"]
+__all__ = ["world"]
 Rows = dict[type[models.Model], list[dict[str, Any]]]
 PEOPLE = (
     "accounts.User",

@@ -29,15 +29,6 @@ Draft = Callable[..., Submission]
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def nils(toy: Toy) -> User:
-    """A second member of Rosa's team, which she owns."""
-    user = User.objects.create_user("nils", "nils@example.org", PASSWORD, is_researcher=True)
-    teams.join(toy.teams["Patterns"], toy.users["Rosa"])
-    teams.join(toy.teams["Patterns"], user)
-    return user
-
-
 def change(client: Client, team: Team, user: User, verb: str) -> int:
     address = reverse("team", args=[team.slug])
     form = {"action": "member", "pk": user.pk}

@@ -35,11 +35,9 @@ from kbpo.submissions.models import Submission
 from kbpo.web.research.judged import dispute
 from tests.conftest import Toy
 from tests.web.scored import make_study
-from tests.web.test_desk_pages import judged
 
 As = Callable[[str], Client]
 Draft = Callable[..., Submission]
-__all__ = ["judged"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 

@@ -37,12 +37,9 @@ from kbpo.scores.models import Scorer
 from kbpo.submissions.models import Submission
 from kbpo.web.public import own_data
 from tests.conftest import PASSWORD, Toy
-from tests.web.test_desk_pages import judged
 
 As = Callable[[str], Client]
 pytestmark = pytest.mark.django_db
-__all__ = ["judged"]
-
 TOLD_BY_NAME = {
     "accounts.Membership.user": "teams",
     "accounts.Team_owners.user": "teams",

@@ -11,10 +11,9 @@ import pytest
 from django.test import Client
 
 from kbpo.web.kept import ForgivingCache
-from tests.web.test_desk_pages import judged
 from tests.web.test_every_page import Page, world
 
-__all__ = ["judged", "world"]
+__all__ = ["world"]
 As = Callable[[str], Client]
 NOBODY = "redis://127.0.0.1:1/0"
 

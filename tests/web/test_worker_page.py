@@ -16,13 +16,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def admin(toy: Toy) -> Client:
-    client = Client()
-    client.force_login(toy.users["Admin"])
-    return client
-
-
-@pytest.fixture
 def elsewhere(db: None) -> Worker:
     worker = Worker.objects.create(platform="mturk", handle="ab" * 16)
     WorkerIdentity.objects.create(worker=worker, external_id="W1")
