@@ -211,7 +211,7 @@ def open_questions(hits: int) -> None:
     from kbpo import clock
     from kbpo.corpus.models import Corpus, Predicate
     from kbpo.evaluation.models import Rescoring
-    from kbpo.evaluation.run import signs_of
+    from kbpo.evaluation.due import signs_of
     from kbpo.instances.models import Instance
     from kbpo.money.models import Price
     from kbpo.submissions.models import Prediction, Submission
