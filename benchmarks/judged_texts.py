@@ -29,8 +29,8 @@ from formats.limits import Limits  # noqa: E402
 from formats.messages import Report  # noqa: E402
 from formats.opening import open_text  # noqa: E402
 from formats.scores import read_scores  # noqa: E402
-from kbpo.tracks.generation.metrics import Scored, compute  # noqa: E402
-from kbpo.tracks.generation.track import word_weights  # noqa: E402
+from kbpo.tracks.texts.metrics import Scored, compute  # noqa: E402
+from kbpo.tracks.texts.track import word_weights  # noqa: E402
 
 SETS = {
     "realsumm": {"litepyramid_recall": (0.0, 1.0)},

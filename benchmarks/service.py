@@ -210,8 +210,8 @@ def open_questions(hits: int) -> None:
     from annotation.questions import ask
     from kbpo import clock
     from kbpo.corpus.models import Corpus, Predicate
-    from kbpo.evaluation.models import Rescoring
     from kbpo.evaluation.due import signs_of
+    from kbpo.evaluation.models import Rescoring
     from kbpo.instances.models import Instance
     from kbpo.money.models import Price
     from kbpo.submissions.models import Prediction, Submission

@@ -128,6 +128,11 @@ class Presentation:
         parts = [name for name in SAID if getattr(self, name)]
         return " ".join([*parts, str(self.version)]) if parts else ""
 
+    @property
+    def words(self) -> list[str]:
+        """What is done, in words."""
+        return [words for name, words in SAID.items() if getattr(self, name)]
+
     @classmethod
     def of(cls, record: Mapping[str, object]) -> "Presentation":
         """Return the setting of a JSON object; as it is, where it is empty. Raises ValueError."""

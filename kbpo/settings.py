@@ -137,7 +137,7 @@ INSTALLED_APPS = [
     "kbpo.instances",
     "kbpo.tracks",
     "kbpo.tracks.kbp",
-    "kbpo.tracks.generation",
+    "kbpo.tracks.texts",
     "kbpo.money",
     "kbpo.submissions",
     "kbpo.scores",

@@ -4,6 +4,7 @@ annotated documents.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -79,6 +80,9 @@ class Noise:
     within: Floats | None = None
     """(n,) Σ (y − ȳ)² of the ratings of each whose second opinions were drawn at random, NaN of the
     others; None: not known, as in releases of before"""
+    opinions: Sequence[Sequence[float]] = ()
+    """(n) what single people said of each, one of them where the others were not drawn at random;
+    empty where that is not known, as in a release"""
 
     @property
     def is_separable(self) -> bool:
@@ -96,7 +100,9 @@ class Noise:
         """The same of some of the instances."""
         lowers = None if self.lowers is None else self.lowers[rows]
         within = None if self.within is None else self.within[rows]
-        return Noise(self.count[rows], self.variance, self.single.of(rows), lowers, within)
+        opinions = [self.opinions[row] for row in rows.tolist()] if self.opinions else ()
+        single = self.single.of(rows)
+        return Noise(self.count[rows], self.variance, single, lowers, within, opinions)
 
     def variances(self, member: NDArray[np.bool_], verdict: Floats) -> Floats:
         """Return (n, m) σ_a² of each instance as each system's. Where noise is not separable: what

@@ -13,7 +13,8 @@ import pytest
 from django.utils.module_loading import import_string
 
 from annotation.interfaces.registry import INTERFACES
-from annotation.platforms.registry import PLATFORMS
+from annotation.platforms.registry import MARKETPLACES
+from annotation.platforms.registry import names as platform_names
 from kbpo.tracks.registry import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -46,15 +47,11 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
     "kbpo.accounts": (set(), DJANGO),
     "kbpo.corpus": ({"formats"}, DJANGO | {"numpy"}),
     "kbpo.instances": ({"kbpo.corpus"}, DJANGO),
-    "kbpo.tracks": ({"kbpo.corpus", "kbpo.instances", "scoring"}, DJANGO | {"numpy"}),
+    "kbpo.tracks": ({"formats", "kbpo.corpus", "kbpo.instances", "scoring"}, DJANGO | {"numpy"}),
     "kbpo.money": ({"kbpo.accounts", "kbpo.tracks"}, DJANGO),
-    "kbpo.submissions": (_NOUNS | {"kbpo.money"}, DJANGO),
-    "kbpo.tracks.content": (
+    "kbpo.submissions": (_NOUNS | {"formats", "kbpo.money"}, DJANGO),
+    "kbpo.tracks.texts": (
         _NOUNS - {"kbpo.accounts"} | {"estimators", "formats", "kbpo.submissions", "scoring"},
-        DJANGO | {"numpy"},
-    ),
-    "kbpo.tracks.generation": (
-        _NOUNS - {"kbpo.accounts"} | {"formats", "kbpo.submissions", "kbpo.tracks.content"},
         DJANGO | {"numpy", "scipy", "sacrebleu", "rapidfuzz", "wordllama"},
     ),
     "kbpo.tracks.kbp": (
@@ -86,7 +83,7 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
     "kbpo.experts": (_DRAWN, DJANGO | {"numpy"}),
     "kbpo.evaluation": (_DRAWN | {"kbpo.experts"}, DJANGO | {"numpy", "scipy"}),
     "annotation": (
-        _DRAWN | {"kbpo.experts", "kbpo.tracks.generation", "kbpo.tracks.kbp"},
+        _DRAWN | {"kbpo.experts", "kbpo.tracks.kbp", "kbpo.tracks.texts"},
         DJANGO | {"numpy", "boto3", "botocore"},
     ),
     "kbpo.releases": (
@@ -103,8 +100,7 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
             "kbpo.embedded",
             "kbpo.evaluation",
             "kbpo.experts",
-            "kbpo.tracks.content",
-            "kbpo.tracks.generation",
+            "kbpo.tracks.texts",
             "kbpo.tracks.kbp",
             "rehearsal",
         },
@@ -306,6 +302,22 @@ def test_boto3_is_imported_in_one_module_on_each_side_of_the_wire() -> None:
     }
 
 
+def test_nothing_outside_a_platform_imports_or_names_it() -> None:
+    """Its settings, and what plays it, are named after it."""
+    plays = ("rehearsal.", "kbpo.settings", "kbpo.web.management.commands.")
+    naming = []
+    for module, path in modules():
+        if module.startswith(("annotation.platforms.", *plays)):
+            continue
+        for name in platform_names():
+            room = f"annotation.platforms.{name}"
+            if any(imported.startswith(room) for _, imported in imports(path)):
+                naming.append(f"{module} imports {name}")
+        words = {node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant)}
+        naming += [f"{module} names {name}" for name in MARKETPLACES if name in words]
+    assert naming == []
+
+
 def test_no_import_hides_in_a_function() -> None:
     """What must be imported late stands in a circle; third parties may be slow to import."""
     hidden = []
@@ -327,7 +339,10 @@ def names_of_kinds() -> set[str]:
     names = set(INTERFACES)
     for dotted in KINDS.values():
         kind = import_string(dotted)
-        names |= {*(criterion.name for criterion in kind.criteria), *kind.distributions}
+        names |= {
+            *(criterion.name for criterion in kind.measures.criteria),
+            *kind.measures.distributions,
+        }
     names.discard("form")  # an interface, and a word of every page
     return names
 
@@ -386,7 +401,7 @@ def test_an_interface_and_a_platform_are_one_directory_each() -> None:
         wanted = {"interface.py", "page.html", "page.js", "tutorial.json"}
         # What a form asks is said by each question: there is nothing to teach beforehand.
         assert wanted - ({"tutorial.json"} if name == "form" else set()) <= parts, name
-    for name in PLATFORMS:
+    for name in platform_names():
         assert (home / "platforms" / name / "platform.py").is_file()
     loose = {path.stem for path in (home / "interfaces").glob("*.py")}
     assert loose == {"__init__", "base", "registry"}

@@ -1,46 +1,33 @@
-"""The contracts say what they cannot do in words, or do nothing: no caller meets a half-made
-part.
-"""
+"""The contracts stay small, and say in words what they cannot do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
-import numpy as np
 import pytest
 
+from annotation.interfaces.base import Interface
 from annotation.platforms.base import Platform, Refused
 from annotation.platforms.pool.platform import Pool
-from kbpo.tracks.base import Criterion, Track
-
-CALLS: dict[str, Callable[[Platform, Any], object]] = {
-    "renew": lambda pool, row: pool.renew(row, row),
-    "dispose": lambda pool, row: pool.dispose(row),
-    "qualify": lambda pool, row: pool.qualify(row, "tutorial", True),
-    "compensate": lambda pool, row: pool.compensate(row),
-    "message": lambda pool, row: pool.message(row, "subject", "text"),
-}
+from kbpo.tracks.base import Track
 
 
-@pytest.mark.parametrize("name", CALLS)
+def public(contract: type[Any]) -> set[str]:
+    """The public names that a contract declares."""
+    names = {*vars(contract), *contract.__annotations__}
+    return {name for name in names if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("name", sorted(public(Platform) - {"name", "capabilities", "account"}))
 def test_our_own_pages_refuse_in_a_sentence_what_only_a_marketplace_can_do(name: str) -> None:
+    takes = signature(getattr(Platform, name)).parameters.values()
+    needed = [one for one in takes if one.default is one.empty][1:]
     with pytest.raises(Refused) as refusal:
-        CALLS[name](Pool(), None)
+        getattr(Pool(), name)(*[None for _ in needed])
     assert str(refusal.value).endswith(".") and len(str(refusal.value)) > 40
 
 
-def test_a_track_that_experts_cannot_check_says_nothing_of_any_answer() -> None:
-    class Plain(Track):
-        kind, criteria = "plain", (Criterion("overall", "Overall"),)
-        new_report = read = store = questions = judge = None  # type: ignore[assignment]
-        unanswered = verdicts = describe = None  # type: ignore[assignment]
-
-    plain = Plain(None)  # type: ignore[arg-type]
-    assert list(plain.again([1, 2])) == []
-    found = plain.rejudge(np.array([1, 2, 3]), [7, 8], {1: {1: {}}})
-    assert (
-        set(found) == {"overall"}
-        and found["overall"].shape == (3, 2)
-        and np.isnan(found["overall"]).all()
-    )
+@pytest.mark.parametrize(("contract", "most"), [(Track, 40), (Interface, 20), (Platform, 16)])
+def test_contracts_stay_small(contract: type[Any], most: int) -> None:
+    assert len(public(contract)) <= most, sorted(public(contract))

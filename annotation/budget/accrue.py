@@ -15,7 +15,7 @@ from django.db.models import Sum
 from annotation.budget.extra import extra_of
 from annotation.interfaces.registry import interface_of
 from annotation.models import HIT, Assignment, Bonus, Payment, Question, Response
-from annotation.platforms.registry import platform_of
+from annotation.platforms.registry import local_names, platform_of
 from kbpo import clock
 from kbpo.money.spend import ZERO, Bill, spend_all
 from kbpo.tracks.models import Track
@@ -72,7 +72,7 @@ def _payment(assignment: Assignment, hit: HIT) -> Payment:
     """Return what a worker is owed, and where: at the endpoint where they worked, never at another.
     On our own pages that is all of it; elsewhere what they earned besides the reward is a bonus.
     """
-    extra = assignment.extra if platform_of(hit.platform).local else ZERO
+    extra = assignment.extra if hit.platform in local_names() else ZERO
     return Payment(
         status="owed",
         assignment=assignment,
@@ -94,7 +94,7 @@ def _bonuses(
     earned = [
         assignment
         for assignment in assignments
-        if assignment.extra and not platform_of(hits[assignment.hit_id].platform).local
+        if assignment.extra and hits[assignment.hit_id].platform not in local_names()
     ]
     judgments: dict[tuple[int, int], list[Response]] = defaultdict(list)
     for response in Response.objects.filter(assignment__in=earned):
@@ -114,8 +114,8 @@ def _bonuses(
                 assignment=answer,
                 **question.payer.at("payer"),
                 amount=extra,
-                fee=platform_of(hit.platform).fee(extra),
-                why=interface_of(question.interface).extra_reason,
+                fee=platform_of(hit.platform).capabilities.fee(extra),
+                why=interface_of(question.interface).terms.extra_reason,
                 endpoint=hit.endpoint,
             )
             bonuses.setdefault(answer.pk, []).append((question, bonus))
@@ -162,13 +162,12 @@ def _shares(assignment: Assignment, hit: HIT, questions: Sequence[Question]) -> 
     which the first of them bear. Our own pages show one question at a time, and pay what it earned
     besides with its reward.
     """
-    platform = platform_of(hit.platform)
-    if platform.local:
+    if hit.platform in local_names():
         return [
             question.price - (ZERO if assignment.extra else question.extra_price)
             for question in questions
         ]
-    left, shares = platform.fee(hit.reward), []
+    left, shares = platform_of(hit.platform).capabilities.fee(hit.reward), []
     for question in questions:
         share = min(left, question.price - question.extra_price - question.reward)
         left -= share

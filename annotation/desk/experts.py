@@ -91,12 +91,12 @@ def _asked_about(track: Track, target: int) -> dict[str, Any]:
     """Return the question about a target that an expert is asked, as fields of a check. Raises
     CannotAsk if no people judged it, or this kind of track has nothing for experts.
     """
-    if why_not := kind_of(track).unchecked:
+    if why_not := kind_of(track).words.unchecked:
         raise CannotAsk(why_not)
     labels = Label.objects.filter(target=target).exclude(value={})
     asked: Question | QuestionDraft | None = asked_alone(target)
     if asked is None and labels.filter(source="document").exists():
-        asked = next(iter(kind_of(track).again([target])), None)
+        asked = next(iter(kind_of(track).questions([target], None)), None)
     if asked is not None:
         return {
             "target_id": asked.target_id,
@@ -126,7 +126,7 @@ def question_of(check: ExpertCheck) -> Question:
         payload=check.payload,
         shown=check.shown,
         reward=Decimal("0.00"),
-        seconds=interface_of(check.interface).default_seconds,
+        seconds=interface_of(check.interface).terms.seconds,
     )
 
 

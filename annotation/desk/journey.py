@@ -26,7 +26,7 @@ from annotation.models import (
     Qualification,
     Question,
 )
-from annotation.platforms.mturk.account import account
+from annotation.platforms.base import endpoint_of
 from annotation.platforms.registry import local_names, other_names, platform_of
 from annotation.questions.order import missing
 from kbpo import clock
@@ -328,10 +328,10 @@ def quarrels() -> list[Quarrel]:
     """Return the platforms that are down, or whose books disagree with ours, at the endpoint that
     is set.
     """
-    here = account()
-    platform_bookses = PlatformBooks.objects.filter(
-        platform__in=other_names(), endpoint=here.endpoint if here else ""
-    )
+    at_set_endpoint = Q()
+    for name in other_names():
+        at_set_endpoint |= Q(platform=name, endpoint=endpoint_of(platform_of(name)))
+    platform_bookses = PlatformBooks.objects.filter(at_set_endpoint)
     platform_quarrels = [
         Quarrel(row.platform, row.trouble, row.differences, _off(row))
         for row in platform_bookses.order_by("platform")

@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from annotation.desk.experts import NEAR, answered_with, asked_alone, question_of, rated
+from annotation.interfaces.base import held as held_by
 from annotation.interfaces.registry import interface_of, reading
+from annotation.interfaces.shared.payload import besides, sentences
 from annotation.models import Question, Response
 from annotation.quality.describe import title_of
-from kbpo.instances.merge import RATINGS, Value, merged
+from kbpo.instances.merge import RATINGS, Value, merged, yes_or_no
 from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck
-from kbpo.tracks.base import Criterion
+from kbpo.tracks.measures import Criterion
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import RELATION, recall_of
 from kbpo.tracks.registry import kind_of
@@ -88,7 +90,7 @@ def trail_of(track: Track, pk: int) -> Trail | None:
     kind = kind_of(track)
     value = merged(Label.objects.filter(target=entry.target_id), kind.merge)
     expert = (entry.value or {}).get(str(entry.target_id), {})
-    now, says = kind.yes_or_no(value), kind.yes_or_no(expert)
+    now, says = yes_or_no(value), yes_or_no(expert)
     parts = []
     for part in entry.shown:
         if now.get(part) or says.get(part) or votes[part]:
@@ -101,7 +103,7 @@ def trail_of(track: Track, pk: int) -> Trail | None:
         parts,
         voters,
         entry.status == "answered" and not expert,
-        interface_of(entry.interface).sentences(entry.payload),
+        sentences(entry.payload),
         _links(entry),
         _ratings(entry, value, expert),
     )
@@ -116,13 +118,11 @@ def _votes(row: ExpertCheck, asked: Question | None) -> tuple[Counter[str], int]
     questions = [asked] if asked is not None else _readings(row)
     held = []
     for question in questions:
-        page = interface_of(question.interface)
-        responses = Response.objects.filter(
-            question=question, criterion=page.criterion, counts=True
-        )
+        criterion = interface_of(question.interface).criterion
+        responses = Response.objects.filter(question=question, criterion=criterion, counts=True)
         for target, value in responses.order_by("pk").values_list("target", "value"):
             about = row.target_id if asked is not None else target
-            held.append(set(page.held(about, value).get(str(row.target_id), ())))
+            held.append(set(held_by(about, value).get(str(row.target_id), ())))
     if held:
         return Counter(part for parts in held for part in parts), len(held)
     labels = Label.objects.filter(target=row.target_id, source="document").exclude(value={})
@@ -149,7 +149,7 @@ def _ratings(row: ExpertCheck, value: Value, expert: Value) -> list[Ratings]:
     people, both = value.get(RATINGS, {}), rated(value, expert)
     return [
         Ratings.of(criterion, people[criterion.name], both.get(criterion.name))
-        for criterion in kind_of(row.track).criteria
+        for criterion in kind_of(row.track).measures.criteria
         if people.get(criterion.name)
     ]
 
@@ -159,7 +159,7 @@ def _links(row: ExpertCheck) -> list[tuple[str, str, str, bool]]:
     so.
     """
     kind, links = kind_of(row.track), []
-    for target, words in interface_of(row.interface).besides(row.payload).items():
+    for target, words in besides(row.payload).items():
         now = merged(Label.objects.filter(target=target), kind.merge)
         says = (row.value or {}).get(str(target), {})
         if (referred := kind.referred(row.target, now, says)) is not None:

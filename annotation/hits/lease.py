@@ -321,7 +321,10 @@ def lease_time(interfaces: Iterable[str] = ()) -> timedelta:
     """
     return timedelta(
         minutes=max(
-            [settings.LEASE_MINUTES, *(interface_of(name).lease_minutes for name in interfaces)]
+            [
+                settings.LEASE_MINUTES,
+                *(interface_of(name).terms.lease_minutes for name in interfaces),
+            ]
         )
     )
 

@@ -20,8 +20,8 @@ from annotation.budget.halts import halt_of, halted_hits
 from annotation.budget.promises import committed, one_publisher, payers_of, room_on
 from annotation.interfaces.registry import interface_of
 from annotation.models import HIT, MOST_PRICE, Question
-from annotation.platforms.base import Advert, PlatformDown, Refused, UnknownOutcome
-from annotation.platforms.registry import platform_of
+from annotation.platforms.base import Advert, PlatformDown, Refused, UnknownOutcome, usable_account
+from annotation.platforms.registry import local_names, platform_of
 from annotation.quality.gold import gold_among
 from annotation.workers.intake import tutorial_reward_on
 from annotation.workers.teach import tutorial_notice, tutorials
@@ -55,6 +55,9 @@ CANCEL = """
 """
 """Questions whose payer is gone and that nobody has begun to answer; whoever else needs them
 asks anew. Those that somebody holds wait for the next look."""
+STEP, SLACK, TO_LEARN = 600, 15, 3
+"""At a marketplace a worker has so many times the expected time, and a tutorial's, in steps of ten
+minutes: few types of HIT"""
 
 
 def tick() -> int:
@@ -196,10 +199,9 @@ def _mix_gold_in(made: list[tuple[HIT, list[Question]]]) -> None:
     by one.
     """
     for hit, group in made:
-        if (
-            platform_of(hit.platform).local
-            or (gold := gold_among(group, hit.max_assignments)) is None
-        ):
+        if hit.platform in local_names():
+            continue
+        if (gold := gold_among(group, hit.max_assignments)) is None:
             continue
         hit.questions.add(gold)
         hit.reward += gold.reward
@@ -272,7 +274,7 @@ def _put_up() -> int:
     """
     up = 0
     for name in HIT.objects.filter(status="intent").values_list("platform", flat=True).distinct():
-        if platform_of(name).local:
+        if name in local_names():
             up += HIT.objects.filter(status="intent", platform=name).update(
                 status="open", status_since=clock.now()
             )
@@ -284,7 +286,7 @@ def _put_up() -> int:
 def _put_up_elsewhere(name: str) -> int:
     platform, up = platform_of(name), 0
     try:
-        endpoint = platform.ready()
+        endpoint = usable_account(platform.account()).endpoint
     except PlatformDown as down:
         HIT.objects.filter(platform=name, status="intent").exclude(reason=str(down)).update(
             reason=str(down)
@@ -312,11 +314,15 @@ def advert_of(hit: HIT) -> Advert:
     questions = list(hit.questions.all())
     interface = questions[0].interface
     tutorial = tutorials().get(interface)
+    work_seconds = sum(question.seconds for question in questions)
+    seconds = SLACK * work_seconds
+    if tutorial is not None and platform_of(hit.platform).capabilities.teaches_in_frame:
+        seconds += TO_LEARN * tutorial.seconds
     return Advert(
-        title=interface_of(interface).offered_as,
+        title=interface_of(interface).terms.offered_as,
         questions=len(questions),
-        work_seconds=sum(question.seconds for question in questions),
-        tutorial_seconds=tutorial.seconds if tutorial is not None else 0,
+        work_seconds=work_seconds,
+        lease_seconds=STEP * max(1, -(-seconds // STEP)),
         before=before_it(hit, questions),
     )
 
@@ -332,11 +338,6 @@ def before_it(hit: HIT, questions: Sequence[Question]) -> str:
         return hourly
     tutorial = tutorial_notice(questions[0].interface, tutorial_reward_on(hit.track))
     return f"{hourly} {tutorial}".strip()
-
-
-def lease_seconds_of(hit: HIT) -> int:
-    """Return how long a worker of another platform has a HIT in hand."""
-    return platform_of(hit.platform).lease_seconds(advert_of(hit))
 
 
 @transaction.atomic

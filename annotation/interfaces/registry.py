@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.utils.module_loading import import_string
 
 from annotation.interfaces.base import Interface
-from kbpo.tracks.generation import declared
 from kbpo.tracks.registry import FORM
+from kbpo.tracks.texts import declared
 
 INTERFACES = {
     "relation": "annotation.interfaces.relation.interface.Relation",
@@ -18,8 +18,6 @@ INTERFACES = {
     "answer_correctness": "annotation.interfaces.answer_correctness.interface.AnswerCorrectness",
     "form": "annotation.interfaces.form.interface.Form",
 }
-RATING = ("language_quality", "answer_correctness")
-"""Through these people rate, and through declared forms"""
 
 
 def names() -> list[str]:
@@ -40,6 +38,19 @@ def asking_yes_or_no() -> list[str]:
     ask.
     """
     return [name for name in INTERFACES if interface_of(name).criterion]
+
+
+def rating() -> list[str]:
+    """Return the names of the interfaces through which people rate, but for declared forms."""
+    return [name for name in INTERFACES if name not in {*reading(), *asking_yes_or_no()}]
+
+
+def may_be_staged(name: str) -> bool:
+    """Return whether a third person can be asked only where the first two differ
+    (`Interface.is_split`).
+    """
+    interface = interface_of(name)
+    return bool(interface.criterion and not interface.reads)
 
 
 def interface_of(name: str) -> Interface:

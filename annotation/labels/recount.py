@@ -21,17 +21,23 @@ from annotation.budget.promises import one_publisher, payers_of
 from annotation.hits.ask_again import ask_again, take_back, use_again, want_one_less
 from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import asking_yes_or_no, interface_of, reading
+from annotation.interfaces.shared.payload import besides, is_divided
 from annotation.labels.revise import MODEL, refit
 from annotation.models import ANSWERABLE, Assignment, Policy, Question, Response
 from annotation.quality.signals import compare_with_majority_again
 from annotation.questions.limits import promised
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
-from kbpo.instances.merge import Said, standing, standing_statements
+from kbpo.instances.merge import PEOPLE, Said, standing, standing_statements
 from kbpo.instances.models import STAGED, Label
 from kbpo.instances.record import NewLabel, record
+from kbpo.tracks.kbp.merge import CLUSTER, OFFERED, TITLED
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import NAME, RELATION, kind_with_recall
+
+HOW = (*("votes", "titles", "asked"), OFFERED, TITLED, CLUSTER, PEOPLE)
+"""Parts of a label's value that tell how it came about; a label counts as changed where others
+do"""
 
 
 @dataclass(frozen=True)
@@ -291,25 +297,24 @@ def tied_on_other_targets(found: Mapping[Question, Sequence[AggregatedLabel]]) -
     """Return the questions after which people are divided about something that they settle besides
     what is asked yes or no, all answers to all questions about it and its readers' taken together.
     """
-    besides = [
+    of_others = [
         (question, label)
         for question, labels in found.items()
         for label in labels
-        if label.source == Label.Source.CROWD
-        and label.target_id in interface_of(question.interface).besides(question.payload)
+        if label.source == Label.Source.CROWD and label.target_id in besides(question.payload)
     ]
     earlier_of: dict[int, list[Label]] = defaultdict(list)
-    targets = {label.target_id for _, label in besides}
+    targets = {label.target_id for _, label in of_others}
     sources = [Label.Source.CROWD, Label.Source.DOCUMENT]
     labels_of_people = Label.objects.filter(target__in=targets, source__in=sources)
     for earlier in labels_of_people.order_by("created_at", "pk"):
         earlier_of[earlier.target_id].append(earlier)
     tied = set()
-    for question, label in besides:
+    for question, label in of_others:
         standing_labels = standing_statements(map(Said.of, earlier_of[label.target_id]))
         judgments = [judgment for judgment in standing_labels if judgment.value]
         judgments.append(Said(label.value, label.source, label.n, question.pk, None))
-        if interface_of(question.interface).is_divided(judgments):
+        if is_divided(judgments):
             tied.add(question)
     return tied
 
@@ -353,7 +358,7 @@ def _add_again(
                 continue
         value_before = old.value if old is not None else {}
         made.labels.append(_new(question, again, label))
-        made.changes.append(_telling(question, label.value) != _telling(question, value_before))
+        made.changes.append(_telling(label.value) != _telling(value_before))
 
 
 def _taken_back(
@@ -392,9 +397,8 @@ def _differs(old: Label, new: AggregatedLabel) -> bool:
     return (old.value, old.n, old.source) != (new.value, new.n, new.source)
 
 
-def _telling(question: Question, value: Mapping[str, object]) -> dict[str, object]:
-    telling = interface_of(question.interface).telling
-    return {part: value[part] for part in telling if part in value}
+def _telling(value: Mapping[str, object]) -> dict[str, object]:
+    return {part: content for part, content in value.items() if part not in HOW}
 
 
 def _empty(label: Label) -> AggregatedLabel:

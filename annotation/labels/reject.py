@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from annotation.labels.recount import count
 from annotation.models import Assignment, Bonus, Payment, Rejection, Response
 from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
-from annotation.platforms.registry import platform_of
+from annotation.platforms.registry import local_names, platform_of
 from annotation.workers.speak import IS_PAID, PAID_AFTER_ALL, REFUSED, tell_decided
 from kbpo import clock
 from kbpo.accounts.audit import note
@@ -153,12 +153,12 @@ def _count_again(row: Assignment, responses: QuerySet[Response], reason: str, wh
 def _tell(assignment: Assignment, words: str, *, approve: bool) -> None:
     """Tell another platform. Both calls may be repeated: what is so already counts as done."""
     platform = platform_of(assignment.hit.platform)
-    if platform.local:
+    if platform.name in local_names():
         return
     if not platform.capabilities.rejects:
         raise CannotReject(f"On {platform.name} nothing is rejected.")
     try:
-        platform.approve(assignment) if approve else platform.reject(assignment, words)
+        platform.decide(assignment, refused="" if approve else words)
     except (PlatformDown, UnknownOutcome, Refused) as error:
         raise CannotReject(
             f"{platform.name} did not answer ({error}). Nothing was changed; try again."

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from django.db import transaction
 
+from annotation.interfaces.base import Interface, held, value_of
 from annotation.interfaces.registry import asking_yes_or_no, interface_of, reading
 from annotation.interfaces.shared.majority import holding
 from annotation.models import Policy, Question, Response
@@ -26,12 +27,12 @@ from estimators.agreement import dawid_skene
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
+from kbpo.instances.merge import yes_or_no
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.queue import one_at_a_time
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import RELATION, kind_with_recall
-from kbpo.tracks.registry import kind_of
 
 MAJORITY, MODEL = "majority", "dawid_skene"
 PAUSE = timedelta(minutes=10)  # between two fits
@@ -86,7 +87,7 @@ def votes(track: Track, interface: str) -> list[Votes]:
         track=track, interface=interface, status="settled", gold=None
     ).in_bulk()
     said = _holding_parts(questions, interface)
-    labels = _labels(track, questions, interface)
+    labels = _labels(questions, interface)
     answered = []
     for pk, question in sorted(questions.items()):
         if (
@@ -103,15 +104,15 @@ def _holding_parts(
     questions: Mapping[int, Question], interface: str
 ) -> dict[int, dict[int, Mapping[str, Sequence[str]]]]:
     """Question -> worker -> target, as text -> the parts that hold."""
-    page = interface_of(interface)
+    criterion = interface_of(interface).criterion
     responses = Response.objects.filter(
-        question__in=list(questions), criterion=page.criterion, counts=True
+        question__in=list(questions), criterion=criterion, counts=True
     ).order_by("pk")
     said: dict[int, dict[int, Mapping[str, Sequence[str]]]] = defaultdict(dict)
     for pk, worker, target, value in responses.values_list(
         "question", "assignment__worker", "target", "value"
     ):
-        said[pk][worker] = page.held(target, value)
+        said[pk][worker] = held(target, value)
     return dict(said)
 
 
@@ -134,27 +135,26 @@ def votes_of(
 
 
 def _labels(
-    track: Track, questions: Mapping[int, Question], interface: str
+    questions: Mapping[int, Question], interface: str
 ) -> dict[tuple[int, int], tuple[str, ...]]:
     """(question, target) -> what the latest label from that question says. Left out are flags,
     which say nothing, and what was before answers that were re-aggregated to nothing. That of a
     whole document holds nothing itself.
     """
-    page, kind = interface_of(interface), kind_of(track)
-    if not page.reads:
-        labels = Label.objects.filter(
-            target__in={one.target_id for one in questions.values()}, source=page.source
-        )
-    else:
+    page = interface_of(interface)
+    labels = Label.objects.filter(source=source_of(page))
+    if page.reads:
         documents = Question.objects.filter(pk__in=list(questions)).values("target__document")
-        labels = Label.objects.filter(target__document__in=documents, source=page.source)
+        labels = labels.filter(target__document__in=documents)
+    else:
+        labels = labels.filter(target__in={one.target_id for one in questions.values()})
     found: dict[tuple[int, int], tuple[str, ...]] = {}
     labels = labels.filter(question__in=questions).order_by("created_at", "pk")
     for target, value, number, again in labels.values_list("target", "value", "question", "again"):
         question = questions.get(number or 0)
         if question is None or (not value and again is None):
             continue
-        says = kind.yes_or_no(value)
+        says = yes_or_no(value)
         if says or (value and target == question.target_id):
             found[question.pk, target] = tuple(part for part, holds in says.items() if holds)
         elif not value:
@@ -289,8 +289,8 @@ def _label(tally: Votes, holds: tuple[str, ...], method: str, number: int) -> Ne
     origin = f"{tally.question.origin}/{method}-{number}"
     return NewLabel(
         target_id=tally.target,
-        value=page.value_of(tally.shown, holds, counted),
-        source=page.source,
+        value=value_of(tally.shown, holds, counted, in_document=bool(page.reads)),
+        source=source_of(page),
         method=method,
         n=len(tally.workers),
         origin=f"{origin}/again-0" if page.reads else origin,
@@ -372,3 +372,8 @@ def tick() -> int:
                     why="New answers have come since the last fit",
                 )
     return changed
+
+
+def source_of(interface: Interface) -> str:
+    """Return the source of an interface's labels."""
+    return Label.Source.DOCUMENT if interface.reads else Label.Source.CROWD

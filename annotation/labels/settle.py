@@ -23,6 +23,7 @@ from annotation.hits.ask_again import (
 )
 from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import interface_of
+from annotation.interfaces.shared.payload import joins_readers
 from annotation.labels.accept import PUT_AWAY, accept
 from annotation.labels.exclude import review
 from annotation.labels.recount import (
@@ -40,7 +41,6 @@ from annotation.quality.signals import compare_with_majority
 from annotation.questions.limits import (
     MOST_ANSWERS,
     NOBODY_BESIDE,
-    joins_readers,
     most_given,
     somebody_else,
 )
@@ -153,7 +153,7 @@ def _ask_again(questions: Sequence[Question]) -> None:
                 f"{given[question.pk]} people answered it, and none of their answers counts.",
                 ended_by="",
             )
-        elif joins_readers(question) and not somebody_else(question):
+        elif joins_readers(question.payload) and not somebody_else(question):
             question.move("unanswered", NOBODY_BESIDE, ended_by="")
         else:
             question.answers_wanted = wanted

@@ -58,11 +58,10 @@ def _answer(platform: Platform, request: Request) -> int:
     worker_standing = standing(worker)
     try:
         if worker_standing.held:
-            platform.grant_request(request)
+            platform.answer(request)
         else:
-            platform.refuse_request(
-                request, worker_standing.why or LEARN.format(address=_here(learn_path(worker)))
-            )
+            why = worker_standing.why or LEARN.format(address=_here(learn_path(worker)))
+            platform.answer(request, refused=why)
     except Refused:  # it was answered meanwhile, or taken back by who asked
         return 0
     return 1

@@ -15,9 +15,15 @@ from django.db import transaction
 from django.db.models import Count, F, Q, Sum
 
 from annotation.models import HIT, Assignment, Bonus, Payment, PlatformBooks
-from annotation.platforms.base import Platform, PlatformDown, Refused, Seen, UnknownOutcome
-from annotation.platforms.mturk.account import Account, account
-from annotation.platforms.mturk.amounts import fee
+from annotation.platforms.base import (
+    Account,
+    Platform,
+    PlatformDown,
+    Refused,
+    Seen,
+    UnknownOutcome,
+    endpoint_of,
+)
 from annotation.platforms.proof import hook_path
 from annotation.platforms.registry import other_names, platform_of
 from kbpo import clock
@@ -59,6 +65,11 @@ class Holdings:
     others: list[Other]
 
     @property
+    def title(self) -> str:
+        """What an administrator calls it."""
+        return platform_of(self.platform).capabilities.title
+
+    @property
     def hook(self) -> str:
         """The address that the platform's notifications may be sent to; a secret."""
         return settings.SITE_URL.rstrip("/") + hook_path(self.platform)
@@ -75,9 +86,8 @@ class Holdings:
 
 def books_of(platform: str) -> PlatformBooks:
     """Return the row of a platform at the endpoint that is set."""
-    set_account = account()
     row, _ = PlatformBooks.objects.get_or_create(
-        platform=platform, endpoint=set_account.endpoint if set_account else ""
+        platform=platform, endpoint=endpoint_of(platform_of(platform))
     )
     return row
 
@@ -119,7 +129,7 @@ def read(platform: Platform, seen: Iterable[Seen]) -> None:
     """Reads the balance and notes where the books disagree."""
     row = books_of(platform.name)
     try:
-        balance = platform.reconcile()
+        balance = platform.balance()
     except (PlatformDown, UnknownOutcome, Refused) as trouble:
         note_trouble(platform.name, str(trouble))
         return
@@ -146,16 +156,17 @@ def paid_there(platform: str) -> Decimal:
     """Return what the platform has taken for us at the endpoint that is set, as far as it has told
     us: rewards and bonuses, with fees.
     """
-    here = platform_of(platform).endpoint
+    here = endpoint_of(platform_of(platform))
     assignments = Assignment.objects.filter(
         hit__platform=platform, hit__endpoint=here, platform_status="approved"
     )
+    capabilities = platform_of(platform).capabilities
     rewards = (
         assignments.values_list("hit__reward", "hit__max_assignments")
         .annotate(n=Count("pk"))
         .order_by()
     )
-    paid = sum((n * (reward + fee(reward, 1)) for reward, _, n in rewards), ZERO)
+    paid = sum((n * (reward + capabilities.fee(reward)) for reward, _, n in rewards), ZERO)
     paid_bonuses = Bonus.objects.filter(worker__platform=platform, endpoint=here, status="paid")
     bonuses = paid_bonuses.aggregate(sum=Sum(F("amount") + F("fee")))
     return paid + (bonuses["sum"] or ZERO)
@@ -163,13 +174,13 @@ def paid_there(platform: str) -> Decimal:
 
 def holdings(platform: str) -> Holdings:
     """Return the books of one platform, beside ours."""
-    here = platform_of(platform).endpoint
+    here = endpoint_of(platform_of(platform))
     everywhere = Payment.objects.filter(assignment__hit__platform=platform, status__in=UNPAID)
     owed = everywhere.filter(endpoint=here)
     hits = HIT.objects.filter(platform=platform, endpoint__in=["", here])
     return Holdings(
         platform,
-        account(),
+        platform_of(platform).account(),
         books_of(platform),
         paid_there(platform),
         owed.aggregate(sum=Sum("amount"))["sum"] or ZERO,
@@ -234,7 +245,7 @@ def _differences(platform: str, seen: list[Seen]) -> Iterable[str]:
         if row.token and row.token not in tokens:
             yield f"HIT {row.external_id} carries our mark, but we do not know it."
     late = clock.now() - GRACE
-    here = platform_of(platform).endpoint
+    here = endpoint_of(platform_of(platform))
     paid = Payment.objects.filter(assignment__hit__platform=platform, endpoint=here, status="paid")
     for payment in paid.exclude(assignment__platform_status="approved").select_related(
         "assignment"

@@ -15,7 +15,15 @@ from django.db.models import QuerySet
 
 from annotation.budget.halts import halted_tracks
 from annotation.models import Bonus, Halt
-from annotation.platforms.base import Lost, Offer, Platform, PlatformDown, Refused, UnknownOutcome
+from annotation.platforms.base import (
+    Lost,
+    Offer,
+    Platform,
+    PlatformDown,
+    Refused,
+    UnknownOutcome,
+    endpoint_of,
+)
 from kbpo import clock
 from kbpo.money.models import Ledger
 from kbpo.money.spend import OverBudget, allowance, lock
@@ -174,7 +182,7 @@ def clear_away(platform: Platform) -> int:
     """
     bonuses = Bonus.objects.filter(
         worker__platform=platform.name,
-        endpoint=platform.endpoint,
+        endpoint=endpoint_of(platform),
         assignment=None,
         cleared_at=None,
         status__in=["paid", "failed"],
@@ -185,7 +193,7 @@ def clear_away(platform: Platform) -> int:
         try:
             if bonus.status == "failed" and not _is_nobodys(platform, bonus):
                 continue
-            platform.clear_away(bonus)
+            platform.compensate(bonus, over=True)
         except (
             PlatformDown,
             UnknownOutcome,

@@ -12,7 +12,7 @@ from hashlib import sha256
 from django.db import transaction
 
 from annotation.models import Assignment, Bonus, Qualification, Worker, WorkerIdentity
-from annotation.platforms.mturk.amounts import fee
+from annotation.platforms.base import endpoint_of
 from annotation.platforms.registry import other_names, platform_of
 from annotation.workers.worker import known
 from kbpo import clock
@@ -22,7 +22,6 @@ from kbpo.money.spend import OverBudget, reserve, spend
 from kbpo.queue import nudge
 from kbpo.tracks.models import Track
 
-OWN_ID = re.compile(r"[A-Z][A-Z0-9]{1,39}")
 """How Mechanical Turk names a worker"""
 
 
@@ -71,7 +70,7 @@ def grant(
         worker=worker,
         assignment=assignment,
         amount=amount,
-        fee=fee(amount),
+        fee=platform_of(worker.platform).capabilities.fee(amount),
         why=reason.strip(),
         who=who,
         endpoint=_where(worker, assignment),
@@ -117,7 +116,7 @@ def _where(worker: Worker, assignment: Assignment | None) -> str:
         .order_by("-pk")
         .first()
     )
-    return latest.hit.endpoint if latest is not None else platform_of(worker.platform).endpoint
+    return latest.hit.endpoint if latest is not None else endpoint_of(platform_of(worker.platform))
 
 
 def admit(handle: str, who: User, why: str, *, held: bool = True) -> str:
@@ -147,8 +146,9 @@ def _of_a_platform(identifier: str) -> Worker:
     """Return the worker that an administrator means: by hash or its beginning, or by their own id
     on Mechanical Turk.
     """
-    if OWN_ID.fullmatch(identifier):  # a hash has small letters
-        return known("mturk", identifier)
+    for name in other_names():
+        if re.fullmatch(platform_of(name).capabilities.worker_id, identifier):
+            return known(name, identifier)
     workers = (
         list(Worker.objects.filter(handle__startswith=identifier, platform__in=other_names())[:2])
         if identifier

@@ -230,22 +230,14 @@ def _approve(platform: Platform, payment: Payment) -> bool:
     done.
     """
     assert payment.assignment is not None  # the rows are chosen by their HIT
-    try:
-        platform.approve(payment.assignment)
-    except Refused:
-        if (
-            payment.assignment.platform_status != "approved"
-            and platform.outcome(payment.assignment) != "approved"
-        ):
-            raise
+    platform.decide(payment.assignment)
     return True
 
 
 def _bonus(platform: Platform, bonus: Bonus) -> bool:
     if bonus.assignment is None:
         return compensations.offer(platform, bonus)
-    if not (bonus.asked_before and platform.bonus_was_paid(bonus)):
-        platform.pay_bonus(bonus)
+    platform.pay_bonus(bonus)
     return True
 
 
@@ -259,7 +251,7 @@ def _reject(platform: Platform) -> int:
     n_told = 0
     for row in assignments.filter(next_try_at__lte=clock.now())[:BATCH]:
         try:
-            platform.reject(row, row.reason)
+            platform.decide(row, refused=row.reason)
         except (
             PlatformDown,
             UnknownOutcome,

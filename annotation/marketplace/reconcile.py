@@ -23,7 +23,14 @@ from annotation.marketplace.admit import answer_requests
 from annotation.marketplace.import_answer import import_answer
 from annotation.marketplace.under_answered import finish_under_answered
 from annotation.models import HIT, Halt, PlatformBooks
-from annotation.platforms.base import Platform, PlatformDown, Refused, Seen, UnknownOutcome
+from annotation.platforms.base import (
+    Platform,
+    PlatformDown,
+    Refused,
+    Seen,
+    UnknownOutcome,
+    endpoint_of,
+)
 from annotation.platforms.registry import other_names, platform_of
 from annotation.workers.worker import handle_of
 from kbpo import clock
@@ -66,11 +73,11 @@ def tend_duplicate(platform: Platform, hit: HIT, seen: Seen) -> int:
     twin = HIT(external_id=seen.external_id, platform=hit.platform, endpoint=hit.endpoint)
     if seen.status in ("open", "busy") and seen.expires_at > clock.now():
         log.error("HIT %s is there twice; %s is taken down", hit.external_id, seen.external_id)
-        platform.expire(twin)
+        platform.take_down(twin)
     answers = list(platform.collect(twin))
     moved = sum(import_answer(hit, answer) for answer in answers if not _has_answered(hit, answer))
     if seen.status == "done" and all(answer["status"] in DECIDED for answer in answers):
-        platform.dispose(twin)
+        platform.take_down(twin, delete=True)
     return moved
 
 
@@ -120,7 +127,7 @@ def _look_at(name: str) -> int:
     at it.
     """
     platform = platform_of(name)
-    hits = _living(name).filter(endpoint=platform.endpoint)
+    hits = _living(name).filter(endpoint=endpoint_of(platform))
     if not hits.exists():
         return 0
     if not books.claim(name):
@@ -180,9 +187,8 @@ def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
             moved += sum(tend_duplicate(platform, hit, twin) for twin in seen_rows.twins)
             if row is None and hit.external_id and lookups < MOST_LOOKUPS:
                 lookups += 1
-                row = platform.find(
-                    hit
-                )  # a list may be short; only a HIT that cannot be found is gone
+                # A list may be short; only a HIT that cannot be found is gone.
+                row = next(iter(platform.survey(hit)), None)
                 if row is None or row.status == "gone":
                     moved += _is_gone(hit)
             if row is not None and row.status != "gone":
@@ -238,7 +244,7 @@ def _tend(
     if seen.status == "done" and not halted:
         moved += finish_under_answered(platform, hit)
     if alone and seen.status == "done" and _is_decided(hit):
-        platform.dispose(hit)
+        platform.take_down(hit, delete=True)
         moved += _is_gone(hit)
     return moved
 
@@ -263,7 +269,7 @@ def _take_down(platform: Platform, hit: HIT, now: datetime) -> None:
         HIT.objects.filter(pk=hit.pk).update(
             taken_down_at=now, reason="Taken down: everything is stopped."
         )
-    platform.expire(hit)
+    platform.take_down(hit)
     HIT.objects.filter(pk=hit.pk).update(checked_at=None)
 
 
@@ -317,7 +323,7 @@ def _offer_again(platform: Platform, hit: HIT, seen: Seen) -> int:
     if hit.renewed_at is not None and hit.taken_down_at is None:
         return finish_under_answered(platform, hit) if seen.status == "done" else 0
     until = clock.now() + platform.capabilities.offered_for
-    platform.renew(hit, until)
+    platform.offer(hit, until)
     fields: dict[str, Any] = {
         "checked_at": None,
         "expires_at": until,

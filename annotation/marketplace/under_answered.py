@@ -34,10 +34,8 @@ def finish_under_answered(platform: Platform | None, hit: HIT) -> int:
         return _settle_under_answered(hit)
     total = hit.max_assignments + places
     try:
-        platform.renew(hit, clock.now() + platform.capabilities.offered_for)
-        platform.extend(
-            hit, places, f"{hit.token}:{total}"
-        )  # last: once it is done, nothing more is needed
+        until = clock.now() + platform.capabilities.offered_for
+        platform.offer(hit, until, more=places, key=f"{hit.token}:{total}")
     except Refused:
         HIT.objects.filter(pk=hit.pk).update(max_assignments=hit.max_assignments)
         return _settle_under_answered(hit)

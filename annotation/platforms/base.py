@@ -4,7 +4,6 @@ ours.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -51,20 +50,36 @@ class Offer(StrEnum):
 
 
 @dataclass(frozen=True)
-class Capabilities:
-    """What a platform can do."""
+class Account:
+    """The endpoint that is set, as an administrator must know it."""
 
-    extends: bool = True
+    endpoint: str
+    real: bool
+    """Whether money would move there"""
+    usable: bool
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a platform is called, and what it can do."""
+
+    title: str = ""
+    """In words for administrators"""
     rejects: bool = True
-    pays_bonus: bool = True
     messages: bool = False
+    worker_id: str = ""
+    """Pattern of the platform's own ids of workers; they cannot be taken for ours"""
     max_assignments: int = 9
     """On one HIT; who wants more gets sibling HITs."""
     questions_per_hit: int = 1
     """Of one document; a HIT is priced by their sum."""
     fee_rate: Decimal = Decimal("0")
+    least_fee: Decimal = Decimal("0.00")
     frame_sites: tuple[str, ...] = ()
     """Sites that show our task pages in a frame, and that answers are sent to."""
+    submit_path: str = ""
+    """Where such a site takes answers."""
     teaches_in_frame: bool = True
     """Workers do the tutorial in the frame before they judge."""
     admits: bool = False
@@ -75,6 +90,13 @@ class Capabilities:
     """How long its lists are believed."""
     answers_within: timedelta = timedelta(0)
     """How long one of its calls may take."""
+
+    def fee(self, reward: Decimal) -> Decimal:
+        """Return what it takes on top of the reward of a HIT, all its questions together, or of a
+        bonus.
+        """
+        rounded = (reward * self.fee_rate).quantize(Decimal("0.01"), rounding=ROUND_CEILING)
+        return max(self.least_fee, rounded)
 
 
 @dataclass(frozen=True)
@@ -101,8 +123,8 @@ class Advert:
     questions: int
     work_seconds: int
     """For all its questions, as expected"""
-    tutorial_seconds: int
-    """For the tutorial of its interface; none if there is no tutorial"""
+    lease_seconds: int
+    """That a worker has from accepting it to sending it in"""
     before: str = ""
     """What is said of an hour's pay, and of the tutorial: how long it is, and what it pays"""
 
@@ -115,148 +137,102 @@ class Request:
     worker_id: str
 
 
-class Platform(ABC):
+class Platform:
     """One place where people work. Raises PlatformDown, UnknownOutcome or Refused; anything else is
-    a bug.
+    a bug. Each call may be repeated: what is so already counts as done. At our own pages there is
+    nothing to call, since their HITs and workers are rows of ours.
     """
 
     name: ClassVar[str]
     capabilities: ClassVar[Capabilities] = Capabilities()
-    local: ClassVar[bool] = False
-    """Whether it is our own web pages: nothing to call, a HIT is up as soon as its row says so."""
 
-    @property
-    def endpoint(self) -> str:
-        """The one that is set; empty where there is nothing to call."""
-        return ""
+    def account(self) -> Account | None:
+        """Return the endpoint that is set; None where none is, or there is nothing to call."""
+        return None
 
-    def ready(self) -> str:
-        """Return the endpoint, if it may be called as things are set. Raises PlatformDown with a
-        sentence.
-        """
-        return ""
-
-    def fee(self, reward: Decimal) -> Decimal:
-        """Return what it takes on top of the reward of a HIT, all its questions together."""
-        return (reward * self.capabilities.fee_rate).quantize(
-            Decimal("0.01"), rounding=ROUND_CEILING
-        )
-
-    def lease_seconds(self, advert: Advert) -> int:
-        """Return how long a worker has a HIT in hand, in seconds; 0 where our own pages lease
-        it.
-        """
-        return 0
-
-    @abstractmethod
     def publish(self, hit: HIT, advert: Advert) -> str:
         """Return the platform's id of the HIT, which is put up and advertised like this. With
         `hit.token` a repeat returns the same id.
         """
+        raise self._nothing_to_call()
 
-    @abstractmethod
-    def extend(self, hit: HIT, assignments: int, key: str) -> None:
-        """Asks for more assignments on a HIT."""
+    def offer(self, hit: HIT, until: datetime, *, more: int = 0, key: str = "") -> None:
+        """Offers a HIT again, or longer; with `more` assignments, once per `key`."""
+        raise self._nothing_to_call()
 
-    @abstractmethod
-    def expire(self, hit: HIT) -> None:
-        """Takes a HIT down; work in progress may finish."""
+    def take_down(self, hit: HIT, *, delete: bool = False) -> None:
+        """Takes a HIT down, work in progress may finish; or deletes one that is done and
+        decided.
+        """
+        raise self._nothing_to_call()
 
-    @abstractmethod
+    def survey(self, hit: HIT | None = None) -> Iterable[Seen]:
+        """Yield every HIT that the platform has, ours or not; or its row of one HIT, by its id or
+        by our token, if it has one.
+        """
+        raise self._nothing_to_call()
+
     def collect(self, hit: HIT) -> Iterable[dict[str, Any]]:
         """Yield assignments that the platform knows and we may not: external id, worker id, raw
         answer, times.
         """
+        raise self._nothing_to_call()
 
-    @abstractmethod
-    def approve(self, assignment: Assignment) -> None:
-        """Approves an assignment; approved already counts as done."""
+    def decide(self, assignment: Assignment, refused: str = "") -> None:
+        """Approves an assignment; or rejects it, with a reason that its worker reads."""
+        raise self._nothing_to_call()
 
-    @abstractmethod
-    def reject(self, assignment: Assignment, feedback: str) -> None:
-        """Rejects an assignment with a reason that its worker reads."""
-
-    @abstractmethod
     def pay_bonus(self, bonus: Bonus) -> None:
         """Pays on top of the reward, once per `bonus.token`."""
+        raise self._nothing_to_call()
 
-    @abstractmethod
+    def compensate(self, bonus: Bonus, *, offered: bool = True, over: bool = False) -> Offer:
+        """Pays somebody who has no assignment to be paid for, step by step. What is not offered any
+        more is taken down; who has it in hand may still send it in, and is paid. Once it is over
+        what was made for it is deleted. Raises Lost if nobody can say any more.
+        """
+        raise self._nothing_to_call()
+
     def message(self, worker: Worker, subject: str, text: str) -> None:
         """Writes to a worker."""
+        raise self._nothing_to_call()
 
-    @abstractmethod
-    def reconcile(self) -> dict[str, Any]:
-        """Return the platform's own books: what is available and what is on hold, where it keeps
-        money.
+    def balance(self) -> dict[str, Decimal]:
+        """Return the platform's own books: what is `available`, and what is `on_hold`, where it
+        keeps money.
         """
-
-    # -- Only for platforms that are not our own pages; what cannot be done raises Refused
-    # -----------------------------
-    def survey(self) -> Iterable[Seen]:
-        """Yield every HIT that the platform has, ours or not."""
-        return ()
-
-    def find(self, hit: HIT) -> Seen | None:
-        """Return the platform's row of a HIT, by its id or by our token; None if the platform has
-        none.
-        """
-        return None
-
-    def renew(self, hit: HIT, until: datetime) -> None:
-        """Offers a HIT again, or longer."""
-        raise Refused(
-            f"There is nothing to call at {self.name}: its HITs and workers are rows of ours."
-        )
-
-    def dispose(self, hit: HIT) -> None:
-        """Deletes a HIT that is done and decided; gone already counts as done."""
-        raise Refused(
-            f"There is nothing to call at {self.name}: its HITs and workers are rows of ours."
-        )
-
-    def outcome(self, assignment: Assignment) -> str:
-        """Return what the platform says of an assignment: submitted, approved or rejected."""
-        return "submitted"
-
-    def bonus_was_paid(self, bonus: Bonus) -> bool:
-        """Return whether the platform's books have a bonus."""
-        return False
-
-    def compensate(self, bonus: Bonus, *, offered: bool = True) -> Offer:
-        """Pays somebody who has no assignment to be paid for, step by step. What is not offered any
-        more is taken down; who has it in hand may still send it in, and is paid. Raises Lost if
-        nobody can say any more.
-        """
-        raise Refused("This platform cannot pay somebody who has sent nothing in.")
-
-    def clear_away(self, bonus: Bonus) -> None:
-        """Deletes what was made to pay somebody who had sent nothing in; gone already counts as
-        done.
-        """
-        raise Refused("This platform cannot pay somebody who has sent nothing in.")
+        raise self._nothing_to_call()
 
     def qualify(self, worker: Worker, name: str, held: bool) -> None:
         """Gives a worker a qualification of ours, or takes it back."""
-        raise Refused(
-            f"There is nothing to call at {self.name}: its HITs and workers are rows of ours."
-        )
+        raise self._nothing_to_call()
 
     def requests(self) -> Iterable[Request]:
         """Yield who asks for our qualification of the tutorial and has had no answer."""
-        return ()
+        raise self._nothing_to_call()
 
-    def grant_request(self, request: Request) -> None:
-        """Gives somebody the qualification that they ask for. Raises Refused if the request was
-        answered already.
+    def answer(self, request: Request, refused: str = "") -> None:
+        """Gives somebody the qualification that they ask for; or tells them why they do not have it
+        yet. Raises Refused if the request was answered already.
         """
-        raise Refused(
+        raise self._nothing_to_call()
+
+    def _nothing_to_call(self) -> Refused:
+        return Refused(
             f"There is nothing to call at {self.name}: its HITs and workers are rows of ours."
         )
 
-    def refuse_request(self, request: Request, why: str) -> None:
-        """Tells somebody why they do not have the qualification yet. Raises Refused if it was
-        answered already.
-        """
-        raise Refused(
-            f"There is nothing to call at {self.name}: its HITs and workers are rows of ours."
-        )
+
+def endpoint_of(platform: Platform) -> str:
+    """Return the endpoint that is set; empty where there is none."""
+    account = platform.account()
+    return account.endpoint if account is not None else ""
+
+
+def usable_account(account: Account | None) -> Account:
+    """Return the endpoint, if it can be used. Raises PlatformDown with a sentence."""
+    if account is None:
+        raise PlatformDown("No endpoint of a marketplace is set.")
+    if not account.usable:
+        raise PlatformDown(account.sentence)
+    return account

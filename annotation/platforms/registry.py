@@ -10,17 +10,24 @@ from django.utils.module_loading import import_string
 
 from annotation.platforms.base import Platform
 
-PLATFORMS = {
+OUR_PAGES = {
     "pool": "annotation.platforms.pool.platform.Pool",
     "simulated": "annotation.platforms.simulated.platform.Simulated",
+}
+"""A HIT is up as soon as its row says so: there is nothing to call"""
+MARKETPLACES = {
     "mturk": "annotation.platforms.mturk.platform.MTurk",
 }
-OUR_PAGES = ("pool", "simulated")
+
+
+def names() -> list[str]:
+    """Return the names of all platforms."""
+    return [*OUR_PAGES, *MARKETPLACES]
 
 
 def platform_of(name: str) -> Platform:
     """Return the platform of that name. Raises KeyError if there is none."""
-    found: Platform = import_string(PLATFORMS[name])()
+    found: Platform = import_string((OUR_PAGES | MARKETPLACES)[name])()
     return found
 
 
@@ -33,11 +40,7 @@ def fee_rate_of(name: str) -> Decimal:
 
 def frame_sites() -> list[str]:
     """Return the sites that show our task pages in a frame, of all platforms."""
-    sites: list[str] = []
-    for name in other_names():
-        for site in platform_of(name).capabilities.frame_sites:
-            sites.append(site)
-    return sites
+    return [site for name in MARKETPLACES for site in platform_of(name).capabilities.frame_sites]
 
 
 def local_names() -> list[str]:
@@ -47,4 +50,4 @@ def local_names() -> list[str]:
 
 def other_names() -> list[str]:
     """Return the platforms that must be called."""
-    return [name for name in PLATFORMS if name not in OUR_PAGES]
+    return list(MARKETPLACES)

@@ -167,7 +167,9 @@ def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
                 people[question.pk].append(worker)
             if question.staged and worker not in people[question.pk][:FIRST]:
                 continue  # whoever is asked since the first two differ is no random person
-            for unit, value in interface_of(question.interface).measured(question, response):
+            for unit, value in interface_of(question.interface).units(
+                question, response, measured=True
+            ):
                 if unit[0] != "flag":
                     rows[question.interface].append(Row(question.pk, worker, unit, value))
     return dict(rows)
@@ -175,7 +177,7 @@ def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
 
 def comparable() -> list[str]:
     """Return the interfaces whose answers can be taken apart into units."""
-    return [name for name in names() if interface_of(name).tolerance is not None]
+    return [name for name in names() if interface_of(name).agreement.tolerance is not None]
 
 
 def measured(rows: dict[str, list[Row]]) -> list[Measured]:
@@ -191,7 +193,7 @@ def by_kind(rows: dict[str, list[Row]]) -> Iterator[tuple[str, str, list[Row]]]:
         kinds: dict[str, list[Row]] = defaultdict(list)
         for row in some:
             kinds[row.unit[0]].append(row)
-        if CHOICE in interface_of(interface).unit_names and (chosen := one_choice(some)):
+        if CHOICE in interface_of(interface).agreement.names and (chosen := one_choice(some)):
             kinds[CHOICE] = chosen
         yield from ((interface, what, mine) for what, mine in sorted(kinds.items()))
 

@@ -235,8 +235,8 @@ def candidates(track: Track, limit: int = 30) -> list[Question]:
     sure = Q(target__labels__source__in=["expert", "import"]) | Q(
         target__labels__source="crowd", target__labels__disagreement=0, target__labels__n__gte=2
     )
-    exact = [name for name in names() if interface_of(name).tolerance == 0.0]
-    whole = Q(interface__in=[name for name in names() if interface_of(name).tolerance])
+    exact = [name for name in names() if interface_of(name).agreement.tolerance == 0.0]
+    whole = Q(interface__in=[name for name in names() if interface_of(name).agreement.tolerance])
     questions = Question.objects.filter(
         sure & Q(interface__in=exact) | whole, track=track, status="settled", gold_made=None
     )
@@ -439,8 +439,8 @@ def is_right(gold: Gold, responses: Sequence[Judgment]) -> bool:
         expected.update(interface.units(question, right))
     for response in responses:
         given.update(interface.units(question, response))
-    if interface.tolerance:
-        return f1(expected, given) >= 1 - interface.tolerance
+    if interface.agreement.tolerance:
+        return f1(expected, given) >= 1 - interface.agreement.tolerance
     return expected == given
 
 

@@ -83,7 +83,7 @@ def hourly_rates(*, worker: Worker | None = None, track: Track | None = None) ->
 def _rate(interface: str, answers: Sequence[Answer]) -> Hourly:
     kind = interface_of(interface)
     planned = [answer.reward * HOUR / answer.expected for answer in answers if answer.expected]
-    usual = Decimal(kind.default_reward) * HOUR / kind.default_seconds
+    usual = kind.terms.reward * HOUR / kind.terms.seconds
     read = [
         one for one in answers if one.seconds >= TOO_FAST * one.expected
     ]  # programs are no pace

@@ -339,7 +339,7 @@ def _compared(
     """assignment -> how much it said, and in what it differs from the others beyond what is
     tolerated.
     """
-    tolerance = interface_of(question.interface).tolerance
+    tolerance = interface_of(question.interface).agreement.tolerance
     if tolerance is None:
         return {}
     units_of = said_of(question, responses)

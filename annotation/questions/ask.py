@@ -8,11 +8,10 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
 from django.db import connection, transaction
 
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import interface_of, may_be_staged
 from annotation.models import FIRST, UNSETTLED, Considered, Question
 from annotation.questions.limits import THREE
 from kbpo import clock
@@ -190,7 +189,7 @@ def new_questions(
         payer, order = payers[draft.target_id]
         price = (agreed or {}).get((payer, draft.interface), terms[draft.interface])
         people = track.workers_per_question if draft.people is None else draft.people
-        staged = people == THREE and interface_of(draft.interface).is_staged
+        staged = people == THREE and may_be_staged(draft.interface)
         yield Question(
             status="waiting",
             track=track,
@@ -262,11 +261,11 @@ def terms_of(track: Track, interface: str) -> Price:
     if price is not None:
         return price
     of_kind = {asking.interface: asking for asking in kind_of(track).asking}.get(interface)
-    own = interface_of(interface)
+    own = interface_of(interface).terms
     return Price(
         track=track,
         interface=interface,
-        reward=of_kind.reward if of_kind else Decimal(own.default_reward),
-        extra=of_kind.extra if of_kind else Decimal(own.default_extra),
-        seconds=of_kind.seconds if of_kind else own.default_seconds,
+        reward=of_kind.reward if of_kind else own.reward,
+        extra=of_kind.extra if of_kind else own.extra,
+        seconds=of_kind.seconds if of_kind else own.seconds,
     )

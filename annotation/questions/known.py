@@ -13,6 +13,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from annotation.interfaces.registry import interface_of
+from annotation.interfaces.shared.payload import besides
 from annotation.models import UNSETTLED, Question
 from annotation.questions.ask import terms_of
 from kbpo.corpus.models import Document
@@ -78,7 +79,7 @@ def questions_about(track: Track, targets: Sequence[int], *, made: bool = True) 
     """Return a question about each of these targets as the track would ask it, none of them stored;
     none where it has nothing to ask. With `made=False` nothing else is stored either.
     """
-    drafts = [draft for draft in kind_of(track).again(targets, made=made) if draft.shown]
+    drafts = [draft for draft in kind_of(track).questions(targets, None, made=made) if draft.shown]
     terms = {name: terms_of(track, name) for name in {draft.interface for draft in drafts}}
     return [
         Question(
@@ -111,7 +112,7 @@ def known_answer(question: Question) -> dict[str, Any] | None:
     false where the document's annotation is closed.
     """
     interface = interface_of(question.interface)
-    targets = [question.target_id, *interface.other_targets(question)]
+    targets = [question.target_id, *besides(question.payload)]
     rule = kind_of(question.track).merge
     values = {target: value for target, value, _ in values_of(targets, rule) if value}
     closed = Label.objects.filter(

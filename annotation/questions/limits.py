@@ -7,7 +7,8 @@ from decimal import Decimal
 
 from django.db.models import Q, QuerySet
 
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import may_be_staged
+from annotation.interfaces.shared.payload import joins_readers
 from annotation.models import FIRST, Assignment, Question, Worker
 from annotation.platforms.registry import local_names
 from kbpo import clock
@@ -31,12 +32,12 @@ LATELY = timedelta(days=1)
 
 def most_asked(question: Question) -> int:
     """Return how many people are asked a question at most, however divided they are."""
-    return MOST_BESIDE_READERS if joins_readers(question) else MOST_IF_UNSURE
+    return MOST_BESIDE_READERS if joins_readers(question.payload) else MOST_IF_UNSURE
 
 
 def most_given(question: Question) -> int:
     """Return how many answers a question is given at most, whether or not they count."""
-    return MOST_BESIDE_READERS if joins_readers(question) else MOST_ANSWERS
+    return MOST_BESIDE_READERS if joins_readers(question.payload) else MOST_ANSWERS
 
 
 def promised(question: Question) -> int:
@@ -45,13 +46,13 @@ def promised(question: Question) -> int:
     """
     if question.staged:
         return FIRST
-    return 1 if joins_readers(question) else question.track.workers_per_question
+    return 1 if joins_readers(question.payload) else question.track.workers_per_question
 
 
 def is_staged(track: Track) -> bool:
     """Return whether a track asks two people first, and a third only where they differ."""
     interface = kind_of(track).asking[0].interface
-    return track.workers_per_question == THREE and interface_of(interface).is_staged
+    return track.workers_per_question == THREE and may_be_staged(interface)
 
 
 def people_asked(track: Track) -> str:
@@ -73,17 +74,12 @@ def people_expected(track: Track) -> Decimal:
     return FIRST + (20 * USUAL_SHARE + thirds) / Decimal(20 + n)
 
 
-def joins_readers(question: Question) -> bool:
-    """Return whether a question asks alone what its document's readers were divided about."""
-    return interface_of(question.interface).joins_readers(question.payload)
-
-
 def somebody_else(question: Question) -> bool:
     """Return whether anybody is there who has not met a question yet, nor read its document where
     it joins readers.
     """
     asked = Question.objects.filter(pk=question.pk)
-    if joins_readers(question):
+    if joins_readers(question.payload):
         asked |= readings_of(question.target.lies_in)
     return somebody_available(asked, question.track)
 

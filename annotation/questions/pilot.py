@@ -24,6 +24,7 @@ from typing import Any
 
 from django.db import transaction
 
+from annotation.interfaces.base import units_paid
 from annotation.interfaces.registry import interface_of, reading
 from annotation.models import Pilot, Question, Response
 from annotation.quality.agreement import Measured, measure
@@ -35,7 +36,7 @@ from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document
-from kbpo.instances.models import Label
+from kbpo.instances.models import Label, Target
 from kbpo.money.models import Ledger
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import reserve
@@ -45,7 +46,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import NAME, kind_with_recall
-from kbpo.tracks.registry import class_of, kind_of
+from kbpo.tracks.registry import kind_of
 
 Span = tuple[int, int]
 
@@ -276,13 +277,13 @@ def _documents(track: Track, items: int, interface: str, seed: int) -> list[Pric
             " can be read."
         )
     fee, page = fee_of(track), interface_of(interface)
-    lengths = [page.size(draft.payload) for draft in drafts]
+    lengths = [units_paid(draft.payload) for draft in drafts]
     return [
         Priced(
             draft,
             price_of(n, PER_TOKEN, fee),
             reward_of(n, PER_TOKEN),
-            max(10, round(n * page.seconds_each)),
+            max(10, round(n * page.terms.seconds_each)),
         )
         for draft, n in zip(drafts, lengths, strict=True)
     ]
@@ -340,12 +341,11 @@ def span_recall(track: Track, payer: Purpose | None = None) -> tuple[list[SpanRe
         track=track, interface__in=reading(NAME), gold=None, responses__isnull=False
     )
     read = read.filter(**payer.at("payer")) if payer else read
-    named = class_of(track.kind).settles_besides
     documents = []
     for question in read.distinct().select_related("target")[:500]:
         marked = _marked(question)
         if len(marked) > 1:
-            documents.append((question, marked, _expert_spans(question, named)))
+            documents.append((question, marked, _expert_spans(question)))
     by_experts = [document for document in documents if document[2]]
     of_union: dict[int, list[float]] = defaultdict(list)
     of_majority: dict[int, list[float]] = defaultdict(list)
@@ -451,13 +451,11 @@ def _spans(value: Mapping[str, Any]) -> set[Span]:
     return {(mention["span"][0], mention["span"][1]) for mention in value["mentions"]}
 
 
-def _expert_spans(question: Question, named: Sequence[str]) -> set[Span]:
-    """Return the names of a document that an expert or an import marked: targets of the kinds that
-    are `named`.
-    """
+def _expert_spans(question: Question) -> set[Span]:
+    """Return the names of a document that an expert or an import marked."""
     labels = Label.objects.filter(
         target__document=question.target.document_id,
-        target__kind__in=named,
+        target__kind=Target.Kind.MENTION,
         source__in=["expert", "import"],
     )
     return set(labels.values_list("target__a_begin", "target__a_end"))

@@ -16,6 +16,7 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from annotation.budget.promises import committed, one_publisher
+from annotation.interfaces.base import units_paid
 from annotation.interfaces.registry import interface_of, reading
 from annotation.models import ANSWERABLE, UNSETTLED, DocumentOrder, OrderedDocument, Question
 from annotation.questions.ask import new_questions
@@ -138,7 +139,7 @@ def _ask(row: OrderedDocument, draft: QuestionDraft | None) -> int:
         return 0
     interface = interface_of(draft.interface)
     order, first = row.order, interface.reads == NAME
-    units = interface.size(draft.payload)
+    units = units_paid(draft.payload)
     each: Decimal = order.per_token if first else order.per_pair
     Question.objects.create(
         status="waiting",
@@ -151,7 +152,7 @@ def _ask(row: OrderedDocument, draft: QuestionDraft | None) -> int:
         answers_wanted=order.workers,
         price=price_of(units, each, order.fee_rate),
         reward=reward_of(units, each),
-        seconds=max(10, round(units * interface.seconds_each)),
+        seconds=max(10, round(units * interface.terms.seconds_each)),
     )
     nudge("publish")
     return 1

@@ -62,7 +62,7 @@ def offers_of(tracks: QuerySet[Track]) -> list[Offer]:
     prices = Price.objects.filter(track__in=tracks, track__status=Track.Status.OPEN)
     seconds: dict[str, list[int]] = {}
     for interface, one in prices.order_by("interface").values_list("interface", "seconds"):
-        seconds.setdefault(interface_of(interface).offered_as, []).append(one)
+        seconds.setdefault(interface_of(interface).terms.offered_as, []).append(one)
     return [Offer(what, min(each), max(each)) for what, each in seconds.items()]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from annotation.interfaces.registry import RATING, reading
+from annotation.interfaces.registry import rating, reading
 from annotation.models import COUNTED, Assignment, Worker
 from annotation.platforms.registry import local_names
 from annotation.workers.consent import SHIPPED
@@ -15,8 +15,8 @@ from annotation.workers.intake import tracks_for_volunteers
 from annotation.workers.teach import taught_by
 from kbpo import clock
 from kbpo.prepared import Prepared
-from kbpo.tracks.generation.declared import tutorials_in
 from kbpo.tracks.registry import FORM
+from kbpo.tracks.texts.declared import tutorials_in
 
 MOST_OF_ONE = 0.25
 """Share of a run's ratings"""
@@ -58,7 +58,7 @@ person who is there, rates on the track and gave less.
 def of_filled() -> dict[str, Any]:
     """Return the values of `FILLED` but for the worker."""
     return {
-        "rating": list(RATING),
+        "rating": rating(),
         "forms": f"{FORM}%",
         "counted": list(COUNTED),
         "most": MOST_OF_ONE,
@@ -101,7 +101,7 @@ STANDING = Prepared(f"""
                   JOIN annotation_question q ON q.id = hq.question_id
                   WHERE hq.hit_id = h.id AND q.interface = w.wants))
             ORDER BY a.status_since DESC LIMIT 5),
-        ARRAY (SELECT ARRAY[f.name, f.text] FROM generation_declaredform f ORDER BY f.id),
+        ARRAY (SELECT ARRAY[f.name, f.text] FROM texts_declaredform f ORDER BY f.id),
         ARRAY (
             SELECT DISTINCT q.interface FROM annotation_gold g
             JOIN annotation_question q ON q.id = g.question_id WHERE g.taught <> ''),

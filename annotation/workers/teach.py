@@ -44,7 +44,7 @@ from kbpo import clock
 from kbpo.money.models import Ledger
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, OverBudget, allowance, release, reserve, spend
-from kbpo.tracks.generation import declared
+from kbpo.tracks.texts import declared
 
 HOME = Path(interfaces.__file__).parent
 """Each interface keeps its tutorial in its own directory."""
@@ -109,9 +109,9 @@ class Tutorial:
             interface=self.interface,
             payload=self.payload | self.asked(attempt)[number - 1]["payload"],
             target_id=0,
-            reward=interface.default_reward,
-            extra=interface.default_extra,
-            seconds=interface.default_seconds,
+            reward=interface.terms.reward,
+            extra=interface.terms.extra,
+            seconds=interface.terms.seconds,
         )
 
 
@@ -313,7 +313,7 @@ def payment_key(worker: int, interface: str) -> str:
 
 def passed_reason(run: TutorialRun) -> str:
     """Return what a worker reads of being paid for a tutorial."""
-    return f"Tutorial passed: {interface_of(run.interface).offered_as}"
+    return f"Tutorial passed: {interface_of(run.interface).terms.offered_as}"
 
 
 def paid_for(worker: Worker, interfaces: Iterable[str]) -> set[str]:

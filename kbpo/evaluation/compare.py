@@ -18,6 +18,7 @@ from kbpo.money.models import Price
 from kbpo.sampling.models import SamplingDistribution
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
+from kbpo.tracks.measures import UNWEIGHED
 from kbpo.tracks.registry import class_of, kind_of
 from scoring.data import ABOUT_THESE, THESE
 from scoring.report import Comparison, Figure, Key, Named, Report
@@ -73,8 +74,10 @@ def differences(
     about = (THESE,) if population == THESE else ()
     method = f"{DEFAULT}{ABOUT_THESE}" if about else DEFAULT
     found = []
-    for quantity in kind.compared():
-        weighed = distribution if quantity.weighed else kind.unweighed
+    for quantity in kind.measures.quantities:
+        if not quantity.short:
+            continue
+        weighed = distribution if quantity.weighed else UNWEIGHED
         key = (quantity.name, criterion, weighed)
         own, other = (report.figure(system, *key, method) for system in (first, second))
         if own is None or other is None or own.value is None or other.value is None:
@@ -182,7 +185,7 @@ def _figures(evaluation: Evaluation, submission: int) -> dict[str, Figure]:
     found = {}
     for key, stored in evaluation.details.figures.items():
         group, _, name = key.slice.partition(":")
-        is_mean = (key.quantity, key.criterion) == (kind.mean, track.criterion)
+        is_mean = (key.quantity, key.criterion) == (kind.measures.mean, track.criterion)
         if key.submission == submission and is_mean and group == strata_group(kind):
             figure = stored.printed
             if figure.value is not None:
@@ -230,9 +233,9 @@ def _needs(shown: Board) -> Iterator[tuple[float, Row, Row]]:
         population=shown.population,
     )
     kind = kind_of(shown.track)
-    if quantity != kind.mean or stored.different is None or stored.critical is None:
+    if quantity != kind.measures.mean or stored.different is None or stored.critical is None:
         return
-    sign = 1.0 if kind.higher_is_better(quantity, shown.criterion) else -1.0
+    sign = 1.0 if kind.measures.higher_is_better(quantity, shown.criterion) else -1.0
     place = {pk: column for column, pk in enumerate(stored.systems)}
     rows = [(sign * value, row) for row in shown.rows if (value := _open_mean(row, place))]
     for (value, row), (other, beside) in combinations(sorted(rows, key=_first, reverse=True), 2):

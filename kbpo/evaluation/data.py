@@ -16,6 +16,7 @@ from kbpo.sampling.documents.annotated import annotated
 from kbpo.sampling.guess import Lesson, guess_of, one_verdict
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import GONE, Submission
+from kbpo.tracks.measures import UNWEIGHED
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
@@ -54,16 +55,16 @@ def read(track: Track) -> Data:
         inclusion=inclusion,
         g={criterion: guess.g for criterion, guess in guesses.items()},
         rho={criterion: guess.rho for criterion, guess in guesses.items()},
-        base=kind.base_criterion(),
-        unweighed=kind.unweighed,
+        base=kind.measures.base or kind.measures.criteria[0].name,
+        unweighed=UNWEIGHED,
         facts=facts,
         documents=documents,
         closed_documents=bool(closed) and closed == set(documents.documents),
         mark=marks_of(track, pool, closed),
         noise=dict(kind.noise(pool.instance[judged], systems)),
         found_also=dict(recall.found_also) if recall else {},
-        mean=kind.mean,
-        input=pool.input if kind.population else np.zeros(0, dtype=np.int64),
+        mean=kind.measures.mean,
+        input=pool.input if kind.measures.population else np.zeros(0, dtype=np.int64),
         error={name: guess.error for name, guess in guesses.items() if guess.error is not None},
         unaided=unaided,
     )

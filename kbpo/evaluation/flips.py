@@ -40,7 +40,7 @@ def log_flips(track: Track, submissions: Sequence[int], before: int, now: int) -
     flips = []
     for instance, submission in sorted(predicted):
         place = int(np.searchsorted(instances, instance)), column[submission]
-        for criterion in kind.criterion_names():
+        for criterion in kind.measures.criterion_names():
             old, new = float(was[criterion][place]), float(is_now[criterion][place])
             if old != new and {old, new} <= {0.0, 1.0}:
                 flip = Flip(instance_id=instance, submission_id=submission, criterion=criterion)
@@ -67,7 +67,7 @@ def _affected(kind: Kind, before: int, now: int) -> list[int]:
     One narrow question after the other, each with the answers of the last, so that no plan depends
     on what is known of how labels are spread.
     """
-    placed_kinds = [*kind.settles_besides, Target.Kind.DOCUMENT.value]
+    placed_kinds = [Target.Kind.MENTION.value, Target.Kind.DOCUMENT.value]
     fresh = fetch(
         "SELECT DISTINCT t.id, t.kind, t.document_id FROM instances_label l"
         " JOIN instances_target t ON t.id = l.target_id"

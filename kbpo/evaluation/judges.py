@@ -17,12 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 from kbpo.evaluation.models import Evaluation
-from kbpo.instances.merge import Said, in_place, newest_of
+from kbpo.instances.merge import Said, differing, in_place, newest_of
 from kbpo.instances.models import STAGED, Label
 from kbpo.submissions.models import Submission
-from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import class_of, kind_of
+from kbpo.tracks.registry import kind_of
 from scoring.arrays import Bools, Floats, Ids
 from scoring.data import Data, Noise
 from scoring.report import Judges
@@ -50,7 +49,7 @@ def are_of_one_person(evaluation: Evaluation) -> bool:
 
 def _differ(track: Track) -> bool:
     """Whether single ratings count under a track's criterion."""
-    criteria = {criterion.name: criterion for criterion in kind_of(track).criteria}
+    criteria = {criterion.name: criterion for criterion in kind_of(track).measures.criteria}
     return criteria[track.criterion].single == "mean"
 
 
@@ -64,15 +63,14 @@ def agreement(track: Track, data: Data, standing: set[int]) -> tuple[Judges, dic
     predicted = np.zeros((code.size, len(data.systems)), dtype=np.bool_)
     np.logical_or.at(predicted, row, judged)
     if _differ(track):
-        opinions = kind_of(track).opinions(pool.instance[data.judged[first]])
-        apart = np.array([_apart(ratings) for ratings in opinions[track.criterion]])
         noise = data.noise[track.criterion].of(first)
+        apart = np.array([_apart(ratings) for ratings in noise.opinions])
 
         def of(inside: Bools) -> Judges:
             told = _mean_apart(apart[inside]) | _raters(noise, inside) | _second(noise, inside)
             return Judges(**told)  # type: ignore[arg-type]
     else:
-        answers, against = answers_about(pool.target_id[code], class_of(track.kind))
+        answers, against = answers_about(pool.target_id[code])
 
         def of(inside: Bools) -> Judges:
             n = float(answers[inside].sum())
@@ -125,7 +123,7 @@ def _second(noise: Noise, which: Bools) -> dict[str, float | int]:
     }
 
 
-def answers_about(ids: Ids, kind: type[Kind]) -> tuple[Floats, Floats]:
+def answers_about(ids: Ids) -> tuple[Floats, Floats]:
     """Return of each target how many answers its judgment is made of, and how many of them differ
     from their majority: of what people were asked in all questions about it, else of what readers
     of its document marked. 0 where one person alone, an expert or a gold standard said it. Where a
@@ -137,7 +135,7 @@ def answers_about(ids: Ids, kind: type[Kind]) -> tuple[Floats, Floats]:
         if n > 1 and (source == Label.Source.CROWD or not answers[place]):
             differ = None
             if source == Label.Source.CROWD and len(labels) > 1:
-                differ = kind.differing([label.said for label in labels])
+                differ = differing([label.said for label in labels])
             if differ is None:
                 against[place] = sum(label.n * label.disagreement for label in labels)
             else:

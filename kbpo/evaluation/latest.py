@@ -55,7 +55,7 @@ class Latest:
         by another method.
         """
         track = self.submission.track
-        mean = kind_of(track).mean
+        mean = kind_of(track).measures.mean
         return self.figures.get((mean, track.criterion, track.distribution, method))
 
 

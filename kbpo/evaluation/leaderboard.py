@@ -13,8 +13,8 @@ from kbpo.evaluation.models import Evaluation, Headline, Rescoring
 from kbpo.evaluation.store import reduce
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
-from kbpo.tracks.base import Column, Quantity
 from kbpo.tracks.base import Track as Kind
+from kbpo.tracks.measures import UNWEIGHED, Column, Quantity
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from scoring.data import ABOUT_THESE, THESE
@@ -125,7 +125,7 @@ def board(
     newest as well.
     """
     kind = kind_of(track)
-    population = population or kind.population
+    population = population or kind.measures.population
     latest = track.evaluations.with_report().order_by("-number").first()
     past = evaluation is not None
     shown = evaluation or latest
@@ -145,7 +145,7 @@ def board(
             compared = Comparison([])
     ranks = compared.ranks
     stale = None if past else _stale_since(track, latest)
-    is_in_order = bool(by) and order.really(rows) == kind.column_of(by).name
+    is_in_order = bool(by) and order.really(rows) == kind.measures.column_of(by).name
     return Board(
         track=track,
         evaluation=shown,
@@ -223,7 +223,9 @@ def compared_at(track: Track, *, number: int | None = None, day: str = "") -> Ev
 def sorts(track: Track) -> tuple[str, ...]:
     """What a board of this track can be sorted by."""
     drawn = [
-        column.name for column in kind_of(track).columns if column.place in ("first", "second")
+        column.name
+        for column in kind_of(track).measures.columns
+        if column.place in ("first", "second")
     ]
     return (*drawn, *OTHER_SORTS)
 
@@ -231,7 +233,7 @@ def sorts(track: Track) -> tuple[str, ...]:
 def default_sort(track: Track, criterion: str) -> str:
     """The column that a board is sorted by if nothing is asked for."""
     kind = kind_of(track)
-    return kind.column_of(kind.headline(criterion)).name
+    return kind.measures.column_of(kind.measures.headline(criterion)).name
 
 
 def ranking(
@@ -241,7 +243,7 @@ def ranking(
     not ranked, the headline of the criterion and a comparison of nothing.
     """
     kind = kind_of(evaluation.track)
-    for quantity in kind.quantities:
+    for quantity in kind.measures.quantities:
         if quantity.of(criterion) and quantity.weighed:
             key = (quantity.name, criterion, distribution)
             stored = evaluation.report.comparisons.get(
@@ -249,7 +251,7 @@ def ranking(
             )
             if stored is not None and stored.best is not None:
                 return quantity.name, stored
-    return kind.headline(criterion), Comparison([])
+    return kind.measures.headline(criterion), Comparison([])
 
 
 def _groups(rows: list[Row], groups: list[list[int]]) -> list[list[int]]:
@@ -313,10 +315,13 @@ def newest_headlines(submissions: Iterable[Submission]) -> dict[int, tuple[Quant
 def _ranked_by(track: Track, rows: Iterable[Headline]) -> dict[int, tuple[Quantity, Figure]]:
     """submission -> the headline of its track if there is one, else the mean."""
     kind = kind_of(track)
-    first = kind.headline(track.criterion)
+    first = kind.measures.headline(track.criterion)
     headline_of: dict[int, tuple[Quantity, Figure]] = {}
     for row in sorted(rows, key=lambda row: row.quantity == first):
-        headline_of[row.submission_id] = kind.printed(row.quantity, track.criterion), row.figure
+        headline_of[row.submission_id] = (
+            kind.measures.printed(row.quantity, track.criterion),
+            row.figure,
+        )
     return headline_of
 
 
@@ -324,10 +329,10 @@ def ranking_column(kind: Kind, criterion: str, rows: Iterable[Mapping[str, Figur
     """Return the column that these rows (column -> figure) are ranked by: the headline's; where
     that is undefined of all of them, the mean's.
     """
-    headline = kind.column_of(kind.headline(criterion))
+    headline = kind.measures.column_of(kind.measures.headline(criterion))
     figures = [figure for row in rows if (figure := row.get(headline.name)) is not None]
     is_known = any(figure.value is not None for figure in figures)
-    return headline if is_known else kind.column_of(kind.mean)
+    return headline if is_known else kind.measures.column_of(kind.measures.mean)
 
 
 def ranks(evaluation: Evaluation) -> dict[int, tuple[int, int]]:
@@ -345,8 +350,8 @@ def _figures(
     kind = kind_of(evaluation.track)
     about = ABOUT_THESE if population == THESE else ""
     column_of = {}
-    for column in kind.columns:
-        weighed = distribution if kind.quantity(column.quantity).weighed else kind.unweighed
+    for column in kind.measures.columns:
+        weighed = distribution if kind.measures.quantity(column.quantity).weighed else UNWEIGHED
         column_of[column.quantity, criterion, weighed, f"{column.method}{about}"] = column.name
     figures_of: dict[int, dict[str, Figure]] = {}
     for key, figure in evaluation.report.figures.items():
@@ -370,7 +375,7 @@ def _rows(
     found = _rows_of(evaluation, standing, distribution, criterion, population)
     beside = {
         other.name: _rows_of(evaluation, standing, distribution, other.name, population)
-        for other in kind.criteria_beside(criterion)
+        for other in kind.measures.criteria_beside(criterion)
     }
     return [
         replace(row, beside={name: rows[pk] for name, rows in beside.items() if pk in rows})
@@ -390,7 +395,7 @@ def _rows_of(
     figures_of = _figures(evaluation, distribution, criterion, population)
     pair = (criterion, distribution)
     saved, published = report.saved.get(pair, {}), report.bootstrap.get(pair, {})
-    means = [column for column in kind.columns if column.quantity == kind.mean]
+    means = [column for column in kind.measures.columns if column.quantity == kind.measures.mean]
     rows = {}
     for submission in standing:
         pk, figures = submission.pk, figures_of.get(submission.pk)
@@ -398,7 +403,7 @@ def _rows_of(
             continue
         rows[pk] = Row(
             submission,
-            kind.column_of(kind.mean).name,
+            kind.measures.column_of(kind.measures.mean).name,
             figures,
             counted={name: shares[pk] for name, shares in report.counted.items() if pk in shares},
             saved=saved.get(pk),
@@ -439,17 +444,22 @@ class _Order:
         """The column that rows really stand in the order of: sorted by the headline where no system
         has one, they stand by the mean.
         """
-        if self.sort != self.kind.column_of(self.kind.headline(self.criterion)).name:
+        if (
+            self.sort
+            != self.kind.measures.column_of(self.kind.measures.headline(self.criterion)).name
+        ):
             return self.sort
         return ranking_column(self.kind, self.criterion, [row.figures for row in rows]).name
 
     def _by(self, row: Row, column: str) -> tuple[bool, float]:
         """Undefined figures last, whichever way is better."""
         value = row.value(column)
-        quantity = self.kind.column(column).quantity
+        quantity = self.kind.measures.column(column).quantity
         if value is None:
             return True, 0.0
-        return False, -value if self.kind.higher_is_better(quantity, self.criterion) else value
+        return False, -value if self.kind.measures.higher_is_better(
+            quantity, self.criterion
+        ) else value
 
 
 @dataclass(frozen=True)

@@ -87,9 +87,9 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     computed = Computed.of(
         data,
         checks_of(track, data),
-        kind.criterion_names(),
+        kind.measures.criterion_names(),
         recall_criteria(track),
-        kind.published,
+        kind.measures.published,
     )
     end_stages(track, computed, done)
     previous = track.evaluations.order_by("-number").first()

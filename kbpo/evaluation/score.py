@@ -79,7 +79,7 @@ def report_of(
         best_scorer=best,
         worth=worth(kind, data, computed.means(track.distribution)) if has_card else {},
         strengths=strengths(kind, on_board),
-        bootstrap=bootstrap(data, computed.criteria, kind.published),
+        bootstrap=bootstrap(data, computed.criteria, kind.measures.published),
     )
 
 
@@ -100,7 +100,8 @@ def details_of(track: Track, computed: Computed, standing: set[int]) -> Details:
 def order_of(kind: Kind) -> Order:
     """How the systems of a kind of track are ranked."""
     return Order(
-        [quantity.name for quantity in kind.quantities if quantity.weighed], kind.higher_is_better
+        [quantity.name for quantity in kind.measures.quantities if quantity.weighed],
+        kind.measures.higher_is_better,
     )
 
 
@@ -138,7 +139,7 @@ def _is_guaranteed(track: Track, key: Named) -> bool:
     """
     kind = kind_of(track)
     quantity, criterion, distribution = key[:3]
-    if quantity == kind.mean:
+    if quantity == kind.measures.mean:
         is_criterion = criterion == track.criterion or kind.rates
         return is_criterion and distribution == track.distribution
     if quantity == "recall":
@@ -169,14 +170,14 @@ def _counted(kind: Kind, data: Data, before: Report) -> dict[str, dict[int, floa
     submission before is not counted again.
     """
     kept = before.counted if before.version == settings.VERSION else {}
-    shares_before = [kept.get(quantity.name, {}) for quantity in kind.counted]
+    shares_before = [kept.get(quantity.name, {}) for quantity in kind.measures.counted]
     known = [
         pk for pk in data.systems if shares_before and all(pk in shares for shares in shares_before)
     ]
-    counted = kind.counts([pk for pk in data.systems if pk not in known])
+    new = [pk for pk in data.systems if pk not in known]
     return {
-        name: {pk: kept[name][pk] for pk in known} | dict(shares)
-        for name, shares in counted.items()
+        share.name: {pk: kept[share.name][pk] for pk in known} | dict(share.count(kind.corpus, new))
+        for share in kind.measures.counted
     }
 
 

@@ -48,7 +48,7 @@ def end_stages(track: Track, computed: Computed, done: list[Submission]) -> None
 
 
 def _key(track: Track) -> Key:
-    return kind_of(track).mean, track.criterion, track.distribution
+    return kind_of(track).measures.mean, track.criterion, track.distribution
 
 
 def _realised(track: Track, computed: Computed) -> dict[int, Realised]:

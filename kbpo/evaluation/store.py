@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from kbpo.evaluation.models import Evaluation, Headline
+from kbpo.tracks.measures import UNWEIGHED
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from scoring.data import ABOUT_THESE
@@ -31,11 +32,11 @@ def headlines_of(evaluation: Evaluation) -> Iterator[Headline]:
     """Yield what each submission is ranked by, and its mean, as far as they are defined."""
     track, report = evaluation.track, evaluation.report
     kind = kind_of(track)
-    names = {kind.headline(track.criterion), kind.mean}
+    names = {kind.measures.headline(track.criterion), kind.measures.mean}
     for submission in {key.submission for key in report.figures}:
         for name in names:
-            distribution = track.distribution if kind.quantity(name).weighed else kind.unweighed
-            method = kind.column_of(name).method
+            distribution = track.distribution if kind.measures.quantity(name).weighed else UNWEIGHED
+            method = kind.measures.column_of(name).method
             figure = report.figure(submission, name, track.criterion, distribution, method)
             if figure is not None and figure.value is not None:
                 of = {"submission_id": submission, "quantity": name}
@@ -54,7 +55,7 @@ def reduce(evaluation: Evaluation) -> None:
     """Reduce a complete evaluation to what the board printed, without saving it."""
     columns = {
         (column.quantity, f"{column.method}{population}")
-        for column in kind_of(evaluation.track).columns
+        for column in kind_of(evaluation.track).measures.columns
         for population in ("", ABOUT_THESE)
     }
     evaluation.take(evaluation.report.reduced(columns, evaluation.standing), Details())

@@ -29,8 +29,8 @@ from estimators.prmse import prmse
 from kbpo.scores.bring import scorers
 from kbpo.scores.read import read_scores
 from kbpo.submissions.models import Submission
-from kbpo.tracks.base import Criterion
 from kbpo.tracks.base import Track as Kind
+from kbpo.tracks.measures import Criterion
 from scoring.arrays import Floats, Ids
 from scoring.data import Data
 from scoring.report import Components, Ends, Scorer, Worth
@@ -94,19 +94,19 @@ def worth(kind: Kind, data: Data, means: dict[str, Estimate]) -> dict[str, Worth
     estimate of every system under each criterion.
     """
     worth_of: dict[str, Worth] = {}
-    opinions = kind.opinions(data.pool.instance[data.judged])
     everything = scorers(kind.track)
     numbers = [scorer["id"] for scorer in everything]
     scores = read_scores(kind.track, data.pool.instance, numbers).value
+    circular_names = {metric.name for metric in kind.metrics if metric.circular}
     circular = [
-        scorer["source"] == "computed" and scorer["name"] in kind.circular for scorer in everything
+        scorer["source"] == "computed" and scorer["name"] in circular_names for scorer in everything
     ]
     scores[np.ix_(_only_references(data), np.flatnonzero(circular))] = np.nan
     for criterion in data.f:
-        rated = _rated(data, criterion, opinions.get(criterion))
+        rated = _rated(data, criterion)
         measured = Worth(int(rated.rows.size), int(rated.values.size))
         if rated.rows.size >= FEWEST:
-            asked = Asked(data, rated, means[criterion], kind.criterion(criterion))
+            asked = Asked(data, rated, means[criterion], kind.measures.criterion(criterion))
             measured = replace(
                 measured,
                 components=_components(rated),
@@ -133,7 +133,7 @@ def _named(scorer: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in scorer.items() if key not in left_out}
 
 
-def _rated(data: Data, criterion: str, opinions: Sequence[Sequence[float]] | None) -> Rated:
+def _rated(data: Data, criterion: str) -> Rated:
     """The single judgments of what is rated; a verdict that is taken for true is one judgment."""
     verdict = data.f[criterion]
     member = data.pool.member[data.judged].toarray() > 0
@@ -143,8 +143,8 @@ def _rated(data: Data, criterion: str, opinions: Sequence[Sequence[float]] | Non
     kept = np.flatnonzero(predicted & ~np.isnan(mean))
     judgments = (
         [[value] for value in mean[kept].tolist()]
-        if opinions is None
-        else [list(opinions[place]) for place in kept.tolist()]
+        if criterion not in data.noise
+        else [list(data.noise[criterion].opinions[place]) for place in kept.tolist()]
     )
     values = np.array([value for ratings in judgments for value in ratings], dtype=np.float64)
     item = np.repeat(np.arange(kept.size), [len(ratings) for ratings in judgments]).astype(np.int64)

@@ -9,6 +9,7 @@ reads labels hands over.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
@@ -215,3 +216,40 @@ def _merged(said: Sequence[Said], rule: Rule) -> Value:
     if ratings:
         value |= {RATINGS: ratings, PEOPLE: people}
     return value
+
+
+def yes_or_no(value: Value) -> dict[str, bool]:
+    """Return each part that a value settles -> whether it holds; nothing where it tells none."""
+    holds = set(value.get("holds", ()))
+    return {part: part in holds for part in value.get("shown", ())}
+
+
+def differing(said: Sequence[Said]) -> int | None:
+    """Return how many of those who were asked about a target, in one question or several, differ
+    from what all answers say together: of each question those who differ at the part at which most
+    do, since one person answers all of its parts. None where no label tells parts.
+    """
+    labels = newest_of((label, label.question) for label in said)
+    votes: Counter[str] = Counter()
+    asked: Counter[str] = Counter()
+    for label in labels:
+        for part in label.value.get("shown", ()):
+            asked[part] += max(1, label.n)
+            votes[part] += _raw_votes(part, label)
+    if not asked:
+        return None
+    against = 0
+    for label in labels:
+        minorities = []
+        for part in label.value.get("shown", ()):
+            holds, n = 2 * votes[part] > asked[part], _raw_votes(part, label)
+            minorities.append(max(1, label.n) - n if holds else n)
+        against += max(minorities, default=0)
+    return against
+
+
+def _raw_votes(part: str, label: Said) -> int:
+    """Return how many said in one question that a part holds, whatever a model made of it."""
+    if "votes" in label.value:
+        return int(label.value["votes"].get(part, 0))
+    return max(1, label.n) if part in label.value["holds"] else 0

@@ -52,6 +52,7 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
         )
     )
     scores = read_scores(track, instance)
+    features, words = kind.features(instance)
     pool = Pool(
         systems=list(submissions),
         teams=[teams[submission] for submission in submissions],
@@ -66,11 +67,11 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
         object=predicted["object"],
         p={name: table(f"p {name}") for name in names},
         confidence=table("confidence"),
-        features=kind.features(instance),
+        features=features,
         scorers=scores.scorers,
         scores=scores.value,
         input=predicted["input"],
-        text=kind.words_in(instance),
+        text=words,
         fixed=fixed,
     )
     if not fixed:
@@ -184,7 +185,7 @@ def _columns(kind: Kind, distributions: Sequence[str]) -> dict[str, str]:
         "subject": sources.subject,
         "object": sources.object,
         "input": sources.input,
-        **{f"p {name}": kind.weights(name) for name in distributions},
+        **{f"p {name}": kind.measures.distributions[name].weight for name in distributions},
     }
 
 

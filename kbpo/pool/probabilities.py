@@ -17,7 +17,7 @@ from scoring.arrays import Floats, Ids
 
 def support(submission: Submission, kind: str) -> tuple[Ids, Ids, Floats]:
     """Return instance ids (ascending), their target ids and p_i(x), over the test part of X_i."""
-    weight = kind_of(submission.track).weights(kind)
+    weight = kind_of(submission.track).measures.distributions[kind].weight
     predictions = fetch_arrays(
         {"x": "p.instance_id", "target": "i.target_id", "weight": weight},
         "FROM submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id"
@@ -54,7 +54,7 @@ def by_target(track: Track, kind: str, targets: Ids, submissions: Sequence[int])
     order = np.argsort(targets)
     ascending = targets[order]
     column = {submission: j for j, submission in enumerate(submissions)}
-    weight = kind_of(track).weights(kind)
+    weight = kind_of(track).measures.distributions[kind].weight
     hit_probabilities = fetch(
         f"SELECT i.target_id, p.submission_id, sum(({weight}) / d.total) FROM instances_instance i"
         " JOIN submissions_prediction p ON p.instance_id = i.id"
@@ -70,7 +70,7 @@ def by_target(track: Track, kind: str, targets: Ids, submissions: Sequence[int])
 def _predicted(
     track: Track, kind: str, instances: list[int], submissions: list[int]
 ) -> Iterable[tuple[int, int, float]]:
-    weight = kind_of(track).weights(kind)
+    weight = kind_of(track).measures.distributions[kind].weight
     return fetch(
         f"SELECT p.instance_id, p.submission_id, ({weight}) / d.total FROM submissions_prediction p"
         " JOIN sampling_samplingdistribution d ON d.submission_id = p.submission_id AND d.kind = %s"

@@ -12,7 +12,6 @@ from django.conf import settings
 
 from kbpo.releases.parquet import WITHOUT
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of
 
 LICENCE = """\
 Judgments, draws, estimates and the other tables of this release may be used by anybody for any
@@ -80,7 +79,7 @@ def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
             "",
             "Runs were uploaded one after the other. Of each a random sample was judged by people;"
             " every judgment counts for all runs, divided by the probability π that it was asked."
-            f" Design: {kind_of(track).how_drawn()}.{_presented(kind_of(track).presented())}"
+            f" Design: {track.how_drawn()}.{_presented(track.shown_as.words)}"
             f" Guaranteed was the number under `{track.distribution}`, criterion"
             f" `{track.criterion}`, to ±{track.target_half_width} at {track.confidence_level:.0%}.",
             "",

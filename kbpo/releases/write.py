@@ -275,7 +275,7 @@ def _about(track: Track, evaluation: Evaluation, rows: dict[str, int], data: Row
             "distribution": track.distribution,
             "criterion": track.criterion,
             "scope": track.scope,
-            "presented": list(kind.presented()),
+            "presented": track.shown_as.words,
             "closed_at": track.closed_at.isoformat() if track.closed_at else None,
         },
         "corpus": {
@@ -286,9 +286,9 @@ def _about(track: Track, evaluation: Evaluation, rows: dict[str, int], data: Row
         },
         "board": {
             "evaluation": evaluation.number,
-            "criteria": list(kind.criterion_names()),
+            "criteria": list(kind.measures.criterion_names()),
             "recall_criteria": list(recall_criteria(track)),
-            "published": list(kind.published),
+            "published": list(kind.measures.published),
             "simple_has_recall": True,
             "slice_criteria": ordered(track),
             "slices_have_recall": has_recall(track),

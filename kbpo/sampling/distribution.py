@@ -37,7 +37,8 @@ def make_distributions(submission: Submission) -> None:
     predictions.
     """
     kinds = submission.track.distributions
-    weights = ", ".join(f"sum({kind_of(submission.track).weights(kind)})" for kind in kinds)
+    distributions = kind_of(submission.track).measures.distributions
+    weights = ", ".join(f"sum({distributions[kind].weight})" for kind in kinds)
     [(n, *totals)] = fetch(
         f"SELECT count(*), {weights} FROM submissions_prediction p"
         " WHERE p.submission_id = %s AND NOT p.is_dev",
@@ -83,10 +84,9 @@ def make_overlaps(submission: Submission) -> None:
     if submission.track.design != Track.Design.IID:
         return
     kinds = submission.track.distributions
-    track = kind_of(submission.track)
-    products = ", ".join(
-        f"sum(({_as(track.weights(k), 'p')}) * ({_as(track.weights(k), 'o')}))" for k in kinds
-    )
+    distributions = kind_of(submission.track).measures.distributions
+    weights = [distributions[kind].weight for kind in kinds]
+    products = ", ".join(f"sum(({_as(weight, 'p')}) * ({_as(weight, 'o')}))" for weight in weights)
     products_of = fetch(
         f"SELECT o.submission_id, {products} FROM submissions_prediction p"
         " JOIN submissions_prediction o ON o.instance_id = p.instance_id"

@@ -45,7 +45,7 @@ def guess_of(
     """
     if kind.opposes:
         return Guess(np.full(label.size, 0.5), 0.0, 0, _error_of_half(label, lesson.pool.member))
-    if kind.criterion(criterion).single == "mean":
+    if kind.measures.criterion(criterion).single == "mean":
         return guess_ratings(lesson.pool, label, key=lesson.key, aided=aided)
     return (lesson if aided else lesson.unaided).guess(label)
 

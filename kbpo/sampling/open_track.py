@@ -21,7 +21,7 @@ from kbpo.money.models import Budget, Price
 from kbpo.sampling.models import TrackKey
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of, kinds
+from kbpo.tracks.registry import kind_of, kinds, n_inputs
 
 MOVES = {"open": ("draft", "frozen"), "frozen": ("open",), "closed": ("open", "frozen")}
 """Status -> the statuses from which it can be reached."""
@@ -177,27 +177,27 @@ def _check(track: Track) -> None:
     track.take_defaults()
     kind = kind_of(track)
     wrong: dict[str, str] = {}
-    if unknown := [name for name in track.distributions if name not in kind.distributions]:
+    distributions = kind.measures.distributions
+    if unknown := [name for name in track.distributions if name not in distributions]:
         wrong["distributions"] = (
-            f"There is no distribution {unknown[0]}; there are {', '.join(kind.distributions)}."
+            f"There is no distribution {unknown[0]}; there are {', '.join(distributions)}."
         )
     elif track.distribution not in track.distributions:
         wrong["distribution"] = (
             f"The guaranteed distribution is one of those shown: {', '.join(track.distributions)}."
         )
-    if track.criterion not in kind.criterion_names():
-        criteria = ", ".join(kind.criterion_names())
+    if track.criterion not in kind.measures.criterion_names():
+        criteria = ", ".join(kind.measures.criterion_names())
         wrong["criterion"] = f"There is no criterion {track.criterion}; there are {criteria}."
     if kind.opposes and track.design != Track.Design.POISSON:
         wrong["design"] = (
             "Where systems are compared two by two, each new one brings pairs to those before it:"
             " only the design poisson can draw them later."
         )
-    if sentence := kind.wrong_presentation():
-        wrong["presentation"] = sentence
-    if sentence := kind.wrong_inputs():
-        wrong["corpus"] = sentence
-    if track.is_study and kind.has_development_part():
+    if track.presentation and not kind.presents:
+        wrong["presentation"] = f"The {kind.words.items} of this kind are shown as they are."
+    wrong |= kind.unfit()
+    if track.is_study and n_inputs(track, test=True) < n_inputs(track):
         wrong["corpus"] = (
             "In a study every input counts, but this corpus has a development part: load it with a"
             " share of 0, from a file that names no part dev."

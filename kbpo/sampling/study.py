@@ -48,7 +48,7 @@ def study_of(kind: Kind, criterion: str, told: Worth) -> Study | None:
     here comes with a warning: few outputs have two judgments, or a variance is below zero.
     """
     measured = told.components
-    prior = kind.priors.get(criterion)
+    prior = kind.measures.criterion(criterion).prior
     if measured is None and prior is None:
         return None
     if measured is None or measured.sigma_f2 is None or measured.sigma_a2 is None:

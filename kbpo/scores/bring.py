@@ -31,7 +31,7 @@ from kbpo.instances.models import Instance, Label
 from kbpo.queue import nudge
 from kbpo.scores.compute import STATED, STORED, store
 from kbpo.scores.models import Scorer
-from kbpo.scores.read import scorers_of
+from kbpo.scores.read import by_input, scorers_of
 from kbpo.submissions.models import Submission
 from kbpo.submissions.names import run_names
 from kbpo.submissions.receive import still_read
@@ -280,8 +280,7 @@ def systems(track: Track) -> dict[str, Mapping[str, int]]:
     """What files of scores call each system -> the id of an input -> what it predicts for it. One
     that is still being read predicts nothing yet, but has a name: so no other is taken for it.
     """
-    kind = kind_of(track)
-    return {name: kind.by_input(pk) for pk, name in run_names(track).written.items()}
+    return {name: by_input(pk) for pk, name in run_names(track).written.items()}
 
 
 def _taking_part(track: Track) -> list[int]:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from kbpo.corpus.fetch import fetch
 from kbpo.scores.models import Scorer, ScorerQuerySet
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +28,7 @@ def scorers_of(track: Track) -> ScorerQuerySet:
     """The metrics and judges of a track, in the order of their making: what was brought for its
     corpus, and what is computed here of texts as this track shows them.
     """
-    shown = Q(source=Scorer.Source.BROUGHT) | Q(presentation=kind_of(track).shown_as())
+    shown = Q(source=Scorer.Source.BROUGHT) | Q(presentation=track.shown_as.name)
     return Scorer.objects.filter(shown, corpus=track.corpus_id).order_by("pk")
 
 
@@ -60,3 +59,17 @@ def read_scores(
         columns = np.array([column[row[0]] for row in rows], dtype=np.int64)
         value[places, columns] = [row[2] for row in rows]
     return Scores(kept, value)
+
+
+def by_input(submission: int) -> dict[str, int]:
+    """Return the id of each input -> what a submission predicts for it; empty where predictions are
+    not of inputs.
+    """
+    rows = fetch(
+        "SELECT t.content->>'input', i.id FROM submissions_prediction p"
+        " JOIN instances_instance i ON i.id = p.instance_id"
+        " JOIN instances_target t ON t.id = i.target_id"
+        " WHERE p.submission_id = %s AND t.content->>'input' IS NOT NULL ORDER BY p.line, p.id",
+        [submission],
+    )
+    return dict(rows)

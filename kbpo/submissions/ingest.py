@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
+from formats.messages import Report
 from kbpo import clock
 from kbpo.corpus.copy import copy
 from kbpo.queue import nudge, work
@@ -37,15 +38,15 @@ def tick() -> int:
 
 
 def _read(submission: Submission) -> None:
-    track = kind_of(submission.track)
-    report, waits = track.new_report(), ""
+    report, waits = Report(), ""
     forget_reading(submission)
     try:
         _check_day(submission)
         with transaction.atomic():  # what a file leaves behind that turns out to be unusable
-            claims = track.read(submission.file.path, report, teller(submission.pk))
             try:
-                counts = track.store(submission.pk, claims, report)
+                counts = kind_of(submission.track).ingest(
+                    submission.pk, submission.file.path, report, teller(submission.pk)
+                )
             except Waits as sentence:
                 waits = str(sentence)
             count(submission).save()
@@ -83,7 +84,7 @@ def _check_day(submission: Submission) -> None:
         )
 
 
-def _messages(report: Any) -> dict[str, Any]:
+def _messages(report: Report) -> dict[str, Any]:
     """Return all messages, kept or not, counted by severity and by code."""
     severity = report.by_severity
     return {
@@ -95,7 +96,7 @@ def _messages(report: Any) -> dict[str, Any]:
     }
 
 
-def _note(submission: Submission, report: Any) -> None:
+def _note(submission: Submission, report: Report) -> None:
     """Store the kept messages as problems."""
     problems = (
         (

@@ -7,22 +7,24 @@ at what price, how their answers become verdicts, what the model may learn from,
 are cut, what the explorer shows, and which words people read. Copy `kbp/` or `generation/` to add
 one; then add one line to `registry.py`. A kind whose documents are read in full, so that it has
 recall, is a `kbpo.tracks.recall.TrackWithRecall`; one whose targets are texts is a
-`kbpo.tracks.content.track.ContentTrack`.
+`kbpo.tracks.texts.track.TextTrack`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from formats.messages import Report
 from kbpo.corpus.export import corpus_lines
 from kbpo.instances.merge import Said, Value, replaced
+from kbpo.tracks.measures import Measures
 from scoring.data import LIKE, THESE, Noise
 
 Answers: TypeAlias = "Mapping[int, Mapping[int, Mapping[str, Any]]]"
@@ -36,8 +38,6 @@ if TYPE_CHECKING:
     from kbpo.tracks.models import Track as TrackRow
 
 
-DEFAULT = "centred"
-"""The method of the house's own estimates"""
 ENTITY = "entity"
 """What an address says the name of an entity by, where predictions are about entities"""
 
@@ -50,107 +50,6 @@ class Waits(Exception):
     """A file that can be used once there is another one; the text is a sentence for its owner. What
     was stored of it stays.
     """
-
-
-@dataclass(frozen=True)
-class Criterion:
-    """One thing that is judged of every prediction. Verdicts lie in [0, 1]; `low` and `high` are
-    the ends of the scale as people read it.
-    """
-
-    name: str
-    """At most 24 characters: it is stored with every estimate"""
-    label: str
-    """What switches and tables call it"""
-    higher_is_better: bool = True
-    low: float = 0.0
-    high: float = 1.0
-    unit: str = "%"
-    single: Literal["majority", "mean"] = "majority"
-    """How the judgments of several people about one target become a value: what most say, taken as
-    true; or their mean, whose own noise then counts in every variance"""
-    liked_from: float = 0.5
-    """The verdict at which people begin to like what they judge: more of it, or less where less is
-    better"""
-
-    def on_scale(self, value: float) -> float:
-        """A verdict in [0, 1] on the scale that people read."""
-        return self.low + (self.high - self.low) * value
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """One number that is printed of a system under a criterion."""
-
-    name: str
-    """At most 16 characters: it is stored with every estimate"""
-    label: str
-    short: str = ""
-    """One letter or two, where there is little room. What has one is compared between systems"""
-    better: str = ""
-    """What a system is that has more of it: “more precise”"""
-    criteria: tuple[str, ...] | None = None
-    """The criteria that have it; None: all"""
-    weighed: bool = True
-    """Whether it differs from distribution to distribution; else it is stored under `unweighed`"""
-    higher_is_better: bool | None = None
-    """None: as its criterion says"""
-    is_judged: bool = False
-    """Whether its label is what is judged (`Track.printed`)"""
-
-    @property
-    def in_text(self) -> str:
-        """What it is called within a sentence: “precision”, but “F1”; what is judged in quotes."""
-        if self.is_judged:
-            return f"“{self.label}”"
-        return self.label if self.label.isupper() else self.label.lower()
-
-    def of(self, criterion: str) -> bool:
-        """Whether a criterion has this quantity."""
-        return self.criteria is None or criterion in self.criteria
-
-
-@dataclass(frozen=True)
-class Distribution:
-    """A distribution p_i over what a system predicts."""
-
-    label: str
-    """What counts the same under it, for switches"""
-    weight: str
-    """SQL of the unnormalised weight, over the columns of a prediction aliased `p`"""
-
-
-@dataclass(frozen=True)
-class Column:
-    """One figure of a board's row: its name in files and in the API, what it is, where it stands.
-
-    `place`: *first* and *second* are drawn, wide and narrow; *beneath* stands small under the
-    column that `under` names; *published* in the cell of figures for comparison; *file* only in
-    CSV and API.
-    """
-
-    name: str
-    quantity: str
-    method: str = DEFAULT
-    place: Literal["first", "second", "beneath", "published", "file"] = "file"
-    label: str = ""
-    """Where it stands in a cell with others"""
-    under: str = ""
-
-
-@dataclass(frozen=True)
-class Counted:
-    """A share of what a system says that is counted, not estimated, and stands beside a figure."""
-
-    name: str
-    """What files and evaluations call it"""
-    label: str
-    criterion: str
-    """Under which it is shown"""
-    under: str
-    """The column that it stands small under"""
-    sentence: str
-    """On a submission's page; {share} is where the share goes"""
 
 
 @dataclass(frozen=True)
@@ -201,15 +100,25 @@ class Words:
     together: str = ""
     """What people are asked about at once, where that judges several items: “mentions”"""
     entity: str = ""
-    """What a field asks for by which predictions about an entity are found (`Track.about`); empty
-    where they are about none"""
+    """What a field asks for by which predictions about an entity are found; empty where predictions
+    are about none, and are not found by words or keys either (`Track.find`)"""
     unanswered: str = (
         "Those that were answered stand for them: their chances are multiplied by the share that"
         " was answered."
     )
     """What is done about things that nobody could answer"""
+    parts: Mapping[str, str] = field(default_factory=dict)
+    """Each part of a prediction that can be wrong, and what pages call it"""
+    unchecked: str = ""
+    """Why experts cannot answer again what people were asked (`Track.questions`, `Track.judge`), as
+    a sentence; empty where they can"""
     described: str = "which systems say a thing, and how sure they are"
     """What the model guesses from, after “what is free:”"""
+
+    @property
+    def populations(self) -> dict[str, str]:
+        """What numbers may be about, what is said first at the head, and what pages call it."""
+        return {LIKE: f"{self.inputs} like these", THESE: f"these {self.inputs} alone"}
 
     @property
     def asked_about(self) -> str:
@@ -330,6 +239,17 @@ class Facet:
     label: str
     column: str
     """Of a prediction, that holds its value"""
+    called: Callable[[Corpus], Mapping[Any, tuple[str, str]]] = lambda corpus: {}
+    """What each value is called in addresses and on pages, where that is not the value itself"""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A script that everybody may start from."""
+
+    script: Path
+    lines: Callable[[int | None], Iterator[str]]
+    """Yields what it writes for the corpus, or for its first so many inputs"""
 
 
 @dataclass(frozen=True)
@@ -341,6 +261,8 @@ class Metric:
     name: str
     label: str
     version: str
+    circular: bool = field(default=False, kw_only=True)
+    """Whether it holds what people wrote against itself, and so says nothing of a reference"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -429,6 +351,10 @@ class Judged:
         """Whether people have said what it is, be it neither right nor wrong."""
         return self.right is not None
 
+    def explained(self) -> Any:
+        """What `Pages.judged` shows of it besides, as `more`."""
+        return None
+
     def as_json(self) -> dict[str, Any]:
         """The same for programs; a kind adds what its files call things."""
         return {
@@ -449,20 +375,8 @@ class Track(ABC):
     kind: ClassVar[str]
     target_kind: ClassVar[str]
     """What its table calls the targets that people are asked about; at most 16 characters"""
-    criteria: ClassVar[tuple[Criterion, ...]]
-    """The first is what a new track guarantees"""
-    quantities: ClassVar[tuple[Quantity, ...]]
-    """The first that a criterion has is its headline: boards are sorted by it"""
-    mean: ClassVar[str] = "mean"
-    """The quantity that is the weighted mean of verdicts, which a track guarantees"""
-    columns: ClassVar[tuple[Column, ...]]
-    counted: ClassVar[tuple[Counted, ...]] = ()
-    n_beside: ClassVar[int] = 0
-    """So many other criteria a board draws, narrow, beside the one that it is of"""
-    distributions: ClassVar[dict[str, Distribution]]
-    """The last is what a new track guarantees"""
-    unweighed: ClassVar[str] = "instance"
-    """The distribution under which each of them counts the same, which every kind has"""
+    measures: ClassVar[Measures]
+    """What is judged, and what is printed of a system"""
     asking: ClassVar[tuple[Asking, ...]]
     """How targets are asked about; the first is how a plan is priced"""
     words: ClassVar[Words]
@@ -472,43 +386,18 @@ class Track(ABC):
     """What scores are always cut by"""
     facets: ClassVar[tuple[Facet, ...]] = ()
     """What the explorer filters predictions by"""
-    searchable: ClassVar[bool] = False
-    """Whether predictions can be found by words of their text (`search`), and by its key
-    (`within`)"""
-    parts: ClassVar[Mapping[str, str]] = {}
-    """Each part of a prediction that can be wrong, and what pages call it"""
-    plotted: ClassVar[tuple[str, str] | None] = None
-    """Two columns of the board that are drawn against each other"""
-    unchecked: ClassVar[str] = "What is asked on this kind of track cannot be put to an expert."
-    """Why experts cannot answer again what people were asked (`again`, `rejudge`), as a sentence;
-    empty where they can"""
-    is_taste: ClassVar[bool] = False
-    """Whether two people who differ may both be right: then the clock asks no expert by itself"""
-    settles_besides: ClassVar[tuple[str, ...]] = ()
-    """Kinds of targets that a question about another one settles besides, and on whose labels
-    verdicts on all that is predicted in their document may rest"""
     metrics: ClassVar[Sequence[Metric]] = ()
     """What is computed of each thing that systems say (`measure`)"""
     rates: ClassVar[bool] = False
     """Whether people say how good a text is: then what they said is read and written row by row,
-    and text by text (`kbpo.tracks.content.ratings`)
+    and text by text (`kbpo.tracks.texts.ratings`)
     """
-    population: ClassVar[str] = ""
-    """What numbers are about where nothing else is asked for: `LIKE` where the inputs are a sample;
-    empty: what there is, and nothing else"""
     presents: ClassVar[bool] = False
     """Whether what systems write may be shown as printed text (`Track.presentation`)"""
-    circular: ClassVar[Collection[str]] = ()
-    """Metrics that hold what people wrote against itself, and so say nothing of a reference"""
-    priors: ClassVar[Mapping[str, tuple[float, float]]] = {}
-    """criterion -> what people, and things, differed by in other studies (σ_a², σ_f²): plans begin
-    with it"""
     opposes: ClassVar[bool] = False
     """Whether a target is predicted by two systems, and what is good for one is bad for the other:
     then nothing is guessed of it, and a system that joins brings others more predictions
     (`joined`)"""
-    published: ClassVar[tuple[str, ...]] = ()
-    """Which of the published estimators (simple, joint) stand beside the default one"""
 
     def __init__(self, track: TrackRow) -> None:
         self.track = track
@@ -517,133 +406,21 @@ class Track(ABC):
     def corpus(self) -> Corpus:
         return self.track.corpus
 
-    @classmethod
-    def in_words(cls) -> str:
-        """What pages call the kind; its name where it has no words for that."""
-        return cls.words.kind or cls.kind
-
-    @classmethod
-    def populations(cls) -> dict[str, str]:
-        """What numbers may be about, what is said first at the head, and what pages call it; empty
-        where there is no choice.
-        """
-        if not cls.population:
-            return {}
-        inputs = cls.words.inputs
-        return {LIKE: f"{inputs} like these", THESE: f"these {inputs} alone"}
-
-    @classmethod
-    def criterion_names(cls) -> tuple[str, ...]:
-        """The names of the criteria, in their order."""
-        return tuple(criterion.name for criterion in cls.criteria)
-
-    @classmethod
-    def base_criterion(cls) -> str:
-        """The name of the criterion that the others rest on, and recall: that what is claimed holds
-        at all. The first, where a kind says nothing else.
-        """
-        return cls.criteria[0].name
-
-    @classmethod
-    def criterion(cls, name: str) -> Criterion:
-        """The criterion of that name; KeyError if there is none."""
-        return {criterion.name: criterion for criterion in cls.criteria}[name]
-
-    @classmethod
-    def criterion_label(cls, name: str) -> str:
-        """What pages call a criterion; its name if the kind has none such any more."""
-        return next((criterion.label for criterion in cls.criteria if criterion.name == name), name)
-
-    @classmethod
-    def distribution_label(cls, name: str) -> str:
-        """What pages call a distribution; its name if the kind has none such any more."""
-        return cls.distributions[name].label if name in cls.distributions else name
-
-    @classmethod
-    def criteria_beside(cls, name: str) -> list[Criterion]:
-        """The criteria that a board of one criterion draws beside it: the first others."""
-        return [criterion for criterion in cls.criteria if criterion.name != name][: cls.n_beside]
-
-    @classmethod
-    def quantity(cls, name: str) -> Quantity:
-        """The quantity of that name; KeyError if there is none."""
-        return {quantity.name: quantity for quantity in cls.quantities}[name]
-
-    @classmethod
-    def printed(cls, name: str, criterion: str) -> Quantity:
-        """The quantity of that name as pages, mails and files call it under a criterion: the mean
-        by its criterion where a board draws several, and with it where no switch says what is
-        judged.
-        """
-        quantity = cls.quantity(name)
-        if name != cls.mean:
-            return quantity
-        judged = cls.criterion_label(criterion)
-        if cls.criteria_beside(criterion):
-            return replace(quantity, label=judged, is_judged=True)
-        if len(cls.criteria) == 1:
-            return replace(quantity, label=f"{quantity.label}: {judged}", is_judged=True)
-        return quantity
-
-    @classmethod
-    def column(cls, name: str) -> Column:
-        """The column of that name; KeyError if there is none."""
-        return {column.name: column for column in cls.columns}[name]
-
-    @classmethod
-    def column_of(cls, quantity: str) -> Column:
-        """The column of a quantity as it is estimated by default; KeyError if there is none."""
-        return {column.quantity: column for column in cls.columns if column.method == DEFAULT}[
-            quantity
-        ]
-
-    @classmethod
-    def headline(cls, criterion: str) -> str:
-        """The name of the quantity by which systems are ranked under a criterion."""
-        return next(quantity.name for quantity in cls.quantities if quantity.of(criterion))
-
-    @classmethod
-    def higher_is_better(cls, quantity: str, criterion: str) -> bool:
-        """Whether more of a quantity under a criterion is better."""
-        said = cls.quantity(quantity).higher_is_better
-        return cls.criterion(criterion).higher_is_better if said is None else said
-
-    @classmethod
-    def compared(cls) -> list[Quantity]:
-        """The quantities that are compared between systems."""
-        return [quantity for quantity in cls.quantities if quantity.short]
-
     def second_opinions(self, new: int, before: int = 0) -> int:
         """Return of how many of `new` questions, drawn at random, one more person is asked, if that
         was done for `before` questions of the track already.
         """
         return 0
 
-    def answers(self, new: int) -> Decimal:
-        """Return how many answers a question takes, on average over `new` ones: by that a plan is
-        priced.
-        """
-        more = Decimal(self.second_opinions(new)) / new if new else Decimal(0)
-        return self.track.workers_per_question + more
-
     @abstractmethod
-    def new_report(self) -> Any:
-        """An empty report, for `read` to write to. Iterating it gives the kept messages (`code`,
-        `severity`, `line`,
-        `text`, `line_text`, `culprit`); `by_severity` and `by_code` count all of them."""
-
-    @abstractmethod
-    def read(self, path: str, report: Any, progress: Callable[[float], None]) -> Iterable[Any]:
-        """Yields the claims of an uploaded file, streamed; writes what it noticed to `report`, and
-        tells `progress` the share that was read.
-        """
-
-    @abstractmethod
-    def store(self, submission_id: int, claims: Iterable[Any], report: Any) -> dict[str, Any]:
-        """Stores what `read` gave as Targets, Instances and Predictions (COPY) and returns counts
-        for people (`items` that are evaluated, `item_lines`, `set_aside`, `lines`, and what
-        `read_facts` tells), and `door` and `run_id` of the file. Runs inside the caller's
-        transaction. Raises Unusable; what was stored until then is for the caller to roll back.
+    def ingest(
+        self, submission_id: int, path: str, report: Report, progress: Callable[[float], None]
+    ) -> dict[str, Any]:
+        """Store what an uploaded file predicts as Targets, Instances and Predictions (COPY), and
+        return counts for people (`items` that are evaluated, `item_lines`, `set_aside`, `lines`),
+        and `door` and `run_id` of the file. Writes what it noticed to `report`, tells `progress`
+        the share that was read, and runs inside the caller's transaction. Raises Unusable; what was
+        stored until then is for the caller to roll back.
         """
 
     def joined(self, submission_id: int) -> list[int]:
@@ -658,19 +435,15 @@ class Track(ABC):
         """
         return {}
 
-    def weights(self, distribution: str) -> str:
-        """SQL of the unnormalised weight of a prediction `p` under a distribution; KeyError for any
-        other.
-        """
-        return self.distributions[distribution].weight
-
     @abstractmethod
     def questions(
-        self, target_ids: Sequence[int], submissions: Sequence[int]
+        self, target_ids: Sequence[int], submissions: Sequence[int] | None, *, made: bool = True
     ) -> Iterable[QuestionDraft]:
         """Yields what must be asked about targets so that these submissions' predictions can be
-        judged; nothing for a target whose labels already answer that. What is shown says nothing
-        about who claims what.
+        judged; nothing for a target whose labels already answer that. For experts (`submissions` is
+        None) one question about each target that asks all of what was asked of it, as if nobody had
+        answered yet; with `made=False` nothing is stored for it, and it can only be looked at. What
+        is shown says nothing about who claims what.
         """
 
     @abstractmethod
@@ -688,14 +461,6 @@ class Track(ABC):
         """
         return replaced(said)
 
-    @staticmethod
-    def differing(said: Sequence[Said]) -> int | None:
-        """How many answers to several questions about one target differ from what their labels say
-        together; None of a kind that tells no such thing: then of each question those count that
-        differ from its own.
-        """
-        return None
-
     @abstractmethod
     def judge(
         self,
@@ -703,10 +468,13 @@ class Track(ABC):
         submissions: Sequence[int],
         *,
         until: int | None = None,
+        answers: Answers | None = None,
     ) -> dict[str, NDArray[np.float64]]:
         """Verdicts in [0, 1], or missing (NaN), per criterion, shape (n, m): each instance as each
         submission predicts it. Where a submission does not predict it, missing or not is all that
-        counts. By the labels up to number `until`, if that is given: what was known then.
+        counts. By the labels up to number `until`, if that is given: what was known then. With
+        `answers` of experts, each target that has one by its own answer alone, in the place of what
+        labels say of it and its mentions.
         """
 
     def noise(
@@ -717,31 +485,6 @@ class Track(ABC):
         are compared, also which of these submissions each rating lowers.
         """
         return {}
-
-    def opinions(self, instances: NDArray[np.int64]) -> Mapping[str, Sequence[Sequence[float]]]:
-        """What single people said of each instance, for each criterion whose judgments are single
-        ratings; one of them where the others were not drawn at random.
-        """
-        return {}
-
-    def again(self, target_ids: Sequence[int], *, made: bool = True) -> Iterable[QuestionDraft]:
-        """Yields one question about each target that asks all of what was asked of it, as if nobody
-        had answered yet: for experts. Nothing, if this kind of track cannot be checked. With
-        `made=False` nothing is stored for it, and it can only be looked at.
-        """
-        return ()
-
-    def rejudge(
-        self, instances: NDArray[np.int64], submissions: Sequence[int], answers: Answers
-    ) -> dict[str, NDArray[np.float64]]:
-        """As `judge`, but each target by its own answer alone in the place of what labels say of it
-        and its mentions; missing where the answer says nothing, which is everywhere if this kind of
-        track cannot be checked.
-        """
-        return {
-            criterion: np.full((instances.size, len(submissions)), np.nan)
-            for criterion in self.criterion_names()
-        }
 
     def said(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
         """What a release tells of instances besides their numbers, by columns; nothing where what
@@ -756,30 +499,18 @@ class Track(ABC):
         """
         return True
 
-    def yes_or_no(self, value: Value) -> Mapping[str, bool]:
-        """What a value of a target says yes or no of, in the order of the page -> which; nothing
-        where it says something else.
-        """
-        return {}
-
     def referred(self, target: Target, now: Value, says: Value) -> tuple[str, str, bool] | None:
         """What something that a question settles besides refers to, in words: as it counts now, as
         an expert says, and whether that is the same; None where either does not say.
         """
         return None
 
-    def features(self, instances: NDArray[np.int64]) -> NDArray[np.float64]:
-        """(n, k) numbers from what is free to know of each instance, for the model g; the same for
-        all systems that predict it. Without any, the model knows who predicts what, and the pool's
-        columns.
+    def features(self, instances: NDArray[np.int64]) -> tuple[NDArray[np.float64], Any]:
+        """(n, k) numbers from what is free to know of each instance, for the model g, the same for
+        all systems that predict it; and (n, v) sparse weights of the words in each text, where the
+        model is to see which of them say the same, else None.
         """
-        return np.zeros((instances.size, 0))
-
-    def words_in(self, instances: NDArray[np.int64]) -> Any:
-        """(n, v) sparse weights of the words in each text, where the model is to see which of them
-        say the same; None where it is not.
-        """
-        return None
+        return np.zeros((instances.size, 0)), None
 
     def measure(self, instances: Sequence[int]) -> Iterator[tuple[int, Mapping[str, float]]]:
         """Yields each instance with its value under each of `metrics`; NaN where one is not
@@ -790,16 +521,6 @@ class Track(ABC):
     def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
         """What a program that judges is shown of each instance: the text, and what is said of it,
         by keys that are the same for all. Nothing about who says it. Empty where no program can.
-        """
-        return {}
-
-    def shown(self, targets: Sequence[int]) -> dict[int, dict[str, Any]]:
-        """What pages show of rated targets: their `text`, and the `input` that it is for."""
-        return {}
-
-    def by_input(self, submission_id: int) -> Mapping[str, int]:
-        """The id of each input -> the instance that a submission predicts for it; empty where files
-        of scores cannot name things by inputs.
         """
         return {}
 
@@ -818,82 +539,25 @@ class Track(ABC):
         """
         return {}
 
-    def counts(self, submissions: Sequence[int]) -> Mapping[str, Mapping[int, float]]:
-        """The shares that are counted (`counted`): name -> submission -> share. They tell of what
-        is predicted alone, and are counted once.
-        """
-        return {}
-
     def example(self) -> Iterable[str]:
         """Yields the lines of a file that the track accepts, for people who have none yet."""
         return ()
 
-    def how_drawn(self, design: str = "") -> str:
-        """How samples are drawn here, or would be by another design, in the words of what is
-        judged.
-        """
-        drawn = design or self.track.design
-        if drawn == "poisson":
-            return f"each {self.words.item} at most once, with a chance of its own"
-        return str(dict(self.track.Design.choices)[drawn])
-
-    def wrong_presentation(self) -> str:
-        """Why what systems write cannot be shown as the track says, as a sentence;
-        empty if it can.
-        """
-        is_as_said = self.presents or not self.track.presentation
-        return "" if is_as_said else f"The {self.words.items} of this kind are shown as they are."
-
-    def has_development_part(self) -> bool:
-        """Whether some of the corpus is development: judged for learning, and counted nowhere."""
-        return self.corpus.n_dev > 0
-
-    def wrong_inputs(self) -> str:
-        """Why people cannot be asked about what systems make of the track's inputs, as a sentence;
-        empty if they can.
-        """
-        return ""
-
-    def presented(self) -> Sequence[str]:
-        """What is done to what systems write before anybody or any metric sees it, in words."""
-        return ()
-
-    def shown_as(self) -> str:
-        """The name of how texts are shown here, which metrics see as people do;
-        empty: as they are.
-        """
-        return ""
-
-    def asked(self) -> Sequence[Mapping[str, Any]]:
-        """What people are asked about each thing, for the public page: questions (`ask`) with
-        `options` (`label`, and perhaps `cue`); empty where the page says it otherwise.
-        """
-        return ()
-
-    def catalogue(self) -> Sequence[Mapping[str, Any]]:
-        """The kinds of things that systems say, a row each, for `Pages.about`; empty where there is
-        one.
-        """
-        return ()
+    def unfit(self) -> dict[str, str]:
+        """Field of the track's row -> why tracks of this kind cannot be so, as a sentence."""
+        return {}
 
     def guide(self) -> Mapping[str, Any]:
         """What instructions say of this track alone, as payloads carry it: for everybody, and so
-        nothing of a target.
+        nothing of a target. Besides, for the public page: `asked`, questions (`ask`) with `options`
+        (`label`, and perhaps `cue`), and `catalogue`, the kinds of things that systems say.
         """
         return {}
 
-    def n_inputs(self) -> int:
-        """How many inputs systems are run on."""
-        return self.n_inputs_of([self.corpus])[self.corpus.pk]
-
-    def n_test_inputs(self) -> int:
-        """How many of these are of the test part."""
-        return self.corpus.n_test
-
     @classmethod
-    def n_inputs_of(cls, corpora: Sequence[Corpus]) -> Mapping[int, int]:
-        """Corpus -> how many inputs systems are run on, of many at once."""
-        return {corpus.pk: corpus.n_documents for corpus in corpora}
+    def n_inputs_of(cls, corpora: Sequence[Corpus], *, test: bool = False) -> Mapping[int, int]:
+        """Corpus -> how many inputs systems are run on (of the test part), of many at once."""
+        return {corpus.pk: corpus.n_test if test else corpus.n_documents for corpus in corpora}
 
     def input_lines(self, most: int | None = None) -> Iterator[str]:
         """Yields what systems are run on, a line of JSON each, for whoever takes part: of so many
@@ -901,37 +565,17 @@ class Track(ABC):
         """
         return corpus_lines(self.corpus, most)
 
-    def baseline(self) -> Path | None:
-        """Path of a short script that anybody can run and whose output this track takes; None if
-        this kind has none.
+    def baseline(self) -> Baseline | None:
+        """A short script that anybody can run and whose output this track takes; None if this kind
+        has none.
         """
         return None
 
-    def baseline_output(self, most: int | None = None) -> Iterator[str]:
-        """Yields the lines that the script would write for this track's corpus, or for its first
-        so many inputs.
-        """
-        return iter(())
-
-    def facet_words(self, facet: str) -> Mapping[Any, tuple[str, str]]:
-        """What each value of a facet is called in addresses and on pages, where that is not the
-        value itself.
-        """
-        return {}
-
-    def search(self, submission_id: int, words: str, most: int) -> tuple[list[int], bool]:
-        """The predictions of a submission whose text has these words, and whether these are all;
-        those of at most so many inputs.
-        """
-        return [], True
-
-    def within(self, submission_id: int, key: str) -> list[int]:
-        """The predictions of a submission about one input, by the input's key."""
-        return []
-
-    def about(self, submission_id: int, name: str, most: int, key: str) -> tuple[list[int], bool]:
-        """The predictions of a submission about an entity of that name, and whether these are all;
-        those of at most so many inputs, or of the one with this key.
+    def find(
+        self, submission_id: int, most: int, *, words: str = "", key: str = "", entity: str = ""
+    ) -> tuple[list[int], bool]:
+        """The predictions of a submission whose text has these words, about one input by its key,
+        or about an entity of that name; those of at most so many inputs, and whether these are all.
         """
         return [], True
 
@@ -955,7 +599,3 @@ class Track(ABC):
         """Predictions of a submission, in this order, for the explorer. Of those that are named
         unjudged nothing is told that people said, whether or not they did.
         """
-
-    def explain(self, judged: Judged, *, public: bool) -> Any:
-        """What `Pages.judged` shows of one prediction besides, as `more`."""
-        return None

@@ -11,6 +11,7 @@ from django.core.cache import cache
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
+from formats.presentation import Presentation
 from kbpo import clock
 from kbpo.corpus.models import Corpus
 from kbpo.tracks import stamps
@@ -171,14 +172,30 @@ class Track(models.Model):
             return ""
         return f"{self.name} is {self.status} and takes no submissions now."
 
+    @property
+    def shown_as(self) -> Presentation:
+        """How what systems write is shown to people and metrics. Raises ValueError if that cannot
+        be read.
+        """
+        return Presentation.of(self.presentation)
+
+    def how_drawn(self, design: str = "") -> str:
+        """How samples are drawn here, or would be by another design, in the words of what is
+        judged.
+        """
+        if (design or self.design) == self.Design.POISSON:
+            item = class_of(self.kind).words.item
+            return f"each {item} at most once, with a chance of its own"
+        return self.Design.IID.label
+
     def take_defaults(self) -> None:
         """Fills in what a track of its kind guarantees, shows and asks, where nothing else is
         said. Raises KeyError for a kind that is not in the registry.
         """
         kind = class_of(self.kind)
-        self.distributions = self.distributions or list(kind.distributions)
+        self.distributions = self.distributions or list(kind.measures.distributions)
         self.distribution = self.distribution or self.distributions[-1]
-        self.criterion = self.criterion or kind.criteria[0].name
+        self.criterion = self.criterion or kind.measures.criteria[0].name
         if self.workers_per_question is None:
             self.workers_per_question = kind.asking[0].people
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 KINDS = {
     "kbp": "kbpo.tracks.kbp.track.KbpTrack",
-    "generation": "kbpo.tracks.generation.track.GenerationTrack",
-    "answers": "kbpo.tracks.generation.answers.AnswersTrack",
+    "generation": "kbpo.tracks.texts.shipped.GenerationTrack",
+    "answers": "kbpo.tracks.texts.shipped.AnswersTrack",
 }
 
 FORM = "form-"
@@ -25,14 +25,14 @@ FORM = "form-"
 
 def kinds() -> dict[str, type[Track]]:
     """The kinds that a track can be of, each with its class, those of declared forms last."""
-    declared: dict[str, type[Track]] = import_string("kbpo.tracks.generation.declared.classes")()
+    declared: dict[str, type[Track]] = import_string("kbpo.tracks.texts.declared.classes")()
     return {name: class_of(name) for name in KINDS} | declared
 
 
 def class_of(kind: str) -> type[Track]:
     """The class of a kind. Raises KeyError if it is not in the registry."""
     if kind.startswith(FORM):
-        declared: type[Track] = import_string("kbpo.tracks.generation.declared.class_of_form")(
+        declared: type[Track] = import_string("kbpo.tracks.texts.declared.class_of_form")(
             kind.removeprefix(FORM)
         )
         return declared
@@ -50,6 +50,11 @@ def n_inputs_of(tracks: Sequence[TrackRow]) -> dict[int, int]:
         counted = class_of(kind).n_inputs_of([track.corpus for track in mine])
         found |= {track.pk: counted[track.corpus_id] for track in mine}
     return found
+
+
+def n_inputs(track: TrackRow, *, test: bool = False) -> int:
+    """How many inputs systems are run on, or how many of them are of the test part."""
+    return class_of(track.kind).n_inputs_of([track.corpus], test=test)[track.corpus_id]
 
 
 def kind_of(track: TrackRow) -> Track:

@@ -373,7 +373,7 @@ def check_money(turk: Turk) -> None:
     """What has left the deposit is what our ledger says was spent, with fees, to the cent; for when
     all is at rest.
     """
-    told = MTurk().reconcile()
+    told = MTurk().balance()
     left = told["available"] + told["on_hold"]
     deposit = Decimal(turk.rows("SELECT value FROM fact WHERE name = 'deposit'")[0]["value"]) / 100
     spent = (

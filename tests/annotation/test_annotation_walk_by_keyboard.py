@@ -18,7 +18,7 @@ from annotation.labels import settle
 from annotation.models import Assignment, Question, Worker
 from annotation.questions import read_documents
 from kbpo.accounts.models import User
-from kbpo.tracks.generation.declared import declare
+from kbpo.tracks.texts.declared import declare
 from kbpo.web.desk.forms import EXAMPLE
 from tests.conftest import Toy
 

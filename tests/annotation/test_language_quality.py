@@ -13,8 +13,9 @@ from annotation.interfaces.registry import interface_of
 from annotation.models import Question
 from annotation.workers import teach
 from kbpo.money.models import Price
-from kbpo.tracks.generation import edits
-from kbpo.tracks.generation.track import FACETS, GenerationTrack, _field
+from kbpo.tracks.texts import edits
+from kbpo.tracks.texts.forms import field_of
+from kbpo.tracks.texts.shipped import GenerationTrack
 
 TEXT = "The team have win three matches."
 MENDED = "The team has won three matches."
@@ -22,7 +23,7 @@ PAGE = interface_of("language_quality")
 
 
 def question(text: str = TEXT) -> Question:
-    fields = [_field(*facet) for facet in FACETS]
+    fields = [field_of(one) for one in GenerationTrack.form.questions]
     return Question(
         interface="language_quality",
         payload={"title": "A text", "text": text, "fields": fields},
@@ -105,7 +106,7 @@ def test_ratings_and_edits_of_several_people_are_kept_one_by_one() -> None:
     assert ratings["edit"] == [0.0, pytest.approx(3 / len(TEXT))]
     assert ratings["hter"] == [0.0, pytest.approx(edits.word_edit_rate(TEXT, MENDED))]
     assert label.value["people"]["hter"] == label.value["people"]["edit"]
-    assert label.n == 2 and set(ratings) == set(GenerationTrack.criterion_names())
+    assert label.n == 2 and set(ratings) == set(GenerationTrack.measures.criterion_names())
 
 
 def test_the_tutorial_shows_the_texts_as_a_track_does_and_tests_finding_and_mending() -> None:
@@ -114,7 +115,7 @@ def test_the_tutorial_shows_the_texts_as_a_track_does_and_tests_finding_and_mend
     assert lesson.payload["fields"] == question().payload["fields"]
     tested = [facet for one in lesson.questions for facet in one["tests"]]
     assert {facet: tested.count(facet) >= 2 for facet in set(tested)} == dict.fromkeys(
-        set(GenerationTrack.criterion_names()) - {"hter"}, True
+        set(GenerationTrack.measures.criterion_names()) - {"hter"}, True
     )
     mending = next(at for at, one in enumerate(lesson.questions, 1) if one["tests"] == ["edit"])
     asked = lesson.question(mending)

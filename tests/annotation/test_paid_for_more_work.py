@@ -36,10 +36,10 @@ from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import QuestionDraft
-from kbpo.tracks.content.store import Claim, store
-from kbpo.tracks.generation.track import GenerationTrack
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from kbpo.tracks.texts.shipped import GenerationTrack
+from kbpo.tracks.texts.store import Claim, store
 
 pytestmark = pytest.mark.django_db
 

@@ -16,8 +16,8 @@ ASKED = [asking for kind in KINDS for asking in class_of(kind).asking]
 @pytest.mark.parametrize("asking", ASKED, ids=lambda asking: asking.interface)
 def test_a_tutorial_tells_the_price_that_a_track_pays(asking: Asking) -> None:
     interface = interface_of(asking.interface)
-    assert Decimal(interface.default_reward) == asking.reward
-    assert interface.default_seconds == asking.seconds
+    assert interface.terms.reward == asking.reward
+    assert interface.terms.seconds == asking.seconds
 
 
 def test_kinds_of_relations_and_of_texts_are_among_them() -> None:

@@ -23,10 +23,10 @@ from kbpo.instances.models import Target
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import reserve
 from kbpo.sampling.open_track import Money, create_track, open_track
-from kbpo.tracks.generation.edits import characters_changed
-from kbpo.tracks.generation.models import Input
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from kbpo.tracks.texts.edits import characters_changed
+from kbpo.tracks.texts.models import Input
 
 pytestmark = [*IN_CHROMIUM, pytest.mark.django_db(transaction=True)]
 TEXT = "The team have win three matches."
@@ -71,7 +71,7 @@ def asked(kind: str, passages: Sequence[str] = PASSAGES, **content: Any) -> Trac
         key=uuid4(),
     )
     reserve(track, None, Purpose("pilot", 1), Decimal(10), key="r")
-    (draft,) = kind_of(track).again([target.pk])
+    (draft,) = kind_of(track).questions([target.pk], None)
     asking = kind_of(track).asking[0]
     Question.objects.create(
         status="waiting",

@@ -34,7 +34,6 @@ from kbpo.money.purpose import Purpose
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import class_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("in_stages")]
 NO = {"a": "0-3", "b": "other", "none": "1"}
@@ -209,7 +208,7 @@ def test_rates_rest_on_the_first_two(two: Submission, clients: list[Client]) -> 
     rows = agreement.rows_of(list(Question.objects.values_list("pk", flat=True)))
     assert {row.worker for row in rows["relation"]} == {seen(ada).pk, seen(bo).pk}
     ids = np.array(sorted(Question.objects.values_list("target", flat=True)))
-    answers, differ = answers_about(ids, class_of(two.track.kind))
+    answers, differ = answers_about(ids)
     assert answers.tolist() == [2, 2] and sorted(differ.tolist()) == [0, 1]
 
 

@@ -181,7 +181,7 @@ def test_what_was_missed_and_what_was_too_much_is_named(db: None) -> None:
         .content.decode()
     )
     assert "you said so, we would not" in said and "“telescope”" in said
-    assert "“Henrik Dalby”: Person" in said and "you did not" in said
+    assert "“Henrik Dalby”: person" in said and "you did not" in said
     number = next(
         n for n, one in enumerate(examples(), 1) if one["interface"] == "relations_exhaustive"
     )

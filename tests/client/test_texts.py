@@ -19,8 +19,8 @@ from kbpo.sampling.distribution import tick as plan
 from kbpo.sampling.open_track import Money, close_track, create_track, open_track
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
-from kbpo.tracks.generation.load import load_inputs
 from kbpo.tracks.models import Track
+from kbpo.tracks.texts.load import load_inputs
 from tests.client.conftest import Run, told
 from tests.conftest import Toy
 from tests.tracks.test_generation import rate

@@ -9,9 +9,9 @@ from formats.messages import Report
 from formats.opening import open_text
 from formats.outputs import read_outputs
 from formats.scores import read_scores
-from kbpo.tracks.generation.models import Input
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from kbpo.tracks.texts.models import Input
 from rehearsal.newspaper.texts import TRUTH, TextStudy, Written, read_studies
 
 LIMITS = Limits()

@@ -11,19 +11,19 @@ from estimators.design import Design
 from estimators.estimate import Estimate
 from kbpo.evaluation.leaderboard import Row, _Order
 from kbpo.submissions.models import Submission
-from kbpo.tracks.base import Criterion
-from kbpo.tracks.content.track import ContentTrack
 from kbpo.tracks.kbp.track import KbpTrack
+from kbpo.tracks.measures import Criterion
+from kbpo.tracks.texts.track import TextTrack, measures_of
 from scoring.compare import Order, comparisons
 from scoring.data import Data
 from scoring.report import Figure
 
 
-class Edited(ContentTrack):
+class Edited(TextTrack):
     """What people changed in a text: less is better."""
 
     kind: ClassVar[str] = "edited"
-    criteria: ClassVar = (
+    measures: ClassVar = measures_of(
         Criterion("edit", "Edits", higher_is_better=False, single="mean"),
         Criterion("fluency", "Fluency", single="mean"),
     )
@@ -41,7 +41,7 @@ def test_ranks_follow_the_direction_of_the_criterion(criterion: str, best: list[
     estimate = Estimate(np.array([0.1, 0.9]), np.full(2, 1e-6), np.full(2, 100), influence)
     key = ("mean", criterion, "instance")
     data: Data = Systems()  # type: ignore[assignment]
-    order = Order(["mean"], Edited.higher_is_better)
+    order = Order(["mean"], Edited.measures.higher_is_better)
     stored = comparisons(order, data, {key: (estimate, Design(np.full(2, 0.5)))}, {7, 8})
     assert stored[key].best == best
     assert stored[key].systems == [7, 8]
@@ -62,4 +62,5 @@ def test_the_board_puts_the_better_end_first_and_what_is_unknown_last() -> None:
 def test_relations_are_ranked_by_f1_and_where_there_is_none_by_precision() -> None:
     keys = [("precision", "correct", "instance"), ("f1", "correct", "instance")]
     keys += [("recall", "correct", "instance"), ("precision", "linking", "instance")]
-    assert Order(["f1", "precision"], KbpTrack.higher_is_better).chosen(keys) == {keys[1], keys[3]}
+    order = Order(["f1", "precision"], KbpTrack.measures.higher_is_better)
+    assert order.chosen(keys) == {keys[1], keys[3]}

@@ -20,7 +20,6 @@ from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.submissions.models import Submission
-from kbpo.tracks.registry import class_of
 from tests.conftest import Toy
 from tests.evaluation.world import World
 
@@ -124,7 +123,7 @@ def test_who_differs_in_one_question_differs_whatever_else_was_asked_about_the_p
     world = World(toy, is_study=True)
     target = world.instances[0].target_id
     record([replace(label, target_id=target) for label in labels])
-    said, differ = answers_about(np.array([target]), class_of(world.track.kind))
+    said, differ = answers_about(np.array([target]))
     assert (said.tolist(), differ.tolist()) == ([answers], [pytest.approx(against)])
 
 

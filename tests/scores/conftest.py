@@ -20,9 +20,9 @@ from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution, Threshold
 from kbpo.scores.bring import Name, take
 from kbpo.submissions.models import Submission
-from kbpo.tracks.content.store import Claim, store
-from kbpo.tracks.generation.models import Input
 from kbpo.tracks.models import Track
+from kbpo.tracks.texts.models import Input
+from kbpo.tracks.texts.store import Claim, store
 
 N = 4
 """Inputs"""

@@ -12,9 +12,9 @@ from kbpo import clock
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.record import NewLabel, record
+from kbpo.scores.read import by_input
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of
 
 pytestmark = pytest.mark.django_db
 
@@ -31,7 +31,7 @@ def rate(world: World, said: dict[str, list[list[float]]]) -> None:
     """Record what people said of the texts of each run, in the order of its inputs."""
     labels = []
     for name, ratings_of in said.items():
-        instance_of = kind_of(world.track).by_input(world.runs[name].pk)
+        instance_of = by_input(world.runs[name].pk)
         for at, ratings in enumerate(ratings_of):
             if ratings:
                 target = Instance.objects.get(pk=instance_of[f"input {at}"]).target_id
@@ -104,7 +104,7 @@ def test_inputs_where_people_disagree_with_a_judge_are_found(studied: World) -> 
 def test_while_the_track_is_open_only_the_development_part_is_shown(world: World) -> None:
     rate(world, {"A": [[1.0], [0.0], [0.5]], "B": [[], [0.75], [0.5]]})
     Submission.objects.update(status="scored")
-    of_runs = [kind_of(world.track).by_input(world.runs[name].pk) for name in ("A", "B")]
+    of_runs = [by_input(world.runs[name].pk) for name in ("A", "B")]
     dev = [Instance.objects.get(pk=one["input 1"]).target_id for one in of_runs]
     Target.objects.filter(pk__in=dev).update(is_dev=True)
     Label.objects.filter(target__in=dev).update(public_at=clock.now())

@@ -13,8 +13,8 @@ from kbpo.evaluation.models import Inquiry
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance, Label
 from kbpo.submissions.models import Submission
-from kbpo.tracks.generation.declared import declare
 from kbpo.tracks.registry import FORM, kind_of
+from kbpo.tracks.texts.declared import declare
 from kbpo.web.desk import inquiries
 from kbpo.web.desk.checklist import steps_of
 from kbpo.web.desk.quality import experts
@@ -49,7 +49,7 @@ def test_experts_are_not_asked_about_preferences_and_who_wants_to_is_told_why(
     declare(BETTER)
     world.track.kind, world.track.criterion = f"{FORM}better", "preferred"
     world.track.save(update_fields=["kind", "criterion"])
-    why = kind_of(world.track).unchecked
+    why = kind_of(world.track).words.unchecked
     assert "which of two texts they prefer" in why
     desk = Client()
     desk.force_login(world.admin)

@@ -36,8 +36,8 @@ from kbpo.scores.bring import switch
 from kbpo.scores.models import Scorer
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import set_role
-from kbpo.tracks.generation.models import Input
 from kbpo.tracks.registry import kind_of
+from kbpo.tracks.texts.models import Input
 from kbpo.web.public.judges import of_board
 from kbpo.web.public.metric_tables import widths_of
 from kbpo.web.research.quote import quotes
@@ -181,7 +181,6 @@ def test_before_anybody_rated_plans_rest_on_other_studies(world: World) -> None:
     assert asked(study, 0.05) == 70, "96 with annotator noise in both components"
     [width] = [row for row in widths_of(kind_of(world.track), study) if row["half_width"] == 0.05]
     assert width["alone"] is None, "so few inputs do not tell it, however many people judge them"
-    assert study_of(kind_of(world.track), "unknown", Worth()) is None
 
 
 def test_a_board_of_texts_says_for_which_inputs_its_intervals_hold(studied: World) -> None:

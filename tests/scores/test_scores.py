@@ -36,10 +36,10 @@ from kbpo.scores.compute import tick
 from kbpo.scores.models import Computing, Score, Scorer
 from kbpo.scores.read import read_scores
 from kbpo.submissions.models import Submission
-from kbpo.tracks.generation.metrics import METRICS
-from kbpo.tracks.generation.models import Input
-from kbpo.tracks.generation.track import GenerationTrack
 from kbpo.tracks.registry import kind_of
+from kbpo.tracks.texts.metrics import METRICS
+from kbpo.tracks.texts.models import Input
+from kbpo.tracks.texts.shipped import GenerationTrack
 
 JUDGE = Name("judge", "1", "p3")
 Write = Callable[[list[dict[str, Any]]], Path]

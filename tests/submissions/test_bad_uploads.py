@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -170,9 +171,8 @@ def test_only_the_first_problems_are_kept_and_all_are_counted(
     upload: Upload, kb: list[str], monkeypatch: Any
 ) -> None:
     from formats.messages import Report
-    from kbpo.tracks.kbp.track import KbpTrack
 
-    monkeypatch.setattr(KbpTrack, "new_report", lambda self: Report(keep=3))
+    monkeypatch.setattr("kbpo.submissions.ingest.Report", partial(Report, keep=3))
     submission = upload([*kb, *[":x"] * 10])
     tick()
     submission.refresh_from_db()

@@ -74,7 +74,7 @@ def test_the_weights_in_sql(
 ) -> None:
     upload(kb)
     tick()
-    sql = kind_of(toy.track).weights(kind)
+    sql = kind_of(toy.track).measures.distributions[kind].weight
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {sql} FROM submissions_prediction p ORDER BY p.line")
         assert [float(row[0]) for row in cursor.fetchall()] == pytest.approx(weights)
@@ -94,11 +94,10 @@ def test_the_weights_are_those_of_the_estimators_package(
             "subject_entity", "instance__predicate_id", "object_entity"
         )
     )
-    for kind in kind_of(toy.track).distributions:
+    for kind, distribution in kind_of(toy.track).measures.distributions.items():
         with connection.cursor() as cursor:
             cursor.execute(
-                f"SELECT {kind_of(toy.track).weights(kind)} FROM submissions_prediction p"
-                " ORDER BY p.line"
+                f"SELECT {distribution.weight} FROM submissions_prediction p ORDER BY p.line"
             )
             found = np.array([float(row[0]) for row in cursor.fetchall()])
         expected = weights(kind, subject=rows[:, 0], predicate=rows[:, 1], object=rows[:, 2])

@@ -36,12 +36,12 @@ from kbpo.scores.bring import CannotTake, Name, take
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import receive
 from kbpo.tracks.base import Duels
-from kbpo.tracks.content.judgments import CannotImport, text_kind
-from kbpo.tracks.generation.declared import CannotDeclare, declare
-from kbpo.tracks.generation.load import load_inputs
-from kbpo.tracks.generation.models import DeclaredForm
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import class_of, kind_of
+from kbpo.tracks.texts.declared import CannotDeclare, declare
+from kbpo.tracks.texts.judgments import CannotImport, text_kind
+from kbpo.tracks.texts.load import load_inputs
+from kbpo.tracks.texts.models import DeclaredForm
 from kbpo.web.desk.forms import EXAMPLE
 from rehearsal.browser import Browser, Page
 from tests.tracks.test_toy_kind import PASSWORD, call, researcher, upload
@@ -250,8 +250,8 @@ def test_ranks_by_strength_are_held_apart_as_strictly_as_those_of_the_board() ->
 def test_a_rating_a_choice_and_free_words_are_asked_for_by_one_form(tmp_path: Path) -> None:
     declare(EXAMPLE.read_text())
     kind = class_of("form-helpfulness")
-    assert [one.name for one in kind.criteria] == ["helpful", "harmless"]
-    assert (kind.criteria[0].low, kind.criteria[0].high) == (1.0, 5.0)
+    assert [one.name for one in kind.measures.criteria] == ["helpful", "harmless"]
+    assert (kind.measures.criteria[0].low, kind.measures.criteria[0].high) == (1.0, 5.0)
     corpus = corpus_of(tmp_path, question="who?", references=["somebody"])
     track = create_track(corpus, "Help", kind="form-helpfulness")
     assert track.criterion == "helpful" and track.workers_per_question == 1

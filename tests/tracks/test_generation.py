@@ -34,12 +34,11 @@ from kbpo.sampling.distribution import tick as plan
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
-from kbpo.tracks.generation.answers import AnswersTrack
-from kbpo.tracks.generation.load import load_inputs
-from kbpo.tracks.generation.models import Input
-from kbpo.tracks.generation.track import FACETS, GenerationTrack
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from kbpo.tracks.texts.load import load_inputs
+from kbpo.tracks.texts.models import Input
+from kbpo.tracks.texts.shipped import AnswersTrack, GenerationTrack
 from rehearsal.annotators import Crowd
 from rehearsal.browser import Browser
 from rehearsal.opinions import Rated, Shown
@@ -327,7 +326,7 @@ class Reader:
 
     def rate(self, text: str) -> Rated:
         good = "reads well" in text
-        facets = {facet[0]: 3 if good else 1 for facet in FACETS}
+        facets = {one.name: 3 if good else 1 for one in GenerationTrack.form.questions}
         return Rated(facets, text if good else text.replace("does not", "reads well"))
 
     def is_plausible(self, question: str, answer: str) -> bool:

@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 
 from estimators.rating_model import fit_ratings
 from formats import words
-from kbpo.tracks.generation import edits, rouge
-from kbpo.tracks.generation.edits import characters_changed, edit_share, word_edit_rate
-from kbpo.tracks.generation.metrics import (
+from kbpo.tracks.texts import edits, rouge
+from kbpo.tracks.texts.edits import characters_changed, edit_share, word_edit_rate
+from kbpo.tracks.texts.metrics import (
     LONGEST,
     METRICS,
     Scored,
     compute,
     references_without,
 )
-from kbpo.tracks.generation.priors import PRIORS
-from kbpo.tracks.generation.track import word_weights
+from kbpo.tracks.texts.shipped import PRIORS
+from kbpo.tracks.texts.track import word_weights
 
 OF_REFERENCES = sorted(name for name, metric in METRICS.items() if metric.needs == "references")
 

@@ -28,16 +28,16 @@ from kbpo.money.purpose import Purpose
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.scores.bring import systems
 from kbpo.submissions.models import Submission
-from kbpo.tracks.content.judgments import (
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+from kbpo.tracks.texts.judgments import (
     CannotImport,
     Single,
     export_judgments,
     import_judgments,
 )
-from kbpo.tracks.content.store import Claim, store
-from kbpo.tracks.generation.load import load_inputs
-from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of
+from kbpo.tracks.texts.load import load_inputs
+from kbpo.tracks.texts.store import Claim, store
 from kbpo.web.desk.judgments import judgment_lines
 from rehearsal.browser import Browser
 from tests.tracks.test_toy_kind import call, researcher, upload

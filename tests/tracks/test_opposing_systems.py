@@ -22,8 +22,8 @@ from kbpo.sampling.confirm import confirm
 from kbpo.sampling.open_track import Money, close_track, create_track, open_track
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import receive
-from kbpo.tracks.generation.declared import declare
 from kbpo.tracks.models import Track
+from kbpo.tracks.texts.declared import declare
 from scoring.release import Release, read_data
 from scoring.rescore import rescore
 from tests.tracks.test_declared_forms import BETTER, INPUTS, corpus_of

@@ -16,10 +16,10 @@ from kbpo.instances.models import Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution, Threshold
 from kbpo.submissions.models import Submission
-from kbpo.tracks.content.ratings import Rated, noise_of, seconded
-from kbpo.tracks.content.store import Claim, store
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import KINDS
+from kbpo.tracks.texts.ratings import Rated, noise_of, seconded
+from kbpo.tracks.texts.store import Claim, store
 from scoring.score import default_estimates
 
 

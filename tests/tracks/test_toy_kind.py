@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,11 +22,12 @@ from kbpo.corpus.models import Corpus
 from kbpo.evaluation.leaderboard import board
 from kbpo.instances.models import Label, Target
 from kbpo.sampling.open_track import Money, close_track, create_track, open_track
-from kbpo.tracks.base import Asking, Criterion, Unusable, Words
-from kbpo.tracks.content.store import Claim, store
-from kbpo.tracks.content.track import ContentTrack
+from kbpo.tracks.base import Asking, Unusable, Words
+from kbpo.tracks.measures import Criterion
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import KINDS
+from kbpo.tracks.texts.store import Claim, store
+from kbpo.tracks.texts.track import TextTrack, measures_of
 from rehearsal.browser import Browser, Page
 
 PASSWORD = "is this a question"
@@ -35,12 +36,14 @@ RIGHT = 1 / 2
 """Share of the texts that are questions."""
 
 
-class QuestionsTrack(ContentTrack):
+class QuestionsTrack(TextTrack):
     """Systems write questions, a text a line; people say whether each is one."""
 
     kind: ClassVar[str] = "questions"
     target_kind: ClassVar[str] = "text"
-    criteria: ClassVar = (Criterion("question", "Is a question", single="mean"),)
+    measures: ClassVar = measures_of(Criterion("question", "Is a question", single="mean"))
+    metrics: ClassVar = ()
+    second_share: ClassVar = Decimal(0)
     asking: ClassVar = (Asking("form", Decimal("0.03"), 5, people=2),)
     words: ClassVar = Words(
         item="text",
@@ -52,22 +55,17 @@ class QuestionsTrack(ContentTrack):
         description="Are these questions?",
     )
 
-    def new_report(self) -> Report:
-        return Report()
-
-    def read(self, path: str, report: Report, progress: Callable[[float], None]) -> Iterator[Claim]:
+    def ingest(
+        self, submission_id: int, path: str, report: Report, progress: Callable[[float], None]
+    ) -> dict[str, Any]:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
-        for number, line in enumerate(lines, start=1):
-            report.lines = number
-            progress(number / len(lines))
-            if line.strip():
-                yield Claim(line.strip(), number, {"text": line.strip()})
-
-    def store(self, submission_id: int, claims: Iterable[Claim], report: Report) -> dict[str, Any]:
+        texts = [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
+        claims = (Claim(text, number, {"text": text}) for number, text in texts)
         stored = store(submission_id, self.corpus, self.target_kind, claims)
         if not stored:
             raise Unusable("The file has no text.")
-        return {"texts": stored, "text_lines": report.lines, "set_aside": 0, "lines": report.lines}
+        n = len(lines)
+        return {"texts": stored, "text_lines": n, "set_aside": 0, "lines": n}
 
     def payloads(self, targets: Sequence[Target]) -> Mapping[int, dict[str, Any]]:
         yes, no = ({"label": "Yes", "value": 1.0}, {"label": "No", "value": 0.0})

@@ -19,9 +19,9 @@ from django.urls import reverse
 from kbpo.accounts.models import Audit
 from kbpo.corpus import upload
 from kbpo.corpus.models import Corpus, CorpusUpload, Document
-from kbpo.tracks.generation import load as load_inputs
-from kbpo.tracks.generation.models import Input
 from kbpo.tracks.models import Track
+from kbpo.tracks.texts import load as load_inputs
+from kbpo.tracks.texts.models import Input
 from kbpo.web.desk.checklist import steps_of
 from tests.conftest import Toy
 

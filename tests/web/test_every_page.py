@@ -47,7 +47,7 @@ from kbpo.evaluation.run import tick as estimate
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission
-from kbpo.tracks.generation.declared import declare
+from kbpo.tracks.texts.declared import declare
 from kbpo.web.desk import inquiries
 from kbpo.web.desk.forms import EXAMPLE
 from kbpo.web.judging.attempt import examples

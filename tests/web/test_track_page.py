@@ -23,6 +23,7 @@ from django.utils.html import escape
 from annotation.interfaces.registry import interface_of
 from annotation.models import Question
 from annotation.questions import ask
+from formats.messages import Report
 from formats.schema import load_schema, words_of
 from kbpo.accounts.models import Audit
 from kbpo.corpus.models import Corpus, Mention
@@ -34,9 +35,9 @@ from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.sampling.plan import plan as plan_of
 from kbpo.submissions.limits import runs_left
 from kbpo.submissions.models import Submission
-from kbpo.tracks.generation.models import Input
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from kbpo.tracks.texts.models import Input
 from kbpo.web.desk import describe
 from kbpo.web.judging.attempt import example_at, examples
 from tests.conftest import Toy
@@ -378,9 +379,7 @@ def texts(kind: str, *inputs: dict[str, object]) -> Track:
     Input.objects.bulk_create(
         Input(corpus=corpus, key=f"a{at}", **one) for at, one in enumerate(inputs)
     )
-    return Track.objects.create(
-        corpus=corpus, name="Texts", slug="texts", kind=kind, status="open", criterion="overall"
-    )
+    return Track.objects.create(corpus=corpus, name="Texts", slug="texts", kind=kind, status="open")
 
 
 SOURCES: list[dict[str, object]] = [
@@ -426,7 +425,7 @@ def test_the_baseline_of_texts_is_run_on_their_inputs_and_read_without_a_word(
     assert [one["output"] for one in said] == outputs
     assert [one.get("passage") for one in said] == [1 if kind == "answers" else None, None]
     (tmp_path / "run.jsonl").write_bytes(ran.stdout)
-    report = kind_of(track).new_report()
+    report = Report()
     read = list(kind_of(track).read(str(tmp_path / "run.jsonl"), report, lambda _: None))
     assert len(read) == len(inputs) and not list(report)
 

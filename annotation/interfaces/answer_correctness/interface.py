@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from statistics import median_low
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
@@ -17,11 +18,12 @@ from annotation.interfaces.base import (
     Judgment,
     ParsedResponse,
     Statement,
+    Terms,
     Unit,
 )
 from annotation.interfaces.form.interface import text_of
 from annotation.interfaces.shared.flag import PROBLEMS, flag_of
-from annotation.interfaces.shared.ratings import TELLING, ratings_label
+from annotation.interfaces.shared.ratings import ratings_label
 from kbpo.instances.merge import RATINGS
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ SAYS = (
     (INCORRECT, "✗", "It shows the answer is ", "incorrect"),
     (NEITHER, "–", "It does not say", ""),
 )
+SHOWS = {says: f"{words}{end}".lower() for says, _, words, end in SAYS}
 LETTERS = "abcdefghij"
 """Of the passages: no more are shown"""
 MOST_MARKS = 50
@@ -57,11 +60,9 @@ class AnswerCorrectness(Interface):
 
     name: ClassVar[str] = "answer_correctness"
     title: ClassVar[str] = "Whether passages show that an answer is right"
-    offered_as: ClassVar[str] = "Say whether short passages show that an answer is right"
-    default_reward: ClassVar[str] = "0.40"
-    default_seconds: ClassVar[int] = 120
-    telling: ClassVar = TELLING
-    tolerance: ClassVar[float | None] = None  # one person an answer: there is no majority
+    terms: ClassVar[Terms] = Terms(
+        "Say whether short passages show that an answer is right", Decimal("0.40"), seconds=120
+    )
 
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
         payload, left = question.payload, answer or {}
@@ -79,9 +80,6 @@ class AnswerCorrectness(Interface):
             "flagged": bool(problem),
             "remark": text_of(left, "remark"),
         }
-
-    def whole(self, question: Question, text: str) -> dict[str, Any]:
-        return {"text": "\n\n".join(question.payload["passages"]), "marks": []}
 
     def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
         flag = flag_of(raw)
@@ -111,7 +109,9 @@ class AnswerCorrectness(Interface):
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
         return ratings_label(question, responses, [ANY, AVERAGE])
 
-    def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
+    def units(
+        self, question: Question, response: Judgment, *, measured: bool = False
+    ) -> Iterator[tuple[Unit, str]]:
         """Return whether it is plausible, what each passage shows, and whether it was flagged."""
         if response.criterion == "flag":
             yield ("flag", ""), "yes"
@@ -127,18 +127,13 @@ class AnswerCorrectness(Interface):
         statements = []
         for judgment in answer:
             for (what, which), value in self.units(question, judgment):
-                words = "Flagged" if what == "flag" else self.line(question, what, which, value)
+                words = "Flagged" if what == "flag" else f"Plausible: {value}"
                 if what == "passage":
+                    words = f"Paragraph {LETTERS[int(which)]}: {SHOWS[value]}"
                     marked = judgment.value["passages"][int(which)].get("words", ())
                     words += "".join(f", “{part}”" for part in marked)
                 statements.append(Statement((what, which, value), words))
         return statements
-
-    def line(self, question: Question, what: str, which: str, value: str) -> str:
-        if what == "plausible":
-            return f"Plausible: {value}"
-        shows = {says: f"{words}{end}".lower() for says, _, words, end in SAYS}
-        return f"Paragraph {LETTERS[int(which)]}: {shows[value]}"
 
     def is_right(self, question: Question, given: Mapping[str, Any], right: Judgment) -> bool:
         """Of a whole answer: the same of every passage, for words that are among the right ones."""

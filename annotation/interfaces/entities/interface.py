@@ -7,20 +7,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from annotation.interfaces.base import (
     AggregatedLabel,
+    Agreement,
     Interface,
     Judgment,
-    Lines,
     ParsedResponse,
     Statement,
+    Terms,
     Unit,
 )
 from annotation.interfaces.shared.flag import PROBLEMS, flag_of, flag_statement, flagged
 from annotation.interfaces.shared.mentions import Settled, settle_mentions
-from annotation.interfaces.shared.payload import TELLING
 from annotation.interfaces.shared.reading import NO_VALUE, Marked, Reading, is_date
 from kbpo.instances.targets import Place, targets_at
 from kbpo.tracks.kbp.merge import CLUSTER, TITLED, UNDECIDED
@@ -46,29 +47,25 @@ class Entities(Interface):
     """Mark every name in a document; say what it is and which names mean the same."""
 
     name: ClassVar[str] = "entities"
-    version: ClassVar[int] = 1
-    telling: ClassVar = TELLING
     title: ClassVar[str] = "Every name in a document"
-    offered_as: ClassVar[str] = "Mark the names, dates and titles in a news article"
-    suggests_titles: ClassVar[bool] = True
-    default_reward: ClassVar[str] = "2.60"
-    default_seconds: ClassVar[int] = 780
-    lease_minutes: ClassVar[int] = 240
+    terms: ClassVar[Terms] = Terms(
+        "Mark the names, dates and titles in a news article",
+        Decimal("2.60"),
+        seconds=780,
+        seconds_each=2.25,  # a token
+        lease_minutes=240,
+    )
     reads: ClassVar[str] = NAME
-    seconds_each: ClassVar[float] = 2.25  # a token
-    source: ClassVar[str] = SOURCE
-    tolerance: ClassVar[float | None] = 0.3
-    unit_names: ClassVar[Mapping[str, str]] = {
-        "mention": "Names and types",
-        "canonical": "Names: refers to",
-        "link": "Names: title",
-    }
-    published: ClassVar[Mapping[str, tuple[str, float]]] = {
-        "mention": ("κ", 0.83),
-        "canonical": ("κ", 0.75),
-        "link": ("κ", 0.75),
-    }
-    """Chaganty 2018, section 3.5.3"""
+    agreement: ClassVar[Agreement] = Agreement(
+        tolerance=0.3,
+        names={
+            "mention": "Names and types",
+            "canonical": "Names: refers to",
+            "link": "Names: title",
+        },
+        # Chaganty 2018, section 3.5.3
+        published={"mention": ("κ", 0.83), "canonical": ("κ", 0.75), "link": ("κ", 0.75)},
+    )
 
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
         reading, left = Reading(question.payload), answer or {}
@@ -98,9 +95,6 @@ class Entities(Interface):
     def instructions(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         types = types_of(Reading(payload))
         return {"types": types, "not_asked": payload.get("not_asked", [])}
-
-    def whole(self, question: Question, text: str) -> dict[str, Any]:
-        return {"text": text, "marks": []}
 
     def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
         if (flag := flag_of(raw)) is not None:
@@ -157,20 +151,6 @@ class Entities(Interface):
             *labels,
         ]
 
-    def size(self, payload: Mapping[str, Any]) -> int:
-        return len(payload["tokens"])
-
-    def lines(self, question: Question, raw: dict[str, Any]) -> Lines:
-        """Return every mark with its type, and which one it is the same as, at its place."""
-        if flag_of(raw) is not None:
-            return {}
-        reading = Reading(question.payload)
-        words = {entity_type["name"]: entity_type["word"] for entity_type in types_of(reading)}
-        return {
-            (mark.type, mark.span): _line(reading, words[mark.type], mark)
-            for mark in reading.marked(raw)
-        }
-
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
         """Return every name with its type, which one it is the same as, and its date; then the
         titles.
@@ -193,10 +173,15 @@ class Entities(Interface):
                 titles += [_title_statement(reading, *link) for link in judgment.value.items()]
         return [*statements, *titles]
 
-    def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
+    def units(
+        self, question: Question, response: Judgment, *, measured: bool = False
+    ) -> Iterator[tuple[Unit, str]]:
         """Return what each word is (a type, or nothing), and of each mention which one it is the
-        same as and its page.
+        same as and its page; measured word by word.
         """
+        if measured:
+            yield from self._by_word(question, response)
+            return
         if response.criterion == "links":
             yield from ((("link", span), title) for span, title in response.value.items())
             return
@@ -217,7 +202,7 @@ class Entities(Interface):
                     f"{mark.canonical[0]}-{mark.canonical[1]}",
                 )
 
-    def measured(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
+    def _by_word(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
         """Return the same word by word: also which mention a word's mention is the same as, and its
         page. A word in none says nothing, for that is what people differ by as well.
         """
@@ -245,12 +230,6 @@ def _mark_statement(reading: Reading, mark: Marked, words: Mapping[str, str]) ->
         says += ", no date can be told" if mark.value == NO_VALUE else f", {mark.value}"
     key = ("mention", str(mark.span), mark.type, str(mark.canonical), mark.value)
     return Statement(key, says, (mark.span,))
-
-
-def _line(reading: Reading, word: str, mark: Marked) -> str:
-    is_own = mark.canonical == mark.span
-    same = "" if is_own else f", the same as “{reading.gloss(mark.canonical)}”"
-    return f"“{reading.gloss(mark.span)}”: {word}{same}"
 
 
 def _title_statement(reading: Reading, span: str, title: str) -> Statement:

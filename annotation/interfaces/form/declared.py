@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from annotation.interfaces.base import Terms
 from annotation.interfaces.form.interface import Form
-from kbpo.tracks.generation.declared import form_of
 from kbpo.tracks.registry import FORM
+from kbpo.tracks.texts.declared import form_of
 
 if TYPE_CHECKING:
     from annotation.interfaces.base import Judgment
@@ -17,13 +18,7 @@ if TYPE_CHECKING:
 class DeclaredForm(Form):
     """One that asks by a declared form; its page is the form's."""
 
-    @property
-    def template(self) -> str:
-        return "interfaces/form/page.html"
-
-    @property
-    def script(self) -> str:
-        return "interfaces/form/page.js"
+    folder: ClassVar[str] = "form"
 
     def is_right(self, question: Question, given: Mapping[str, Any], right: Judgment) -> bool:
         """Free words are never wrong; what counts alike is alike right."""
@@ -39,9 +34,7 @@ def interface_of_form(name: str) -> DeclaredForm:
         {
             "name": FORM + name,
             "title": form.title,
-            "offered_as": form.offered_as,
-            "default_reward": str(form.price),
-            "default_seconds": form.seconds,
+            "terms": Terms(form.offered_as, form.price, seconds=form.seconds),
             "__module__": __name__,
         },
     )

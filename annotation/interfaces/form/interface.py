@@ -5,6 +5,7 @@ says: with a few answers each, or for free words.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from statistics import median_low
 from typing import TYPE_CHECKING, Any, ClassVar, NotRequired, TypedDict
 
@@ -15,10 +16,11 @@ from annotation.interfaces.base import (
     Judgment,
     ParsedResponse,
     Statement,
+    Terms,
     Unit,
 )
 from annotation.interfaces.shared.flag import PROBLEMS, flag_of, flag_statement
-from annotation.interfaces.shared.ratings import TELLING, ratings_label
+from annotation.interfaces.shared.ratings import ratings_label
 from kbpo.instances.merge import RATINGS
 
 if TYPE_CHECKING:
@@ -67,13 +69,10 @@ class Form(Interface):
     """One button for each question about a text; or a flag that it cannot be answered."""
 
     name: ClassVar[str] = "form"
-    version: ClassVar[int] = 1
     title: ClassVar[str] = "Questions about a text"
-    offered_as: ClassVar[str] = "Read a short text and answer questions about it"
-    default_reward: ClassVar[str] = "0.05"
-    default_seconds: ClassVar[int] = 20
-    telling: ClassVar = TELLING
-    tolerance: ClassVar[float | None] = None  # ratings are opinions
+    terms: ClassVar[Terms] = Terms(
+        "Read a short text and answer questions about it", Decimal("0.05"), seconds=20
+    )
 
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
         payload, left = question.payload, answer or {}
@@ -94,9 +93,6 @@ class Form(Interface):
             "flagged": bool(problem),
             "remark": text_of(left, "remark"),
         }
-
-    def whole(self, question: Question, text: str) -> dict[str, Any]:
-        return {"text": question.payload["text"], "marks": []}
 
     def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
         flag = flag_of(raw)
@@ -137,7 +133,9 @@ class Form(Interface):
                 statements.append(Statement((judgment.criterion, choice), words, optional=is_free))
         return statements
 
-    def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
+    def units(
+        self, question: Question, response: Judgment, *, measured: bool = False
+    ) -> Iterator[tuple[Unit, str]]:
         """Return what was picked of each question, and whether it was flagged."""
         if response.criterion == "flag":
             yield ("flag", ""), "yes"

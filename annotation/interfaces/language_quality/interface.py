@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from annotation.interfaces.base import (
@@ -14,12 +15,13 @@ from annotation.interfaces.base import (
     Doubt,
     Judgment,
     ParsedResponse,
+    Terms,
     Unit,
 )
 from annotation.interfaces.form.interface import Form, text_of
 from annotation.interfaces.shared.ratings import ratings_label
 from kbpo.instances.merge import PEOPLE, RATINGS
-from kbpo.tracks.generation.edits import characters_changed, edit_share, look_alike, word_edit_rate
+from kbpo.tracks.texts.edits import characters_changed, edit_share, look_alike, word_edit_rate
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
@@ -46,11 +48,13 @@ class LanguageQuality(Form):
 
     name: ClassVar[str] = "language_quality"
     title: ClassVar[str] = "How well a text reads"
-    offered_as: ClassVar[str] = "Rate how a short text reads; mending one pays a bonus"
-    default_reward: ClassVar[str] = "0.15"
-    default_extra: ClassVar[str] = "0.25"
-    default_seconds: ClassVar[int] = 60
-    extra_reason: ClassVar[str] = "You mended the text"
+    terms: ClassVar[Terms] = Terms(
+        "Rate how a short text reads; mending one pays a bonus",
+        Decimal("0.15"),
+        seconds=60,
+        extra=Decimal("0.25"),
+        extra_reason="You mended the text",
+    )
 
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
         text = question.payload["text"]
@@ -88,7 +92,9 @@ class LanguageQuality(Form):
                 label.value[PEOPLE][HTER] = label.value[PEOPLE][EDIT]
         return labels
 
-    def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
+    def units(
+        self, question: Question, response: Judgment, *, measured: bool = False
+    ) -> Iterator[tuple[Unit, str]]:
         """Return what was picked of each facet, whether it was mended, and whether it was
         flagged.
         """
@@ -96,11 +102,6 @@ class LanguageQuality(Form):
             yield (EDIT, ""), "yes" if response.value["changed"] else "no"
         else:
             yield from super().units(question, response)
-
-    def line(self, question: Question, what: str, which: str, value: str) -> str:
-        if what == EDIT:
-            return f"To be mended: {value}"
-        return super().line(question, what, which, value)
 
     def earns_extra(self, judgments: Sequence[Judgment]) -> bool:
         return any(

@@ -6,22 +6,25 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from annotation.interfaces.base import (
     AggregatedLabel,
+    Agreement,
     Asked,
     BadAnswer,
     Interface,
     Judgment,
     ParsedResponse,
     Statement,
+    Terms,
     Unit,
+    value_of,
 )
 from annotation.interfaces.shared.flag import flag_statement
 from annotation.interfaces.shared.majority import holding
 from annotation.interfaces.shared.payload import (
-    TELLING,
     Pair,
     PredicatePayload,
     Side,
@@ -30,11 +33,10 @@ from annotation.interfaces.shared.payload import (
     sentence_of,
     sentences_in,
 )
-from kbpo.tracks.kbp.merge import OTHER, UNDECIDED, aggregated, mention_value, with_readers
+from kbpo.tracks.kbp.merge import OTHER, UNDECIDED, mention_value
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
-    from kbpo.instances.merge import Said
 
 NOT_LISTED = "Another name, not listed"
 NO_TITLE = "none"
@@ -63,21 +65,21 @@ class Relation(Interface):
 
     name: ClassVar[str] = "relation"
     criterion: ClassVar[str] = "relation"
-    is_staged: ClassVar[bool] = True
-    version: ClassVar[int] = 1
-    telling: ClassVar = TELLING
     title: ClassVar[str] = "What a sentence says about two names"
-    offered_as: ClassVar[str] = "Read a few sentences and say what they tell about two names"
-    default_reward: ClassVar[str] = "0.05"  # its kind of track has the same (test_prices.py)
-    default_seconds: ClassVar[int] = 20
-    tolerance: ClassVar[float | None] = 0.0
-    unit_names: ClassVar[Mapping[str, str]] = {
-        "relation": "Relation, each by itself",
-        "choice": "Relation, as one choice",
-        "linking": "Linking",
-    }
-    published: ClassVar[Mapping[str, tuple[str, float]]] = {"choice": ("κ", 0.61)}
-    """Chaganty et al. 2017"""
+    terms: ClassVar[Terms] = Terms(
+        "Read a few sentences and say what they tell about two names",
+        Decimal("0.05"),  # its kind of track has the same (test_prices.py)
+        seconds=20,
+    )
+    agreement: ClassVar[Agreement] = Agreement(
+        tolerance=0.0,
+        names={
+            "relation": "Relation, each by itself",
+            "choice": "Relation, as one choice",
+            "linking": "Linking",
+        },
+        published={"choice": ("κ", 0.61)},  # Chaganty et al. 2017
+    )
 
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
         return page_of(question.payload, answer or {})
@@ -90,12 +92,9 @@ class Relation(Interface):
         if _one(raw, "problem"):
             return [ParsedResponse(question.target_id, "flag", _flag(raw))]
         linked = [ParsedResponse(side.target, "linking", _link(side, raw)) for side in pair.sides]
-        if self.joins_readers(question.payload):
+        if len(pair.sides) == 1:
             return linked
         return [ParsedResponse(question.target_id, self.criterion, _holds(pair, raw)), *linked]
-
-    def other_targets(self, question: Question) -> list[int]:
-        return [side.target for side in Pair.of(question.payload).sides]
 
     def answer_of(
         self, question: Question, values: Mapping[int, Mapping[str, Any]]
@@ -109,7 +108,7 @@ class Relation(Interface):
 
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
         pair = Pair.of(question.payload)
-        is_alone = self.joins_readers(question.payload)
+        is_alone = len(pair.sides) == 1
         asked = "linking" if is_alone else self.criterion
         flags = [response for response in responses if response.criterion == "flag"]
         answers = [response for response in responses if response.criterion == asked]
@@ -134,7 +133,7 @@ class Relation(Interface):
     def _label(self, question: Question, pair: Pair, answers: list[list[str]]) -> AggregatedLabel:
         shown = question.shown or pair.parts
         holds, votes, disagreement = holding(answers, shown)
-        value = self.value_of(shown, holds, votes)
+        value = value_of(shown, holds, votes, in_document=False)
         return AggregatedLabel(question.target_id, value, "majority", len(answers), disagreement)
 
     def asked(self, question: Question) -> list[Asked]:
@@ -143,35 +142,6 @@ class Relation(Interface):
             return []
         shown = list(question.shown) or _parts(predicates)
         return [Asked(question.target_id, "", sentences_in(predicates), shown)]
-
-    def held(self, target: int, value: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
-        return {str(target): value["holds"]}
-
-    def value_of(
-        self, shown: Sequence[str], holds: Sequence[str], votes: Mapping[str, int]
-    ) -> dict[str, Any]:
-        return {"shown": list(shown), "holds": list(holds), "votes": votes}
-
-    def choices(self, question: Question, raw: dict[str, Any]) -> list[dict[str, Any]]:
-        page = page_of(question.payload, raw)
-        return [*page["common"], *page["rarer"]]
-
-    def sentences(self, payload: Mapping[str, Any]) -> dict[str, str]:
-        pair = Pair.of(payload)
-        return {
-            part: sentence_of({**predicate, "part": part}, pair.a.gloss, pair.b.gloss)
-            for predicate in pair.data["predicates"]
-            for part in parts_of(predicate)
-        }
-
-    def besides(self, payload: Mapping[str, Any]) -> dict[int, str]:
-        return {side.target: side.gloss for side in Pair.of(payload).sides}
-
-    def joins_readers(self, payload: Mapping[str, Any]) -> bool:
-        return len(Pair.of(payload).sides) == 1
-
-    def is_divided(self, said: Sequence[Said]) -> bool:
-        return UNDECIDED in aggregated(with_readers(said))
 
     def is_split(self, question: Question, responses: Sequence[Response]) -> bool:
         flags = sum(response.criterion == "flag" for response in responses)
@@ -209,7 +179,9 @@ class Relation(Interface):
                 statements += _sentence_statements(pair, judgment.value["holds"])
         return statements
 
-    def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
+    def units(
+        self, question: Question, response: Judgment, *, measured: bool = False
+    ) -> Iterator[tuple[Unit, str]]:
         """Return each directed predicate (yes, no), each mention for which there are several names,
         and whether it was flagged.
         """

@@ -6,24 +6,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from annotation.interfaces.base import (
     AggregatedLabel,
+    Agreement,
     Asked,
     BadAnswer,
     Interface,
     Judgment,
-    Lines,
     ParsedResponse,
     Statement,
+    Terms,
     Unit,
+    value_of,
 )
 from annotation.interfaces.shared.flag import PROBLEMS, flag_of, flag_statement, flagged
 from annotation.interfaces.shared.majority import holding
 from annotation.interfaces.shared.payload import (
     COMMON,
-    TELLING,
     PredicatePayload,
     parts_of,
     sentence_of,
@@ -50,18 +52,18 @@ class RelationsExhaustive(Interface):
     """
 
     name: ClassVar[str] = "relations_exhaustive"
-    version: ClassVar[int] = 1
-    telling: ClassVar = TELLING
     title: ClassVar[str] = "Every relation in a document"
-    offered_as: ClassVar[str] = "Say what an article tells about pairs of its names"
-    default_reward: ClassVar[str] = "2.25"
-    unit_names: ClassVar[Mapping[str, str]] = {"relation": "Relations of documents"}
-    default_seconds: ClassVar[int] = 540
-    tolerance: ClassVar[float | None] = 0.3
-    lease_minutes: ClassVar[int] = 240
+    terms: ClassVar[Terms] = Terms(
+        "Say what an article tells about pairs of its names",
+        Decimal("2.25"),
+        seconds=540,
+        seconds_each=12.0,  # a pair
+        lease_minutes=240,
+    )
     reads: ClassVar[str] = RELATION
-    seconds_each: ClassVar[float] = 12.0  # a pair
-    source: ClassVar[str] = SOURCE
+    agreement: ClassVar[Agreement] = Agreement(
+        tolerance=0.3, names={"relation": "Relations of documents"}
+    )
     criterion: ClassVar[str] = "relations"
 
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -131,7 +133,7 @@ class RelationsExhaustive(Interface):
             )
             worst = max(worst, disagreement)
             if held:
-                value = self.value_of(parts, held, votes)
+                value = value_of(parts, held, votes, in_document=True)
                 label = AggregatedLabel(
                     pair["target"], value, METHOD, len(answers), disagreement, SOURCE
                 )
@@ -141,9 +143,6 @@ class RelationsExhaustive(Interface):
             AggregatedLabel(question.target_id, whole, METHOD, len(answers), worst, SOURCE),
             *labels,
         ]
-
-    def size(self, payload: Mapping[str, Any]) -> int:
-        return len(payload["pairs"])
 
     def asked(self, question: Question) -> list[Asked]:
         data = question.payload
@@ -156,34 +155,6 @@ class RelationsExhaustive(Interface):
             asked.append(Asked(pair["target"], names, sentences, shown))
         return asked
 
-    def value_of(
-        self, shown: Sequence[str], holds: Sequence[str], votes: Mapping[str, int]
-    ) -> dict[str, Any]:
-        """Of what is not marked nothing is said."""
-        if not holds:
-            return {}
-        return {"shown": sorted(holds), "holds": sorted(holds), "votes": votes}
-
-    def held(self, target: int, value: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
-        holds: Mapping[str, Sequence[str]] = value["holds"]
-        return holds
-
-    def lines(self, question: Question, raw: dict[str, Any]) -> Lines:
-        """Return every sentence that holds, at the numbers of its two mentions."""
-        lines: Lines = {}
-        payload = question.payload
-        for judgment in self.parse(question, raw):
-            holds = judgment.value.get("holds", {})
-            for pair in payload["pairs"]:
-                a, b = (payload["mentions"][pair[side]]["gloss"] for side in ("a", "b"))
-                for predicate in payload["options"][pair["options"]]:
-                    part = predicate["part"]
-                    if part in holds.get(str(pair["target"]), ()):
-                        subject, object_ = (a, b) if part.endswith(">") else (b, a)
-                        words = predicate["template"].format(subject=subject, object=object_)
-                        lines[part, (pair["a"], pair["b"])] = words
-        return lines
-
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
         """Return every sentence that holds of a pair; of pairs without one nothing is said."""
         statements = [flag_statement(flag) for flag in answer if flag.criterion == "flag"]
@@ -195,7 +166,9 @@ class RelationsExhaustive(Interface):
                     )
         return statements
 
-    def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
+    def units(
+        self, question: Question, response: Judgment, *, measured: bool = False
+    ) -> Iterator[tuple[Unit, str]]:
         """Of each pair, each directed predicate: yes or no."""
         yield ("flag", ""), "yes" if response.criterion == "flag" else "no"
         if response.criterion != self.criterion:

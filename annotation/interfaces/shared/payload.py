@@ -12,23 +12,18 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
-from kbpo.tracks.kbp.merge import ELSEWHERE, UNDECIDED
+from kbpo.tracks.kbp.merge import UNDECIDED, aggregated, with_readers
+
+if TYPE_CHECKING:
+    from kbpo.instances.merge import Said
 
 Span = tuple[int, int]
 Meanings = Mapping[str, dict[str, str]]
 """Predicate -> what the schema says of it: its `definition`, an `example` of words that say it, and
 a `counter_example` of words that do not"""
 COMMON = 9  # as many as there are digits to pick them with; rarer relations are folded
-
-
-TELLING = (
-    *("shown", "holds", "canonical", UNDECIDED, ELSEWHERE, "type", "link", "value"),
-    *("scope", "closed", "mentions"),
-)
-"""Parts of labels of pairs, mentions and documents that say something; votes tell how it came
-about"""
 
 
 class CandidatePayload(TypedDict):
@@ -233,3 +228,38 @@ class Pair:
     @cached_property
     def rarer(self) -> list[PredicatePayload]:
         return [predicate for predicate in self.data["predicates"] if predicate not in self.common]
+
+
+def sentences(payload: Mapping[str, Any]) -> dict[str, str]:
+    """Return part -> words, of all that a question about a pair asks yes or no of; nothing of other
+    questions.
+    """
+    if "predicates" not in payload:
+        return {}
+    pair = Pair.of(payload)
+    return {
+        part: sentence_of({**predicate, "part": part}, pair.a.gloss, pair.b.gloss)
+        for predicate in pair.data["predicates"]
+        for part in parts_of(predicate)
+    }
+
+
+def besides(payload: Mapping[str, Any]) -> dict[int, str]:
+    """Return target -> words, of the mentions about which a question about a pair asks besides;
+    nothing of other questions.
+    """
+    if "predicates" not in payload:
+        return {}
+    return {side.target: side.gloss for side in Pair.of(payload).sides}
+
+
+def joins_readers(payload: Mapping[str, Any]) -> bool:
+    """Return whether a question asks alone what readers of a whole document were divided about."""
+    return len(besides(payload)) == 1
+
+
+def is_divided(said: Sequence[Said]) -> bool:
+    """Return whether people are divided about a mention, by all that was said of it in answer to
+    whatever question.
+    """
+    return UNDECIDED in aggregated(with_readers(said))

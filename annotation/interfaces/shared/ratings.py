@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from annotation.models import Question, Response
 
 METHOD = "ratings"
-TELLING = (RATINGS,)
-"""Who said it (`PEOPLE`) is no opinion"""
 
 
 def ratings_label(

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from annotation.platforms.base import PlatformDown
+from annotation.platforms.base import Account, PlatformDown, usable_account
 
 SANDBOX = "mturk-requester-sandbox."
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-
-
-@dataclass(frozen=True)
-class Account:
-    """The endpoint that is set, as an administrator must know it."""
-
-    endpoint: str
-    real: bool
-    """Whether money would move there"""
-    usable: bool
-    sentence: str
 
 
 def account() -> Account | None:
@@ -74,9 +62,4 @@ def here(endpoint: str, what: str) -> None:
 
 def usable() -> Account:
     """Return the endpoint, if it can be used. Raises PlatformDown with a sentence."""
-    found = account()
-    if found is None:
-        raise PlatformDown("No endpoint of Mechanical Turk is set (MTURK_ENDPOINT_URL).")
-    if not found.usable:
-        raise PlatformDown(found.sentence)
-    return found
+    return usable_account(account())

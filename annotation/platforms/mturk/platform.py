@@ -14,6 +14,7 @@ from xml.parsers import expat
 from django.conf import settings
 
 from annotation.platforms.base import (
+    Account,
     Advert,
     Capabilities,
     Offer,
@@ -24,13 +25,12 @@ from annotation.platforms.base import (
     UnknownOutcome,
 )
 from annotation.platforms.mturk import compensate, kinds
-from annotation.platforms.mturk.account import account, here, usable
-from annotation.platforms.mturk.amounts import FEE, fee, written
+from annotation.platforms.mturk.account import account, here
+from annotation.platforms.mturk.amounts import CENT, FEE, written
 from annotation.platforms.mturk.client import call, pages
 from annotation.platforms.mturk.question import (
     HIT_ID_IN_TEXT,
     KEYWORDS,
-    duration_of,
     external_question,
     mark_of,
     title_and_description,
@@ -119,11 +119,15 @@ class MTurk(Platform):
     def capabilities(self) -> Capabilities:  # type: ignore[override]
         """At most nine assignments on a HIT: from ten on the fee doubles."""
         return Capabilities(
+            "Mechanical Turk",
             messages=True,
+            worker_id=r"[A-Z][A-Z0-9]{1,39}",
             max_assignments=9,
             questions_per_hit=settings.MTURK_QUESTIONS_PER_HIT,
             fee_rate=FEE,
+            least_fee=CENT,
             frame_sites=tuple(settings.MTURK_WORKER_SITES),
+            submit_path="/mturk/externalSubmit",
             teaches_in_frame=settings.MTURK_TUTORIAL,
             admits=settings.MTURK_REQUIRE_TUTORIAL,
             offered_for=timedelta(hours=settings.MTURK_HIT_HOURS),
@@ -131,19 +135,8 @@ class MTurk(Platform):
             answers_within=timedelta(seconds=float(settings.MTURK_TIMEOUT)),
         )
 
-    @property
-    def endpoint(self) -> str:
-        found = account()
-        return found.endpoint if found is not None else ""
-
-    def ready(self) -> str:
-        return usable().endpoint
-
-    def fee(self, reward: Decimal) -> Decimal:
-        return fee(reward)
-
-    def lease_seconds(self, advert: Advert) -> int:
-        return duration_of(advert)
+    def account(self) -> Account | None:
+        return account()
 
     # -- HITs
     # ------------------------------------------------------------------------------
@@ -153,7 +146,7 @@ class MTurk(Platform):
         """
         here(hit.endpoint, f"HIT {hit.pk}")
         begun = hit.called_at or clock.now()
-        if clock.now() - begun > FORGETS and (found := self.find(hit)) is not None:
+        if clock.now() - begun > FORGETS and (found := self._find(hit)) is not None:
             return found.external_id
         try:
             return str(self._create(hit, advert)["HIT"]["HITId"])
@@ -171,7 +164,7 @@ class MTurk(Platform):
             title,
             description,
             written(hit.reward),
-            duration_of(advert),
+            advert.lease_seconds,
             KEYWORDS,
             kinds.requirements(),
         )
@@ -189,15 +182,18 @@ class MTurk(Platform):
         """Return the HIT that this token has made; the platform names it in its refusal."""
         if (named := HIT_ID_IN_TEXT.search(str(no).partition(":")[2])) is not None:
             return named.group(0)
-        if (found := self.find(hit)) is not None:
+        if (found := self._find(hit)) is not None:
             return found.external_id
         raise UnknownOutcome("The platform says that this HIT exists, and does not show it.")
 
-    def survey(self) -> Iterator[Seen]:
-        for page in pages("ListHITs", "HITs"):
-            yield _seen(page)
+    def survey(self, hit: HIT | None = None) -> Iterator[Seen]:
+        if hit is None:
+            for page in pages("ListHITs", "HITs"):
+                yield _seen(page)
+        elif (found := self._find(hit)) is not None:
+            yield found
 
-    def find(self, hit: HIT) -> Seen | None:
+    def _find(self, hit: HIT) -> Seen | None:
         here(hit.endpoint, f"HIT {hit.pk}")
         if hit.external_id:
             try:
@@ -216,34 +212,32 @@ class MTurk(Platform):
             None,
         )
 
-    def extend(self, hit: HIT, assignments: int, key: str) -> None:
+    def offer(self, hit: HIT, until: datetime, *, more: int = 0, key: str = "") -> None:
         here(hit.endpoint, f"HIT {hit.pk}")
+        call("UpdateExpirationForHIT", HITId=hit.external_id, ExpireAt=until)
+        if not more:
+            return
         token = hashlib.sha256(key.encode()).hexdigest()
         try:
             call(
                 "CreateAdditionalAssignmentsForHIT",
                 HITId=hit.external_id,
                 UniqueRequestToken=token,
-                NumberOfAdditionalAssignments=assignments,
+                NumberOfAdditionalAssignments=more,
             )
         except Refused as no:
             if no.code != "RequestAlreadyProcessed":
                 raise
 
-    def expire(self, hit: HIT) -> None:
+    def take_down(self, hit: HIT, *, delete: bool = False) -> None:
         here(hit.endpoint, f"HIT {hit.pk or hit.external_id}")
-        call("UpdateExpirationForHIT", HITId=hit.external_id, ExpireAt=compensate.LONG_AGO)
-
-    def renew(self, hit: HIT, until: datetime) -> None:
-        here(hit.endpoint, f"HIT {hit.pk}")
-        call("UpdateExpirationForHIT", HITId=hit.external_id, ExpireAt=until)
-
-    def dispose(self, hit: HIT) -> None:
-        here(hit.endpoint, f"HIT {hit.pk}")
+        if not delete:
+            call("UpdateExpirationForHIT", HITId=hit.external_id, ExpireAt=compensate.LONG_AGO)
+            return
         try:
             call("DeleteHIT", HITId=hit.external_id)
         except Refused as no:
-            seen = self.find(hit)
+            seen = self._find(hit)
             if seen is not None and seen.status != "gone":
                 raise no
 
@@ -265,47 +259,31 @@ class MTurk(Platform):
                 "status": page["AssignmentStatus"].lower(),
             }
 
-    def approve(self, assignment: Assignment) -> None:
+    def decide(self, assignment: Assignment, refused: str = "") -> None:
         here(assignment.hit.endpoint, f"Answer {assignment.pk}")
+        wanted, which = "approved", {"AssignmentId": assignment.external_id}
         try:
-            call("ApproveAssignment", AssignmentId=assignment.external_id)
+            if refused:
+                wanted = "rejected"
+                call("RejectAssignment", **which, RequesterFeedback=refused[:1024])
+            else:
+                call("ApproveAssignment", **which)
         except Refused as no:
-            if no.code != "InvalidAssignmentState":
-                raise
-            self._approve_anyway(assignment, no)
-
-    def _approve_anyway(self, assignment: Assignment, no: Refused) -> None:
-        """Approved already is done; a rejection is taken back."""
-        outcome = self.outcome(assignment)
-        if outcome == "rejected":
-            call("ApproveAssignment", AssignmentId=assignment.external_id, OverrideRejection=True)
-        elif outcome != "approved":
-            raise no
-
-    def reject(self, assignment: Assignment, feedback: str) -> None:
-        if not feedback.strip():
-            raise ValueError("A rejection needs a reason that its worker can read.")
-        here(assignment.hit.endpoint, f"Answer {assignment.pk}")
-        try:
-            call(
-                "RejectAssignment",
-                AssignmentId=assignment.external_id,
-                RequesterFeedback=feedback[:1024],
-            )
-        except Refused as no:
-            if no.code != "InvalidAssignmentState" or self.outcome(assignment) != "rejected":
-                raise
-
-    def outcome(self, assignment: Assignment) -> str:
-        here(assignment.hit.endpoint, f"Answer {assignment.pk}")
-        told = call("GetAssignment", AssignmentId=assignment.external_id)["Assignment"]
-        return str(told["AssignmentStatus"]).lower()
+            if not refused and assignment.platform_status == wanted:
+                return
+            told = call("GetAssignment", **which)["Assignment"]["AssignmentStatus"].lower()
+            if told == "rejected" and not refused and no.code == "InvalidAssignmentState":
+                call("ApproveAssignment", **which, OverrideRejection=True)
+            elif told != wanted:
+                raise no
 
     # -- People
     # ------------------------------------------------------------------------------
     def pay_bonus(self, bonus: Bonus) -> None:
         assert bonus.assignment is not None
         here(bonus.endpoint, f"Bonus {bonus.pk}")
+        if bonus.asked_before and self._was_paid(bonus):
+            return
         try:
             call(
                 "SendBonus",
@@ -316,24 +294,22 @@ class MTurk(Platform):
                 UniqueRequestToken=bonus.token,
             )
         except Refused as no:
-            if not self.bonus_was_paid(bonus):
+            if not self._was_paid(bonus):
                 raise no
 
-    def bonus_was_paid(self, bonus: Bonus) -> bool:
+    def _was_paid(self, bonus: Bonus) -> bool:
         assert bonus.assignment is not None
-        here(bonus.endpoint, f"Bonus {bonus.pk}")
         paid = pages(
             "ListBonusPayments", "BonusPayments", AssignmentId=bonus.assignment.external_id
         )
         return any(one["Reason"] == compensate.reason_of(bonus) for one in paid)
 
-    def compensate(self, bonus: Bonus, *, offered: bool = True) -> Offer:
+    def compensate(self, bonus: Bonus, *, offered: bool = True, over: bool = False) -> Offer:
         here(bonus.endpoint, f"Payment {bonus.pk}")
+        if over:
+            compensate.clear_away(bonus)
+            return Offer.NOBODY
         return compensate.step(bonus, offered)
-
-    def clear_away(self, bonus: Bonus) -> None:
-        here(bonus.endpoint, f"Payment {bonus.pk}")
-        compensate.clear_away(bonus)
 
     def qualify(self, worker: Worker, name: str, held: bool) -> None:
         kind, who = kinds.qualification(name), worker.identity.external_id
@@ -359,13 +335,12 @@ class MTurk(Platform):
         ):
             yield Request(page["QualificationRequestId"], page["WorkerId"])
 
-    def grant_request(self, request: Request) -> None:
-        call(
-            "AcceptQualificationRequest", QualificationRequestId=request.external_id, IntegerValue=1
-        )
-
-    def refuse_request(self, request: Request, why: str) -> None:
-        call("RejectQualificationRequest", QualificationRequestId=request.external_id, Reason=why)
+    def answer(self, request: Request, refused: str = "") -> None:
+        which = {"QualificationRequestId": request.external_id}
+        if refused:
+            call("RejectQualificationRequest", **which, Reason=refused)
+        else:
+            call("AcceptQualificationRequest", **which, IntegerValue=1)
 
     def message(self, worker: Worker, subject: str, text: str) -> None:
         request = {
@@ -378,7 +353,7 @@ class MTurk(Platform):
                 failed.get("NotifyWorkersFailureMessage", "The platform did not deliver it.")
             )
 
-    def reconcile(self) -> dict[str, Any]:
+    def balance(self) -> dict[str, Decimal]:
         told = call("GetAccountBalance")
         return {
             "available": Decimal(told["AvailableBalance"]),

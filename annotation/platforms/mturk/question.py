@@ -21,11 +21,6 @@ MARK = "kbpo:"
 """Before our token in RequesterAnnotation"""
 KEYWORDS = "reading, text, judge, relations, names, news"
 HIT_ID_IN_TEXT = re.compile(r"\b[A-Z0-9]{20,64}\b")
-STEP = 600
-SLACK = 15
-TO_LEARN = 3
-"""A worker has so many times the expected time, and a tutorial's, in steps of ten minutes: few
-types of HIT."""
 
 
 def external_question(hit: HIT) -> str:
@@ -56,13 +51,3 @@ def title_and_description(advert: Advert) -> tuple[str, str]:
     minutes = max(1, round(advert.work_seconds / 60))
     description = f"{advert.title}: {about}, about {minutes} min. Flags are paid like answers."
     return advert.title, f"{description} {advert.before}".strip()
-
-
-def duration_of(advert: Advert) -> int:
-    """Seconds that a worker has from accepting a HIT to sending it in, a tutorial before it
-    included.
-    """
-    seconds = SLACK * advert.work_seconds
-    if settings.MTURK_TUTORIAL:
-        seconds += TO_LEARN * advert.tutorial_seconds
-    return STEP * max(1, -(-seconds // STEP))

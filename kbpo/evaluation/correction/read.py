@@ -44,8 +44,8 @@ def _verdicts(track: Track, data: Data, answered: Answered) -> dict[str, Floats]
         np.isin(pool.target_id[pool.target[judged]], list(answered.values))
     )
     verdicts = {}
-    verdict_of_criterion = kind_of(track).rejudge(
-        pool.instance[judged[answered_rows]], pool.systems, answered.values
+    verdict_of_criterion = kind_of(track).judge(
+        pool.instance[judged[answered_rows]], pool.systems, answers=answered.values
     )
     for criterion, verdict in verdict_of_criterion.items():
         verdicts[criterion] = np.full((judged.size, len(pool.systems)), np.nan)

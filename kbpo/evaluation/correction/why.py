@@ -42,7 +42,7 @@ def _why(track: Track, corrected: Corrected, made: Corrections, column: int) -> 
     too_wide = _guaranteed(track, made.too_wide, column) - printed
     if corrected.late(column, track.criterion):
         return [BROUGHT if corrected.checks.since[column] and corrected.data.noise else LATE]
-    if kind.mean not in printed | too_wide:
+    if kind.measures.mean not in printed | too_wide:
         n = corrected.checked_of(column)
         return [
             f"An expert has checked {n} of its judgments so far: scores are corrected from"
@@ -52,7 +52,10 @@ def _why(track: Track, corrected: Corrected, made: Corrections, column: int) -> 
         f"The expert checks so far leave its corrected {name} anywhere within more than"
         f" {WIDEST * 100:.0f} points: they are too few to print it."
         for quantity, name in (
-            (kind.mean, kind.printed(kind.mean, track.criterion).in_text),
+            (
+                kind.measures.mean,
+                kind.measures.printed(kind.measures.mean, track.criterion).in_text,
+            ),
             ("recall", "recall"),
             ("f1", "F1"),
         )
@@ -71,7 +74,7 @@ def _guaranteed(track: Track, scores: list[Score], column: int) -> set[str]:
     """Which quantities of a system are among these, under the criterion that is guaranteed; its
     mean under the guaranteed distribution.
     """
-    mean = kind_of(track).mean
+    mean = kind_of(track).measures.mean
     return {
         row.quantity
         for row in scores

@@ -38,7 +38,7 @@ def ordered(track: Track) -> list[str]:
     """The criteria of a track, the guaranteed one first."""
     other_criteria = [
         criterion_name
-        for criterion_name in kind_of(track).criterion_names()
+        for criterion_name in kind_of(track).measures.criterion_names()
         if criterion_name != track.criterion
     ]
     return [track.criterion, *other_criteria]

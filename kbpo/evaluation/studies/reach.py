@@ -169,7 +169,7 @@ def reach(submission: Submission) -> list[Reach]:
     """
     track = submission.track
     kind = kind_with_recall(track)
-    pool = read_pool(track, [submission.pk], list(kind.distributions))
+    pool = read_pool(track, [submission.pk], list(kind.measures.distributions))
     trait = kind.traits(pool.instance, pool.systems)["frequency"]
     about, names = kind.about_entities(submission.pk), kind.stratum_names()
     rng = np.random.default_rng(SEED)

@@ -154,7 +154,8 @@ def _z(track: Track) -> float:
 
 def price_of(submission: Submission, targets: int, new: int) -> dict[str, Any]:
     """The part of an option that every design says: counts, dollars, seconds of work."""
-    answers = kind_of(submission.track).answers(new)
+    seconded = kind_of(submission.track).second_opinions(new)
+    answers = submission.track.workers_per_question + (Decimal(seconded) / new if new else 0)
     price = agreed_price(submission) or _price_of_today(submission.track)
     each = (price.per_answer * answers).quantize(CENT, ROUND_CEILING)
     seconds = round(price.seconds * answers)

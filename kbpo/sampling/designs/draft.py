@@ -48,7 +48,7 @@ class Draft:
         _, target, p = support(submission, kind)
         target_id, row = np.unique(target, return_inverse=True)
         draft, track = cls(p, row.astype(np.int64), target_id.size), submission.track
-        if not kind_of(track).population:
+        if not kind_of(track).measures.population:
             return draft
         study, people = study_for(track), track.workers_per_question
         if study is None:

@@ -79,7 +79,7 @@ class State:
         """Return what other inputs, and other people, leave open once all is judged: no threshold
         brings it down.
         """
-        has_inputs = bool(kind_of(self.track).population)
+        has_inputs = bool(kind_of(self.track).measures.population)
         return left_once_judged(self.p, g, self.v) if has_inputs else 0.0
 
     def left(self, goal: float) -> float:

@@ -29,12 +29,6 @@ def agrees(
     return same_name(target.its_document.text, says, now)
 
 
-def yes_or_no(value: Mapping[str, Any]) -> dict[str, bool]:
-    """Return each directed predicate that a value of a pair settles -> whether it holds."""
-    holds = set(value.get("holds", ()))
-    return {part: part in holds for part in value.get("shown", ())}
-
-
 def same_name(text: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Return whether two values of a mention name the same canonical one, or two that read alike,
     in whichever capitals: each wording is offered once; or both say that it is none of the names.

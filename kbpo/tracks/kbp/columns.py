@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from kbpo.tracks.base import (
-    Asking,
-    Column,
-    Counted,
-    Criterion,
-    Distribution,
-    PoolColumns,
-    Quantity,
-)
+from kbpo.tracks.base import Asking, PoolColumns
+from kbpo.tracks.kbp.judgments import self_claims
+from kbpo.tracks.measures import Column, Counted, Criterion, Distribution, Measures, Quantity
 
 CRITERIA = (
     Criterion("correct", "All of it"),
@@ -65,9 +59,9 @@ COUNTED = (
         "precision",
         "Of the mentions of this system it claims {share} to be their own canonical ones; such a"
         " claim is right only where people say so too.",
+        self_claims,
     ),
 )
-"""Share of its mentions of entities that a system claims to be their own canonical ones"""
 
 DISTRIBUTIONS = {
     "instance": Distribution("Every prediction", "1.0::float8"),
@@ -78,6 +72,18 @@ DISTRIBUTIONS = {
         "p.subject_facts::float8/(p.same_subject::float8*p.same_predicate)",
     ),
 }
+
+MEASURES = Measures(
+    CRITERIA,
+    QUANTITIES,
+    COLUMNS,
+    DISTRIBUTIONS,
+    mean="precision",
+    base="relation",
+    counted=COUNTED,
+    plotted=("recall", "precision"),
+    published=("simple", "joint"),
+)
 
 ASKING = (Asking("relation", Decimal("0.05"), 20),)
 """Whole documents are priced by their length (`annotation.questions.order`)."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kbpo.corpus.fetch import by_index, fetch, fetch_arrays
-from kbpo.corpus.models import Corpus, Document, Mention, Predicate
+from kbpo.corpus.models import Corpus, Document, Mention
 from kbpo.instances.merge import PUBLIC, RANK
 from kbpo.instances.models import Label, Target
 from kbpo.submissions.models import Prediction, Submission
@@ -78,6 +78,19 @@ class Judged(base.Judged):
     @property
     def places(self) -> list[Span]:
         return [self.row.subject, self.row.object]
+
+    def explained(self) -> Explained:
+        """My claim beside what people answered, and the text with the names that stand in it."""
+        document = self.document
+        first = max(0, document.sentence_of(self.window[0]) - 1)
+        last = min(len(document.sentences) - 1, document.sentence_of(self.window[1] - 1) + 1)
+        return Explained(
+            ends=self.ends(),
+            holds=[claim for _, claim in self.held()],
+            asked=len(self.row.value.get("shown", ())),
+            around=(document.sentences[first][0], document.sentences[last][1]),
+            spans=self.spans + _others(self),
+        )
 
     def as_json(self) -> dict[str, Any]:
         """With the document id of the file that predicted it, and the offsets as the text is cut by
@@ -258,13 +271,6 @@ def _subject(row: JudgedRow) -> float:
 
 def _object(row: JudgedRow) -> float:
     return row.clusters.refers(row.object, row.object_canonical)
-
-
-def predicate_words(corpus: Corpus) -> dict[int, tuple[str, str]]:
-    """Return the number of each predicate -> its name, and what pages call it."""
-    names = corpus.relation_names()
-    predicates = Predicate.objects.filter(corpus=corpus).order_by("position")
-    return {pk: (name, names.get(name, name)) for pk, name in predicates.values_list("pk", "name")}
 
 
 def _predicates(corpus: Corpus) -> dict[str, Mapping[str, Any]]:
@@ -467,20 +473,6 @@ class Explained:
     around: tuple[int, int]
     """The sentences about it, with one before and one after"""
     spans: list[Mark]
-
-
-def explain(judged: Judged) -> Explained:
-    """My claim beside what people answered, and the text with the names that stand in it."""
-    document = judged.document
-    first = max(0, document.sentence_of(judged.window[0]) - 1)
-    last = min(len(document.sentences) - 1, document.sentence_of(judged.window[1] - 1) + 1)
-    return Explained(
-        ends=judged.ends(),
-        holds=[claim for _, claim in judged.held()],
-        asked=len(judged.row.value.get("shown", ())),
-        around=(document.sentences[first][0], document.sentences[last][1]),
-        spans=judged.spans + _others(judged),
-    )
 
 
 def _others(judged: Judged) -> list[Mark]:

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from formats.schema import load_schema
 from kbpo.corpus.fetch import fetch
-from kbpo.corpus.models import Document
+from kbpo.corpus.models import Corpus, Document
 from kbpo.corpus.remembered import each
 from kbpo.instances.merge import values_inside, values_of
 from kbpo.instances.models import Instance, Target
@@ -192,10 +193,12 @@ class _World:
         )
 
 
-def self_claims(submissions: Sequence[int], types: Sequence[str]) -> dict[int, float]:
-    """Of each submission with mentions of these types in its predictions, the share of them that it
+def self_claims(corpus: Corpus, submissions: Sequence[int]) -> dict[int, float]:
+    """Of each submission with mentions of entities in its predictions, the share of them that it
     claims to be their own canonical ones. A mention counts in each prediction that names it.
     """
+    types = load_schema(corpus.schema).entity_types.values()
+    linkable = [type_.name for type_ in types if type_.linkable]
     shares = fetch(
         "SELECT p.submission_id, avg(CASE WHEN claim.is_own THEN 1.0 ELSE 0.0 END)::float8 FROM"
         " submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id CROSS JOIN"
@@ -205,7 +208,7 @@ def self_claims(submissions: Sequence[int], types: Sequence[str]) -> dict[int, f
         " (p.object_type, (i.object_begin, i.object_end) = (p.object_canonical_begin,"
         " p.object_canonical_end))) AS claim (type, is_own)"
         " WHERE p.submission_id = ANY(%s) AND claim.type = ANY(%s) GROUP BY p.submission_id",
-        [list(submissions), list(types)],
+        [list(submissions), linkable],
     )
     return dict(shares)
 

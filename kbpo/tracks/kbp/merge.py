@@ -173,35 +173,6 @@ def _predicates(labels: Sequence[Said]) -> Value:
     }
 
 
-def differing(said: Sequence[Said]) -> int:
-    """Return how many of those who were asked about a pair, in one question or several, differ from
-    what all answers say together: of each question those who differ at the predicate at which most
-    do, since one person answers all of its predicates.
-    """
-    labels = newest_of((label, label.question) for label in said)
-    votes: Counter[str] = Counter()
-    asked: Counter[str] = Counter()
-    for label in labels:
-        for part in label.value.get("shown", ()):
-            asked[part] += max(1, label.n)
-            votes[part] += _raw_votes(part, label)
-    against = 0
-    for label in labels:
-        minorities = []
-        for part in label.value.get("shown", ()):
-            holds, n = 2 * votes[part] > asked[part], _raw_votes(part, label)
-            minorities.append(max(1, label.n) - n if holds else n)
-        against += max(minorities, default=0)
-    return against
-
-
-def _raw_votes(part: str, label: Said) -> int:
-    """Return how many said in one question that a predicate holds, whatever a model made of it."""
-    if "votes" in label.value:
-        return int(label.value["votes"].get(part, 0))
-    return max(1, label.n) if part in label.value["holds"] else 0
-
-
 def _votes_for(part: str, label: Said) -> int:
     """Return how many of those who were asked in one question say that a predicate holds. All do,
     or none, where its label says otherwise than most did: a model that knows them weighed them.

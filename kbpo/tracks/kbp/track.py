@@ -24,7 +24,7 @@ from kbpo.corpus.models import Document, Predicate
 from kbpo.instances.merge import Said, Value
 from kbpo.instances.models import Target
 from kbpo.instances.targets import Place
-from kbpo.tracks.base import Answers, Judged, QuestionDraft, Trait, Unusable, Verdicts
+from kbpo.tracks.base import Answers, Baseline, Judged, QuestionDraft, Trait, Unusable, Verdicts
 from kbpo.tracks.kbp import (
     agree,
     baseline,
@@ -35,26 +35,17 @@ from kbpo.tracks.kbp import (
     questions,
     whole,
 )
-from kbpo.tracks.kbp.columns import (
-    ASKING,
-    COLUMNS,
-    COUNTED,
-    CRITERIA,
-    DISTRIBUTIONS,
-    POOL,
-    QUANTITIES,
-    WITH_RECALL,
-)
+from kbpo.tracks.kbp.columns import ASKING, MEASURES, POOL, WITH_RECALL
 from kbpo.tracks.kbp.example import example_lines
 from kbpo.tracks.kbp.facts import found_by, read_facts, targets_in_scope
 from kbpo.tracks.kbp.marks import read_marks
-from kbpo.tracks.kbp.merge import differing, together
+from kbpo.tracks.kbp.merge import together
 from kbpo.tracks.kbp.read import Reading
 from kbpo.tracks.kbp.same_relation import across_documents
 from kbpo.tracks.kbp.store import store
 from kbpo.tracks.kbp.to_judge import to_judge
 from kbpo.tracks.kbp.traits import cut_by, read_traits
-from kbpo.tracks.kbp.words import FACETS, FOUND_COLUMNS, GROUPS, PAGES, PARTS, WORDS, in_catalogue
+from kbpo.tracks.kbp.words import FACETS, FOUND_COLUMNS, GROUPS, PAGES, WORDS, in_catalogue
 from kbpo.tracks.recall import AboutEntities, Found, Marks, Named, TrackWithRecall
 from scoring.arrays import Ids
 from scoring.documents import Facts
@@ -92,14 +83,9 @@ class KbpTrack(TrackWithRecall):
 
     kind: ClassVar[str] = "kbp"
     target_kind: ClassVar[str] = "pair"
-    criteria: ClassVar = CRITERIA
+    measures: ClassVar = MEASURES
     recall_criteria: ClassVar[tuple[str, ...]] = WITH_RECALL
     found_also: ClassVar = {"correct": "linking"}
-    quantities: ClassVar = QUANTITIES
-    mean: ClassVar[str] = "precision"
-    columns: ClassVar = COLUMNS
-    counted: ClassVar = COUNTED
-    distributions: ClassVar = DISTRIBUTIONS
     asking: ClassVar = ASKING
     words: ClassVar = WORDS
     pages: ClassVar = PAGES
@@ -108,21 +94,12 @@ class KbpTrack(TrackWithRecall):
     facets: ClassVar = FACETS
     found_facets: ClassVar[tuple[str, ...]] = (FACETS[0].name,)
     found_columns: ClassVar[tuple[str, ...]] = FOUND_COLUMNS
-    parts: ClassVar = PARTS
-    searchable: ClassVar[bool] = True
-    published: ClassVar[tuple[str, ...]] = ("simple", "joint")
-    plotted: ClassVar = ("recall", "precision")
-    unchecked: ClassVar[str] = ""
-    settles_besides: ClassVar = (Target.Kind.MENTION.value,)
 
-    def new_report(self) -> Report:
-        return Report()
-
-    def read(self, path: str, report: Report, progress: Callable[[float], None]) -> Reading:
-        return Reading(Path(path), self.corpus, load_schema(self.corpus.schema), report, progress)
-
-    def store(self, submission_id: int, claims: Iterable[Any], report: Report) -> dict[str, Any]:
-        assert isinstance(claims, Reading)
+    def ingest(
+        self, submission_id: int, path: str, report: Report, progress: Callable[[float], None]
+    ) -> dict[str, Any]:
+        schema = load_schema(self.corpus.schema)
+        claims = Reading(Path(path), self.corpus, schema, report, progress)
         counts = store(submission_id, self.corpus, claims)
         if report.fatal or not counts["relations"]:
             raise Unusable(why_unusable(report))
@@ -137,29 +114,25 @@ class KbpTrack(TrackWithRecall):
             "run_id": claims.run_id,
         }
 
-    @classmethod
-    def base_criterion(cls) -> str:
-        return "relation"
-
-    def catalogue(self) -> Sequence[Mapping[str, Any]]:
-        predicates, names = self.corpus.schema.get("predicates", ()), self.corpus.relation_names()
-        return [in_catalogue(predicate, names[predicate["name"]]) for predicate in predicates]
-
     def guide(self) -> Mapping[str, Any]:
-        return whole.asked_types(load_schema(self.corpus.schema))
+        predicates, names = self.corpus.schema.get("predicates", ()), self.corpus.relation_names()
+        catalogue = [in_catalogue(predicate, names[predicate["name"]]) for predicate in predicates]
+        return {**whole.asked_types(load_schema(self.corpus.schema)), "catalogue": catalogue}
 
-    def baseline(self) -> Path:
-        return Path(baseline.__file__)
+    def baseline(self) -> Baseline:
+        return Baseline(Path(baseline.__file__), self._baseline_lines)
 
-    def baseline_output(self, most: int | None = None) -> Iterator[str]:
+    def _baseline_lines(self, most: int | None = None) -> Iterator[str]:
         predicates = baseline.keywords(self.corpus.schema)
         for record, mentions in records(self.corpus, most):
             for claim in baseline.predict(record, predicates, mentions):
                 yield json.dumps(claim) + "\n"
 
     def questions(
-        self, target_ids: Sequence[int], submissions: Sequence[int]
+        self, target_ids: Sequence[int], submissions: Sequence[int] | None, *, made: bool = True
     ) -> Iterable[QuestionDraft]:
+        if submissions is None:
+            return questions.again(self.track, target_ids, made=made)
         return questions.drafts(self.track, target_ids, submissions)
 
     def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
@@ -169,33 +142,15 @@ class KbpTrack(TrackWithRecall):
     def merge(said: Sequence[Said]) -> Value:
         return together(said)
 
-    @staticmethod
-    def differing(said: Sequence[Said]) -> int:
-        return differing(said)
-
     def judge(
-        self, instances: Ids, submissions: Sequence[int], *, until: int | None = None
+        self,
+        instances: Ids,
+        submissions: Sequence[int],
+        *,
+        until: int | None = None,
+        answers: Answers | None = None,
     ) -> dict[str, NDArray[np.float64]]:
-        return judgments.judge(instances, submissions, until=until)
-
-    def again(self, target_ids: Sequence[int], *, made: bool = True) -> Iterable[QuestionDraft]:
-        return questions.again(self.track, target_ids, made=made)
-
-    def rejudge(
-        self, instances: Ids, submissions: Sequence[int], answers: Answers
-    ) -> dict[str, NDArray[np.float64]]:
-        return judgments.judge(instances, submissions, answers=answers)
-
-    def counts(self, submissions: Sequence[int]) -> Mapping[str, Mapping[int, float]]:
-        return {"self_claims": self.self_claims(submissions)}
-
-    def self_claims(self, submissions: Sequence[int]) -> dict[int, float]:
-        """Of each submission, the share of its mentions of entities that it claims to be their own
-        canonical ones.
-        """
-        types = load_schema(self.corpus.schema).entity_types.values()
-        linkable = [type_.name for type_ in types if type_.linkable]
-        return judgments.self_claims(submissions, linkable)
+        return judgments.judge(instances, submissions, until=until, answers=answers)
 
     def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
         return to_judge(self.corpus, instances)
@@ -226,21 +181,20 @@ class KbpTrack(TrackWithRecall):
             self.track, submission_id, predictions, public=public, unjudged=unjudged
         )
 
-    def explain(self, judged: Judged, *, public: bool) -> explore.Explained:
-        assert isinstance(judged, explore.Judged)
-        return explore.explain(judged)
-
-    def facet_words(self, facet: str) -> Mapping[Any, tuple[str, str]]:
-        return explore.predicate_words(self.corpus) if facet == "relation" else {}
-
-    def search(self, submission_id: int, words: str, most: int) -> tuple[list[int], bool]:
-        return explore.search(self.corpus, submission_id, words, most)
-
-    def within(self, submission_id: int, key: str) -> list[int]:
-        return explore.within(self.corpus, submission_id, key)
-
-    def about(self, submission_id: int, name: str, most: int, key: str) -> tuple[list[int], bool]:
-        return explore.about(self.corpus, submission_id, name, most, key)
+    def find(
+        self, submission_id: int, most: int, *, words: str = "", key: str = "", entity: str = ""
+    ) -> tuple[list[int], bool]:
+        found, are_all = [], True
+        if words:
+            ids, are_all = explore.search(self.corpus, submission_id, words, most)
+            found.append(ids)
+        if entity:
+            ids, are_all_about = explore.about(self.corpus, submission_id, entity, most, key)
+            found.append(ids)
+            are_all = are_all and are_all_about
+        elif key:
+            found.append(explore.within(self.corpus, submission_id, key))
+        return sorted(set[int]().union(*found).intersection(*found)), are_all
 
     def facts(
         self,
@@ -301,9 +255,6 @@ class KbpTrack(TrackWithRecall):
 
     def agrees(self, target: Target, says: Value, now: Value, *, marked: bool = False) -> bool:
         return agree.agrees(target, says, now, marked=marked)
-
-    def yes_or_no(self, value: Value) -> Mapping[str, bool]:
-        return agree.yes_or_no(value)
 
     def referred(self, target: Target, now: Value, says: Value) -> tuple[str, str, bool] | None:
         return agree.referred(target, now, says)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kbpo.corpus.frequency import FREQUENCIES
+from kbpo.corpus.models import Corpus, Predicate
 from kbpo.tracks.base import Facet, Group, Pages, Words
 
 WORDS = Words(
@@ -33,6 +34,7 @@ WORDS = Words(
     ),
     once="Relations of the same two mentions are asked about, and counted, once.",
     together="mentions",
+    parts={"relation": "Relation", "subject": "Subject", "object": "Object"},
     entity="Name of the subject or object, or a word of it",
     unanswered=(
         "Those of the same relation that were answered stand for them: their chances are multiplied"
@@ -81,12 +83,19 @@ GROUPS = {
     ),
 }
 
+
+def predicate_words(corpus: Corpus) -> dict[int, tuple[str, str]]:
+    """Return the number of each predicate -> its name, and what pages call it."""
+    names = corpus.relation_names()
+    predicates = Predicate.objects.filter(corpus=corpus).order_by("position")
+    return {pk: (name, names.get(name, name)) for pk, name in predicates.values_list("pk", "name")}
+
+
 FACETS = (
-    Facet("relation", "Relation", "predicate_id"),
+    Facet("relation", "Relation", "predicate_id", predicate_words),
     Facet("type", "Entity type", "subject_type"),
 )
 FOUND_COLUMNS = ("document", "subject", "predicate", "object", "claim")
-PARTS = {"relation": "Relation", "subject": "Subject", "object": "Object"}
 
 
 def in_catalogue(predicate: Mapping[str, Any], name: str) -> dict[str, Any]:

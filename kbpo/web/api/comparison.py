@@ -77,7 +77,7 @@ class Comparison(APIView):
                 "page": permalink(evaluation, first.pk, second.pk, **asked),
                 "differences": [
                     _difference_as_json(
-                        one, kind_of(track).printed(one.quantity, view.criterion).label
+                        one, kind_of(track).measures.printed(one.quantity, view.criterion).label
                     )
                     for one in differences(evaluation, first.pk, second.pk, **asked)
                 ],

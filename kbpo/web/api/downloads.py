@@ -18,7 +18,7 @@ from kbpo.corpus.export import gzipped, mention_lines
 from kbpo.corpus.models import Corpus
 from kbpo.releases.models import Release
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of
+from kbpo.tracks.registry import kind_of, n_inputs
 from kbpo.web.api.tracks import public_track
 from kbpo.web.api.view import PublicView
 from kbpo.web.expensive import export
@@ -77,7 +77,7 @@ def _corpus(request: Request, track: Track) -> dict[str, Any]:
         "name": corpus.name,
         "description": corpus.description,
         "licence": corpus.licence,
-        "documents": kind.n_inputs(),
+        "documents": n_inputs(track),
         "digest": corpus.digest,
         "links": {name: request.build_absolute_uri(link) for name, link in links.items()},
     }
@@ -122,7 +122,7 @@ class Documents(PublicView):
             track.corpus,
             texts_name(track),
             kind.input_lines(),
-            kind.n_inputs(),
+            n_inputs(track),
         )
 
 

@@ -48,7 +48,7 @@ class Metrics(APIView):
         track = public_track(slug)
         kind = kind_of(track)
         figure = one_of(request, "figure", FIGURES, "worth")
-        criterion = one_of(request, "criterion", kind.criterion_names(), track.criterion)
+        criterion = one_of(request, "criterion", kind.measures.criterion_names(), track.criterion)
         evaluation = track.evaluations.order_by("-number").first()
         header, rows = tabulate(kind, evaluation, criterion, figure)
         pages, page = page_of(rows, request, self)

@@ -17,8 +17,8 @@ from rest_framework.response import Response
 
 from formats.messages import Report
 from kbpo.accounts.models import User
-from kbpo.tracks.content.judgments import CannotImport
 from kbpo.tracks.models import Track
+from kbpo.tracks.texts.judgments import CannotImport
 from kbpo.web.api.answers import declined
 from kbpo.web.api.errors import Refused
 from kbpo.web.api.parameters import one_of

@@ -208,7 +208,7 @@ def shown_to_others(submission: Submission) -> dict[str, Any]:
     board say, under the names that these have.
     """
     told = _public(submission, Latest.of(submission))
-    columns = {(one.quantity, one.method) for one in kind_of(submission.track).columns}
+    columns = {(one.quantity, one.method) for one in kind_of(submission.track).measures.columns}
     scores = [one for one in told["scores"] if (one["quantity"], one["method"]) in columns]
     return told | {"scores": scores}
 

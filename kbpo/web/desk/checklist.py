@@ -26,7 +26,7 @@ from kbpo.releases.models import Release
 from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
-from kbpo.tracks.registry import FORM, kind_of
+from kbpo.tracks.registry import FORM, kind_of, n_inputs
 from kbpo.web.components.figures import percent_text
 
 GOLD_WANTED = 10
@@ -98,7 +98,7 @@ def _at(page: str, track: Track) -> str:
 
 def _documents(track: Track) -> Step:
     kind = kind_of(track)
-    n, name = kind.n_inputs(), kind.words.inputs.capitalize()
+    n, name = n_inputs(track), kind.words.inputs.capitalize()
     return Step(name, n > 0, f"{n:,} of {track.corpus.name}", reverse("desk-corpora"), "Corpora")
 
 
@@ -209,7 +209,7 @@ def _open(track: Track) -> Step:
 
 
 def _checks(track: Track) -> Iterator[Step]:
-    if kind_of(track).unchecked:
+    if kind_of(track).words.unchecked:
         return
     rounds = ExpertRound.objects.filter(track=track).count()
     left = ExpertCheck.objects.filter(track=track, kind="check", answered_at=None).count()

@@ -132,11 +132,11 @@ class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
         super().__init__(*args, **kwargs)
         instance = self.instance
         kind = class_of(instance.kind)
-        shown = [(name, kind.distributions[name].label) for name in instance.distributions]
-        criteria = [(criterion.name, criterion.label) for criterion in kind.criteria]
+        shown = [(name, kind.measures.distributions[name].label) for name in instance.distributions]
+        criteria = [(criterion.name, criterion.label) for criterion in kind.measures.criteria]
         self.fields["distribution"] = forms.ChoiceField(choices=shown, label="What counts the same")
         self.fields["criterion"] = forms.ChoiceField(choices=criteria, label="What is judged")
-        designs = [(name, kind(instance).how_drawn(name)) for name in Track.Design.values]
+        designs = [(name, instance.how_drawn(name)) for name in Track.Design.values]
         self.fields["design"] = forms.ChoiceField(choices=designs, label="How the sample is drawn")
         if not issubclass(kind, TrackWithRecall):
             del self.fields["scope"]
@@ -342,7 +342,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "track": track,
         "forms": forms_,
         "status": status,
-        "kind": of_kind.in_words(),
+        "kind": of_kind.words.kind or of_kind.kind,
         "has_schema": bool(of_kind.words.schema),
         "declared": track.kind.startswith(FORM),
     }

@@ -14,10 +14,11 @@ from django.urls import path
 
 from annotation.models import Question
 from kbpo.accounts.audit import note
-from kbpo.tracks.generation.declared import CannotDeclare, declare, form_of, payload_of
-from kbpo.tracks.generation.models import DeclaredForm
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import FORM
+from kbpo.tracks.texts.declared import CannotDeclare, declare, form_of
+from kbpo.tracks.texts.forms import payload_of
+from kbpo.tracks.texts.models import DeclaredForm
 from kbpo.web.http import admin_of, for_admins
 from kbpo.web.judging.views import show as show_question
 

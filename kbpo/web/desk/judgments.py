@@ -16,7 +16,9 @@ from formats.messages import Report
 from formats.opening import Source
 from kbpo.accounts.audit import COMMAND, note
 from kbpo.accounts.models import User
-from kbpo.tracks.content.judgments import (
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+from kbpo.tracks.texts.judgments import (
     CannotImport,
     Imported,
     Single,
@@ -25,8 +27,6 @@ from kbpo.tracks.content.judgments import (
     predicted_targets,
     text_kind,
 )
-from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of
 from kbpo.web.expensive import export
 from kbpo.web.http import for_admins
 

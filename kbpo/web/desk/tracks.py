@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 
 from annotation.platforms import registry
-from annotation.platforms.mturk import account
+from annotation.platforms.registry import other_names, platform_of
 from formats.presentation import SAID, Presentation
 from kbpo.accounts.models import Team, User
 from kbpo.corpus.models import Corpus
@@ -34,7 +34,7 @@ from kbpo.sampling.open_track import (
 )
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import TrackWithRecall, recall_of
-from kbpo.tracks.registry import KINDS, class_of, kind_of, kinds
+from kbpo.tracks.registry import KINDS, class_of, kind_of, kinds, n_inputs
 from kbpo.web.components.figures import count_text, half_width_text, time_text
 from kbpo.web.desk.checklist import next_of, steps_of, unfinished
 from kbpo.web.http import for_admins, is_armed
@@ -61,8 +61,12 @@ MONEY = ("budget", "day", "submission", "team", "reward", "extra", "seconds")
 
 def places() -> list[tuple[str, str]]:
     """Return where questions can be put up: a marketplace only where one is set."""
-    market = [("mturk", "a marketplace")] if account.account() is not None else []
-    return [("pool", "our own annotators"), *market]
+    there = {name: platform_of(name) for name in ("pool", *other_names())}
+    return [
+        (name, platform.capabilities.title)
+        for name, platform in there.items()
+        if name == "pool" or platform.account() is not None
+    ]
 
 
 class PresentationField(forms.MultipleChoiceField):
@@ -207,20 +211,22 @@ class TrackForm(forms.Form):
     def __init__(self, data: Any, *, kind: str, initial: dict[str, Any]) -> None:
         super().__init__(data, initial=initial | {"kind": kind})
         of_kind = class_of(kind)
-        asking, distributions = of_kind.asking[0], of_kind.distributions
+        asking, distributions = of_kind.asking[0], of_kind.measures.distributions
         choices = {
             "kind": [(name, name) for name in kinds()],
             "distribution": [
                 (name, distribution.label) for name, distribution in distributions.items()
             ],
-            "criterion": [(criterion.name, criterion.label) for criterion in of_kind.criteria],
+            "criterion": [
+                (criterion.name, criterion.label) for criterion in of_kind.measures.criteria
+            ],
         }
         for name, options in choices.items():
             cast(forms.ChoiceField, self.fields[name]).choices = options
         self.initial = {
             **self.initial,
             "distribution": list(distributions)[-1],
-            "criterion": of_kind.criteria[0].name,
+            "criterion": of_kind.measures.criteria[0].name,
             "workers_per_question": asking.people,
             "reward": asking.reward,
             "extra": asking.extra,
@@ -325,7 +331,7 @@ def new(request: HttpRequest) -> HttpResponse:
     )
     status = 422 if request.method == "POST" else 200
     context: dict[str, Any] = {"form": form, "corpus": chosen, "kind": kind}
-    context["kinds"] = {name: of_kind.in_words() for name, of_kind in choices.items()}
+    context["kinds"] = {name: of_kind.words.kind or name for name, of_kind in choices.items()}
     context |= {"forms": [form], "status": status}
     if chosen is not None:
         of_kind = class_of(kind)
@@ -384,18 +390,18 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
             DocumentSample.objects.filter(track=track, settled_at__isnull=False).count()
         ),
         "misses": latest.report.misses if latest else None,
-        "distributions": [kind.distributions[name].label for name in track.distributions],
+        "distributions": [kind.measures.distributions[name].label for name in track.distributions],
         "guaranteed": [
-            kind.distributions[track.distribution].label,
-            kind.criterion(track.criterion).label,
+            kind.measures.distributions[track.distribution].label,
+            kind.measures.criterion(track.criterion).label,
         ],
         "platform": dict(places()).get(track.platform, track.platform),
-        "criteria": [criterion.label for criterion in kind.criteria],
+        "criteria": [criterion.label for criterion in kind.measures.criteria],
         "rated": kind.rates,
-        "unchecked": kind.unchecked,
-        "how_drawn": kind.how_drawn(),
-        "presented": kind.presented(),
-        "n_inputs": kind.n_inputs(),
+        "unchecked": kind.words.unchecked,
+        "how_drawn": track.how_drawn(),
+        "presented": track.shown_as.words,
+        "n_inputs": n_inputs(track),
         "words": kind.words,
         "has_recall": recall_of(track) is not None,
     }

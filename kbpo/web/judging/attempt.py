@@ -61,8 +61,8 @@ def _answer(request: HttpRequest, number: int) -> HttpResponse:
         interface=example["interface"],
         payload=example["payload"],
         target_id=0,
-        reward=interface.default_reward,
-        seconds=interface.default_seconds,
+        reward=interface.terms.reward,
+        seconds=interface.terms.seconds,
     )
     context: dict[str, Any] = {
         "trying": True,
@@ -86,13 +86,13 @@ def _answer(request: HttpRequest, number: int) -> HttpResponse:
 
 def _explained(example: dict[str, Any], asked: Question, raw: dict[str, Any]) -> dict[str, Any]:
     """Return the visitor's answer beside ours."""
-    interface, ours = interface_of(asked.interface), set(example["parts"])
+    page, ours = interface_of(asked.interface).render(asked, raw), set(example["parts"])
     choices = [
         choice | {"ours": bool(ours & set(choice["part"].split()))}
-        for choice in interface.choices(asked, raw)
+        for choice in [*page["common"], *page["rarer"]]
     ]
     return {
-        "page": interface.render(asked, raw),
+        "page": page,
         "choices": [choice for choice in choices if choice["chosen"] or choice["ours"]],
         "same": all(choice["chosen"] == choice["ours"] for choice in choices),
         "why": example["why"],
@@ -102,27 +102,26 @@ def _explained(example: dict[str, Any], asked: Question, raw: dict[str, Any]) ->
 
 def _compared(example: dict[str, Any], asked: Question, raw: dict[str, Any]) -> dict[str, Any]:
     """Return what the visitor said of a whole document, or of a text, beside what we would have."""
-    interface = interface_of(asked.interface)
+    interface, payload = interface_of(asked.interface), asked.payload
+    answers = [interface.parse(asked, sent) for sent in (example["right"], raw)]
     ours, theirs = (
-        {
-            unit: value
-            for response in interface.parse(asked, sent)
-            for unit, value in interface.units(asked, response)
-        }
-        for sent in (example["right"], raw)
+        {unit: value for one in answer for unit, value in interface.units(asked, one)}
+        for answer in answers
     )
-    mine, yours = (interface.lines(asked, sent) for sent in (example["right"], raw))
-    keys, payload = sorted({**mine, **yours}, key=lambda key: (key[1], key[0])), asked.payload
-    is_marked = interface.reads == NAME
-    marks = sorted((*place, "other") for _, place in mine) if is_marked else []
+    mine, yours = (
+        {one.key: one for one in interface.statements(asked, answer) if not one.optional}
+        for answer in answers
+    )
+    places = {place for statement in mine.values() for place in statement.places}
+    both = mine | yours
+    keys = sorted(both, key=lambda key: min(both[key].places, default=(-1, -1)))
     return {
-        "text": payload["text"] if "document" in payload else interface.whole(asked, "")["text"],
-        "marks": marks,
+        "text": "\n\n".join(payload.get("passages", [payload["text"]])),
+        "marks": sorted((*place, "other") for place in places) if interface.reads == NAME else [],
         "title": payload.get("document", payload)["title"],
         "flagged": theirs.get(("flag", "")) == "yes",
         "rows": [
-            {"words": {**mine, **yours}[key], "ours": key in mine, "yours": key in yours}
-            for key in keys
+            {"words": both[key].words, "ours": key in mine, "yours": key in yours} for key in keys
         ],
         "same": mine.keys() == yours.keys(),
         "share": f1(ours, theirs),

@@ -44,6 +44,7 @@ from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Document
 from kbpo.tracks.models import guidelines_of
+from kbpo.tracks.recall import NAME
 from kbpo.web.errors import page
 
 RENEWS_BEFORE = timedelta(days=7)
@@ -400,12 +401,13 @@ def show(
 ) -> HttpResponse:
     """Return a question on its interface's page."""
     interface = interface_of(asked.interface)
+    folder = f"interfaces/{interface.folder or interface.name}"
     shown = interface.render(asked, answer if isinstance(answer, dict) else None)
     filled = {
         "reward": asked.reward,
         "extra": asked.extra,
         "seconds": asked.seconds,
-        "script": interface.script,
+        "script": f"{folder}/page.js",
         "page": shown,
         "guidelines": guidelines_of(asked.track_id),
         "home": _home(request, context),
@@ -414,9 +416,9 @@ def show(
     if "keys_url" not in filled and filled["home"] == reverse("annotate"):
         filled["keys_url"] = reverse("annotate_keys")
         filled["keys"] = keys_of(_worker_at(request, context))
-    if interface.suggests_titles and _may_suggest(request, filled) and Title.objects.exists():
+    if interface.reads == NAME and _may_suggest(request, filled) and Title.objects.exists():
         filled["titles_url"] = reverse("annotate_titles")
-    return render(request, interface.template, filled, status=status)
+    return render(request, f"{folder}/page.html", filled, status=status)
 
 
 def _worker_at(request: HttpRequest, context: dict[str, Any]) -> Worker | None:

@@ -17,8 +17,7 @@ from annotation.marketplace.books import note_confirmation
 from annotation.marketplace.reconcile import hint
 from annotation.models import Bonus, Question, Worker
 from annotation.platforms import proof
-from annotation.platforms.mturk.account import account
-from annotation.platforms.registry import frame_sites
+from annotation.platforms.registry import frame_sites, platform_of
 from annotation.questions.titles import suggest
 from kbpo.corpus.models import Document
 from kbpo.web.marketplace.frame import LONGEST_ID, framed, origin_of
@@ -60,8 +59,9 @@ def thanks(request: HttpRequest, signed: str) -> HttpResponse:
     assignment = request.GET.get("assignmentId", NOT_AVAILABLE)
     ready = site in frame_sites() and assignment != NOT_AVAILABLE
     fields = [("assignmentId", assignment[:LONGEST_ID]), ("thanks", "taken")] if ready else []
+    path = platform_of(bonus.worker.platform).capabilities.submit_path
     context = {
-        "action": f"{site}/mturk/externalSubmit" if ready else "",
+        "action": f"{site}{path}" if ready else "",
         "fields": fields,
         "bonus": bonus,
     }
@@ -78,7 +78,7 @@ def notify(request: HttpRequest, signed: str) -> HttpResponse:
     if platform is None:
         raise Http404
     body = request.body[:100_000]
-    if (confirm := _to_confirm(body)) and account() is not None:
+    if (confirm := _to_confirm(body)) and platform_of(platform).account() is not None:
         note_confirmation(platform, confirm)
     hint(platform, _hits_named(body))
     return HttpResponse(status=204)

@@ -20,13 +20,14 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.hits.parts import carried, joined, part, read, under_way
-from annotation.hits.publish import before_it, lease_seconds_of
+from annotation.hits.publish import advert_of, before_it
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of
 from annotation.marketplace.keep_draft import keep_draft
 from annotation.marketplace.reconcile import hint
 from annotation.models import ANSWERED, HIT, Assignment, Question, Title, Worker
 from annotation.platforms import proof
+from annotation.platforms.registry import platform_of
 from annotation.quality.gold import asked_of
 from annotation.workers.models import Leaving
 from kbpo import clock
@@ -246,7 +247,8 @@ def draft(request: HttpRequest, signed: str) -> HttpResponse:
         return JsonResponse(
             {"error": ALREADY if kept.ended else FULL}, status=409 if kept.ended else 503
         )
-    return JsonResponse({"saved": clock.now().isoformat(), "lease_seconds": lease_seconds_of(hit)})
+    seconds = advert_of(hit).lease_seconds
+    return JsonResponse({"saved": clock.now().isoformat(), "lease_seconds": seconds})
 
 
 def _next(
@@ -286,7 +288,7 @@ def _page(
         },
         "say": _say(go),
         "held": f"{go.assignment}:{asked.pk}:{go.handle[:8]}",
-        "lease_seconds": lease_seconds_of(go.hit),
+        "lease_seconds": advert_of(go.hit).lease_seconds,
         "titles_url": (
             f"{reverse('task_titles', args=[signed])}?{proven}" if Title.objects.exists() else ""
         ),
@@ -305,7 +307,7 @@ def _send(
         ("answer", json.dumps(joined(questions, done))),
     ]
     context = {
-        "action": f"{go.site}/mturk/externalSubmit",
+        "action": go.site + platform_of(go.hit.platform).capabilities.submit_path,
         "fields": fields,
         "n": len(questions),
         "say": _say(go),

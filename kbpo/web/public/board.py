@@ -148,23 +148,23 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
             "late": shown.report.late_scorers,
         },
         "cite": cite.of_board(request, shown),
-        "has_headline": kind.quantities[0].of(view.criterion),
+        "has_headline": kind.measures.quantities[0].of(view.criterion),
         "all_url": view.url(address, all="1"),
         "downloads": {
             kind: view.url(reverse(f"board-{kind}", args=[track.slug]), **asked)
             for kind in ("csv", "json")
         },
         "points": _points(kind, shown.rows),
-        "finding": _finding(shown.rows) if kind.plotted else "",
+        "finding": _finding(shown.rows) if kind.measures.plotted else "",
         "other_tracks": Track.objects.exclude(status="draft").exclude(pk=track.pk).order_by("name"),
     }
 
 
 def _points(kind: Kind, rows: Iterable[Row]) -> list[plots.Point]:
     """What is drawn of each row where two columns are drawn against each other."""
-    if kind.plotted is None:
+    if kind.measures.plotted is None:
         return []
-    across, up = kind.plotted
+    across, up = kind.measures.plotted
     return [
         plots.Point(
             row.submission.full_name,

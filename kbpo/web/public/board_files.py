@@ -55,14 +55,14 @@ def _record(shown: Board, row: Row) -> dict[str, Any]:
     }
     if recall_of(shown.track) is not None:
         record["documents"] = row.n_documents
-    record |= {count.name: row.counted.get(count.name) for count in kind.counted}
-    for column in kind.columns:
+    record |= {count.name: row.counted.get(count.name) for count in kind.measures.counted}
+    for column in kind.measures.columns:
         record |= _ends(column.name, row.figure(column.name))
-    for criterion in kind.criteria_beside(shown.criterion):
-        drawn, beside = kind.headline(criterion.name), row.beside.get(criterion.name)
-        figure = beside.figure(kind.column_of(drawn).name) if beside is not None else None
+    for criterion in kind.measures.criteria_beside(shown.criterion):
+        drawn, beside = kind.measures.headline(criterion.name), row.beside.get(criterion.name)
+        figure = beside.figure(kind.measures.column_of(drawn).name) if beside is not None else None
         record |= _ends(f"beside_{criterion.name}", figure)
-    for column in kind.columns:
+    for column in kind.measures.columns:
         if any(column.name in other.bootstrap for other in shown.rows):
             low, high = row.bootstrap.get(column.name, (None, None))
             record |= {
@@ -94,10 +94,13 @@ def as_json(shown: Board) -> dict[str, Any]:
         "population": shown.population,
         "level": shown.level,
         "columns": [
-            {"name": column.name, "label": kind.printed(column.quantity, shown.criterion).label}
-            for column in kind.columns
+            {
+                "name": column.name,
+                "label": kind.measures.printed(column.quantity, shown.criterion).label,
+            }
+            for column in kind.measures.columns
             if column.place in ("first", "second")
-            and kind.quantity(column.quantity).of(shown.criterion)
+            and kind.measures.quantity(column.quantity).of(shown.criterion)
         ],
         "systems": [
             {
@@ -111,8 +114,8 @@ def as_json(shown: Board) -> dict[str, Any]:
                 "rank": row.rank,
                 "saved": row.saved,
                 "judges": _judges(shown, row),
-                **{count.name: row.counted.get(count.name) for count in kind.counted},
-                **{column.name: _figure(row, column.name) for column in kind.columns},
+                **{count.name: row.counted.get(count.name) for count in kind.measures.counted},
+                **{column.name: _figure(row, column.name) for column in kind.measures.columns},
             }
             for row in shown.rows
         ],
@@ -205,7 +208,7 @@ def as_track(row: Track) -> dict[str, Any]:
     rate: nothing is right or wrong.
     """
     kind = kind_of(row)
-    criteria = kind.criteria
+    criteria = kind.measures.criteria
     of_criterion = ("name", "label", "single", "higher_is_better")
     keys = (
         "slug",
@@ -222,7 +225,7 @@ def as_track(row: Track) -> dict[str, Any]:
     return {key: getattr(row, key) for key in keys} | {
         "target_half_width": str(row.target_half_width),
         "confidence_level": str(row.confidence_level),
-        "presented": list(kind.presented()),
+        "presented": row.shown_as.words,
         "criteria": [
             {key: getattr(criterion, key) for key in of_criterion} for criterion in criteria
         ],

@@ -15,11 +15,11 @@ from kbpo.evaluation.models import Evaluation
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
 from kbpo.sampling.models import DocumentSample
-from kbpo.tracks.base import Column
 from kbpo.tracks.base import Track as Kind
+from kbpo.tracks.measures import Column
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
-from kbpo.tracks.registry import kind_of
+from kbpo.tracks.registry import kind_of, n_inputs
 from kbpo.web.components import drawing
 from kbpo.web.components.drawing import Interval
 from kbpo.web.components.figures import percent_text
@@ -36,7 +36,7 @@ def head_of(
     kind: Kind, column: Column, view: View, address: str, rows: Sequence[Row]
 ) -> dict[str, Any]:
     """The head of a drawn column; `has` says whether the criterion has such a number at all."""
-    quantity = kind.printed(column.quantity, view.criterion)
+    quantity = kind.measures.printed(column.quantity, view.criterion)
     ticks = 5 if column.place == "first" else 3
     return {
         "name": column.name,
@@ -59,11 +59,11 @@ def heads_of(kind: Kind, view: View, address: str, rows: Sequence[Row]) -> list[
     """
     heads = [
         head_of(kind, column, view, address, rows)
-        for column in kind.columns
+        for column in kind.measures.columns
         if column.place in ("first", "second")
     ]
-    for criterion in kind.criteria_beside(view.criterion):
-        column = kind.column_of(kind.headline(criterion.name))
+    for criterion in kind.measures.criteria_beside(view.criterion):
+        column = kind.measures.column_of(kind.measures.headline(criterion.name))
         rows_beside = [row.beside.get(criterion.name) for row in rows]
         drawn = [Interval.of(row.figure(column.name)) for row in rows_beside if row is not None]
         heads.append(
@@ -85,7 +85,7 @@ def heads_of(kind: Kind, view: View, address: str, rows: Sequence[Row]) -> list[
 
 def _direction(kind: Kind, quantity: str, criterion: str) -> str:
     """What a head says where less is better."""
-    return "" if kind.higher_is_better(quantity, criterion) else "lower is better"
+    return "" if kind.measures.higher_is_better(quantity, criterion) else "lower is better"
 
 
 def cells_of(
@@ -94,14 +94,16 @@ def cells_of(
     """What stands in a row under these heads; `mine` are the reader's teams."""
     kind, evaluation = kind_of(shown.track), shown.evaluation
     published = _published(kind, row, view.criterion)
-    compared = [figure for figure in published if figure["quantity"] == kind.mean]
+    compared = [figure for figure in published if figure["quantity"] == kind.measures.mean]
     return {
         "submission": row.submission,
         "mine": row.submission.team_id in mine,
         "rank": rank_text(row),
         "judged": row.n_labels,
         "saved": saved_text(row.saved),
-        "figures": {column.name: Interval.of(row.figure(column.name)) for column in kind.columns},
+        "figures": {
+            column.name: Interval.of(row.figure(column.name)) for column in kind.measures.columns
+        },
         "cells": [_cell(shown, row, head, view) for head in heads],
         "published": published,
         "no_published": all(figure["interval"].estimate is None for figure in compared),
@@ -124,7 +126,7 @@ def _cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str,
     if drawn_row is None:
         drawn_row = Row(row.submission, row.mean)
     figure, alone, beneath = drawn_row.figure(head["name"]), None, []
-    for column in kind.columns:
+    for column in kind.measures.columns:
         if (column.place, column.under) != ("beneath", head["name"]):
             continue
         if column.method == UNAIDED:
@@ -138,7 +140,7 @@ def _cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str,
     if alone is not None and view.helped == PEOPLE:
         figure, alone = alone, None
     counted = []
-    for count in kind.counted:
+    for count in kind.measures.counted:
         share = drawn_row.counted.get(count.name)
         if share is not None and (count.under, count.criterion) == (head["name"], criterion):
             counted.append({"label": count.label, "share": share})
@@ -157,8 +159,10 @@ def _cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str,
 
 def _published(kind: Kind, row: Row, criterion: str) -> list[dict[str, Any]]:
     """The figures for comparison under a criterion, in the order of the quantities."""
-    order = [quantity.name for quantity in kind.quantities if quantity.of(criterion)]
-    columns = [one for one in kind.columns if one.place == "published" and one.quantity in order]
+    order = [quantity.name for quantity in kind.measures.quantities if quantity.of(criterion)]
+    columns = [
+        one for one in kind.measures.columns if one.place == "published" and one.quantity in order
+    ]
     found = []
     for column in sorted(columns, key=lambda column: order.index(column.quantity)):
         figure = row.figure(column.name)
@@ -175,7 +179,7 @@ def _published(kind: Kind, row: Row, criterion: str) -> list[dict[str, Any]]:
 
 def has_published(kind: Kind, rows: Iterable[Row]) -> bool:
     """Whether any row has a figure for comparison."""
-    names = [column.name for column in kind.columns if column.place == "published"]
+    names = [column.name for column in kind.measures.columns if column.place == "published"]
     return any(row.value(name) is not None for row in rows for name in names)
 
 
@@ -218,9 +222,9 @@ def saved_text(share: float | None) -> str:
 
 def has_expert(kind: Kind, rows: Iterable[Row]) -> bool:
     """Whether a mean that experts corrected stands small under the mean of any row."""
-    mean = kind.column_of(kind.mean).name
+    mean = kind.measures.column_of(kind.measures.mean).name
     corrected = []
-    for column in kind.columns:
+    for column in kind.measures.columns:
         if (column.place, column.under, column.method) == ("beneath", mean, "expert"):
             corrected.append(column.name)
     return any(row.value(name) is not None for row in rows for name in corrected)
@@ -247,7 +251,7 @@ def facts(track: Track, shown: Board) -> dict[str, Any]:
     return {
         "systems": len(shown.rows),
         "teams": len({row.submission.public_team for row in shown.rows}),
-        "inputs": kind.n_inputs(),
+        "inputs": n_inputs(track),
         "read_in_full": _read_in_full(track, shown.evaluation) if recall_of(track) else None,
         "judged": counted["judged"],
         "judged_here": counted["here"],

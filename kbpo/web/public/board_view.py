@@ -83,7 +83,8 @@ def view_of(asked: Mapping[str, str], track: Track) -> View:
     for nothing. Raises NoView.
     """
     kind = kind_of(track)
-    criterion = _choice(asked, "criterion", kind.criterion_names(), track.criterion)
+    criterion = _choice(asked, "criterion", kind.measures.criterion_names(), track.criterion)
+    populations = kind.words.populations if kind.measures.population else {}
     number = asked.get("evaluation", "")
     if number and not (number.isascii() and number.isdecimal() and 0 < len(number) < 10):
         raise NoView("evaluation", f"“{number[:20]}” is not the number of an evaluation.")
@@ -96,7 +97,9 @@ def view_of(asked: Mapping[str, str], track: Track) -> View:
         helped=_choice(asked, "helped", [ALL, PEOPLE], ALL),
         on=asked.get("on", "")[:20],
         number=int(number) if number else None,
-        population=_choice(asked, "population", list(kind.populations()) or [""], kind.population),
+        population=_choice(
+            asked, "population", list(populations) or [""], kind.measures.population
+        ),
     )
 
 
@@ -180,20 +183,21 @@ def switches(
     kind = kind_of(track)
     distributions = {
         name: distribution.label
-        for name, distribution in kind.distributions.items()
+        for name, distribution in kind.measures.distributions.items()
         if name in track.distributions
-        and (name == view.distribution or report.has(kind.mean, view.criterion, name))
+        and (name == view.distribution or report.has(kind.measures.mean, view.criterion, name))
     }
     criteria = {
         criterion.name: criterion.label
-        for criterion in kind.criteria
+        for criterion in kind.measures.criteria
         if criterion.name == view.criterion
-        or any(report.has(kind.mean, criterion.name, name) for name in track.distributions)
+        or any(report.has(kind.measures.mean, criterion.name, name) for name in track.distributions)
     }
+    populations = kind.words.populations if kind.measures.population else {}
     groups = [
         ("What counts the same", "distribution", distributions),
         ("What is judged", "criterion", criteria),
-        ("Intervals hold for", "population", kind.populations()),
+        ("Intervals hold for", "population", populations),
         ("Interval written out", "level", LEVELS),
     ]
     return [

@@ -20,7 +20,7 @@ from kbpo.evaluation.compare import Difference, closest, differences
 from kbpo.evaluation.leaderboard import NoBoard, compared_at, ranking
 from kbpo.evaluation.models import Evaluation
 from kbpo.submissions.models import Prediction, Submission
-from kbpo.tracks.base import Quantity
+from kbpo.tracks.measures import Quantity
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
@@ -80,6 +80,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         evaluation = compared_at(track, number=view.number, day=view.on)
     except NoBoard as problem:
         why_not = why_not or str(problem)
+    kind = kind_of(track)
+    measures = kind.measures
     context: dict[str, Any] = {
         "track": track,
         "board": board,
@@ -87,10 +89,10 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "a": chosen[0],
         "b": chosen[1],
         "view": view,
-        "kind": kind_of(track),
-        "words": kind_of(track).words,
-        "mean": kind_of(track).printed(kind_of(track).mean, track.criterion).label,
-        "weighted": kind_of(track).distribution_label(view.distribution).lower(),
+        "kind": kind,
+        "words": kind.words,
+        "mean": measures.printed(measures.mean, track.criterion).label,
+        "weighted": measures.distributions[view.distribution].label.lower(),
         "switches": _switches(track, view, evaluation, chosen),
         "past": view.on or view.number is not None,
     }
@@ -224,10 +226,11 @@ def compared(
     )
     kind = kind_of(a.track)
     better = {
-        quantity.name: kind.higher_is_better(quantity.name, view.criterion)
-        for quantity in kind.compared()
+        quantity.name: kind.measures.higher_is_better(quantity.name, view.criterion)
+        for quantity in kind.measures.quantities
+        if quantity.short
     }
-    called = {name: kind.printed(name, view.criterion) for name in better}
+    called = {name: kind.measures.printed(name, view.criterion) for name in better}
     rows = [
         _row(called[difference.quantity], difference, a, b, up=better[difference.quantity])
         for difference in measured
@@ -241,8 +244,10 @@ def compared(
     return {
         "evaluation": evaluation,
         "rows": rows,
-        "sides": _sides(a, b, up=better[kind.mean]),
-        "sides_by_relation": _sides(a, b, up=kind.higher_is_better(kind.mean, a.track.criterion)),
+        "sides": _sides(a, b, up=better[kind.measures.mean]),
+        "sides_by_relation": _sides(
+            a, b, up=kind.measures.higher_is_better(kind.measures.mean, a.track.criterion)
+        ),
         "axis": drawing.axis_over([row["difference"] for row in rows], bounds=(-1, 1), zero=True),
         "sentence": sentence(called, measured, better, a.full_name, b.full_name),
         "level": f"{ranked.level:.0%}".replace("%", " %") if ranked.level else "",
@@ -258,7 +263,7 @@ def compared(
         "overlap": overlap(request, evaluation, a, b),
         "share_axis": drawing.Axis(0.0, 1.0, (0.0, 0.5, 1.0)),
         "relations": by_relation(evaluation, a, b),
-        "criterion_words": kind.criterion_label(a.track.criterion).lower(),
+        "criterion_words": kind.measures.criterion(a.track.criterion).label.lower(),
         "examples": examples(request, a, b),
     }
 
@@ -348,7 +353,7 @@ def overlap(
     everything = isinstance(request.user, User) and request.user.is_staff
     everything |= a.track.status == "closed"
     criterion = evaluation.details.overlap_criterion
-    words = {"criterion": kind_of(a.track).criterion_label(criterion).lower()}
+    words = {"criterion": kind_of(a.track).measures.criterion(criterion).label.lower()}
     return [
         {"key": key, "tone": tone, "name": name} | words | _share_of_part(part, everything)
         for key, tone, name, part in (

@@ -17,12 +17,12 @@ from django.http import QueryDict
 from django.utils.safestring import SafeString, mark_safe
 
 from kbpo.scores.models import Scorer
-from kbpo.scores.read import read_scores, scorers_of
+from kbpo.scores.read import by_input, read_scores, scorers_of
 from kbpo.submissions.models import Submission
-from kbpo.tracks.base import Criterion
 from kbpo.tracks.base import Track as Kind
-from kbpo.tracks.content.ratings import NOTHING, Rated, rated, targets_of
+from kbpo.tracks.measures import Criterion
 from kbpo.tracks.registry import kind_of
+from kbpo.tracks.texts.ratings import NOTHING, Rated, rated, targets_of
 from kbpo.web.components import drawing, plots
 from kbpo.web.research.judged import is_restricted, may_see, only_public
 
@@ -113,8 +113,8 @@ def side_by_side(
     table = _table(kind, a, b, criterion, public=only_public(user, a), restricted=restricted)
     if not table.keys:
         return {"n": 0, "is_restricted": any(restricted)}
-    rated_as = kind.criterion(criterion)
-    sign = 1.0 if kind.higher_is_better(kind.mean, criterion) else -1.0
+    rated_as = kind.measures.criterion(criterion)
+    sign = 1.0 if kind.measures.higher_is_better(kind.measures.mean, criterion) else -1.0
     ahead = sign * table.difference
     query, order = asked.get("q", "").strip()[:200], asked.get("order", "a")
     order = order if order in ORDERS else "a"
@@ -162,7 +162,7 @@ def _table(
     """Return the inputs for which both wrote. A text of a `restricted` one is shown only if it has
     a public judgment.
     """
-    first, second = (kind.by_input(row.pk) for row in (a, b))
+    first, second = (by_input(row.pk) for row in (a, b))
     keys = [key for key in first if key in second]
     instances = np.array([(first[key], second[key]) for key in keys], dtype=np.int64)
     instances = instances.reshape(-1, 2)
@@ -173,7 +173,7 @@ def _table(
     shown = (np.isin(targets, list(ratings)) | ~np.array(restricted)).all(axis=1)
     keys = [key for key, is_shown in zip(keys, shown, strict=True) if is_shown]
     instances, targets, place = instances[shown], targets[shown], place[shown]
-    rated_as = kind.criterion(criterion)
+    rated_as = kind.measures.criterion(criterion)
     values = [[ratings.get(t, NOTHING).value(rated_as) for t in row] for row in targets.tolist()]
     numbers = list(scorers_of(kind.track).filter(is_used=True).values_list("pk", flat=True))
     scores = read_scores(kind.track, every, numbers)
@@ -218,7 +218,7 @@ def _pair(kind: Kind, table: Table, at: int, rated_as: Criterion) -> Pair:
         said = table.ratings.get(target, NOTHING).ratings
         ratings = [
             (one.label, [one.on_scale(value) for value in said[one.name]])
-            for one in kind.criteria
+            for one in kind.measures.criteria
             if said.get(one.name)
         ]
         sides.append(Side(_text(shown[instance]), ratings))

@@ -49,7 +49,7 @@ def asked_on(track: Track) -> list[Asked]:
         asked.append(
             Asked(
                 interface.title,
-                interface.how,
+                f"interfaces/{interface.folder or interface.name}/how.html",
                 interface.instructions(guide),
                 amount,
                 reverse("try_question", args=[example]) if example else "",
@@ -61,13 +61,13 @@ def asked_on(track: Track) -> list[Asked]:
 def context_of(track: Track) -> dict[str, Any]:
     """Return what the page and the file are filled with."""
     kind = kind_of(track)
-    catalogue = kind.catalogue()
+    catalogue = kind.guide().get("catalogue", ())
     return {
         "track": track,
         "kind": kind,
         "words": kind.words,
         "questions": asked_on(track),
-        "asked": kind.asked(),
+        "asked": kind.guide().get("asked", ()),
         "catalogue": catalogue,
         "n_catalogue": len(catalogue),
         "everything": True,

@@ -57,18 +57,18 @@ def _is_drawn(row: Row, scorer: Scorer) -> bool:
 
 def _drawn(shown: Board, scorer: Scorer, rows: Sequence[Row]) -> Alone:
     kind = kind_of(shown.track)
-    sign = 1.0 if kind.higher_is_better(kind.mean, shown.criterion) else -1.0
+    sign = 1.0 if kind.measures.higher_is_better(kind.measures.mean, shown.criterion) else -1.0
     alone = {row.submission.pk: scorer.alone[row.submission.pk] for row in rows}
     by_metric = sorted(rows, key=lambda row: -sign * alone[row.submission.pk])
     by_people = sorted(rows, key=lambda row: -sign * _value(row))
-    called = kind.printed(kind.mean, shown.criterion).in_text
+    called = kind.measures.printed(kind.measures.mean, shown.criterion).in_text
     finding = _finding(scorer.label, called, by_people, by_metric)
     address = reverse("metrics-csv", args=[shown.track.slug, "bias"])
     return Alone(
         scorer.label,
         scorer.between,
         sign < 0,
-        _scatter(scorer.label, rows, alone, kind.criterion_label(shown.criterion)),
+        _scatter(scorer.label, rows, alone, kind.measures.criterion(shown.criterion).label),
         mark_safe(
             plots.draw_orders(
                 [r.submission.full_name for r in by_people],

@@ -53,7 +53,7 @@ def of_board(shown: Board) -> list[str]:
         if any(figure.exact for row in shown.rows for figure in row.figures.values()):
             sentences.append(f"“{ALL_JUDGED.capitalize()}” means: {MEANS}")
         sentences += [_agree(judges, "about what these systems predict"), *_people(people)]
-    if not kind_of(shown.track).unchecked:
+    if not kind_of(shown.track).words.unchecked:
         sentences.append(checks or UNCHECKED)
     if checks and not all(row.n_checked for row in shown.rows):
         sentences.append(TOO_FEW)

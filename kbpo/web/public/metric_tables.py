@@ -16,6 +16,7 @@ from kbpo.sampling.study import CURVE, WIDTHS, Study, study_of
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import n_inputs
 from kbpo.web.components.drawing import Interval
 from kbpo.web.public.points import points_of
 from scoring.report import Scorer, Worth
@@ -86,12 +87,12 @@ def curve_rows(kind: Kind, study: Study | None) -> list[list[float]]:
     """Judgments, and the half-width with people alone, aided, with people who never differ, with a
     metric that knows their mean: for inputs like those of the track, which are judged once each.
     """
-    n_inputs = kind.n_test_inputs()
-    if study is None or not n_inputs:
+    inputs = n_inputs(kind.track, test=True)
+    if study is None or not inputs:
         return []
-    plan = Draft.even(n_inputs)
+    plan = Draft.even(inputs)
     noiseless = replace(
-        plan, error=study.error(rho=0.0, noise=False), left=study.spread(noise=False) / n_inputs
+        plan, error=study.error(rho=0.0, noise=False), left=study.spread(noise=False) / inputs
     )
     plans = [
         plan.by(study, aided=False),
@@ -99,7 +100,7 @@ def curve_rows(kind: Kind, study: Study | None) -> list[list[float]]:
         noiseless,
         replace(plan.by(study), error=study.error(rho=1.0)),
     ]
-    judged = [n for n in CURVE if n < n_inputs] + [n_inputs]
+    judged = [n for n in CURVE if n < inputs] + [inputs]
     track = kind.track
     return [[n, *(half_width_of(track, plan.variance(n)) for plan in plans)] for n in judged]
 
@@ -110,7 +111,7 @@ def widths_of(kind: Kind, study: Study | None) -> list[dict[str, Any]]:
     """
     if study is None:
         return []
-    plan = Draft.even(max(1, kind.n_test_inputs()))
+    plan = Draft.even(max(1, n_inputs(kind.track, test=True)))
     plans = {
         "alone": (plan.by(study, aided=False), 1),
         "aided": (plan.by(study), 1),
@@ -196,7 +197,7 @@ def _prompt_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stor
         header += [name, f"{name}_low80", f"{name}_high80"]
     header.append("most_a_metric_can_be_worth")
     rows = []
-    for prompt in kind.criteria:
+    for prompt in kind.measures.criteria:
         components = worth_under(evaluation, prompt.name).components
         if components is None:
             continue

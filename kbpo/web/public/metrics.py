@@ -16,13 +16,14 @@ from django.utils.safestring import SafeString, mark_safe
 
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.worth import FEWEST
+from kbpo.instances.models import Target
 from kbpo.sampling.study import Study, study_of
 from kbpo.submissions.models import Prediction, Submission
-from kbpo.tracks.base import Criterion
 from kbpo.tracks.base import Track as Kind
-from kbpo.tracks.content.ratings import rated, targets_of
+from kbpo.tracks.measures import Criterion
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of
+from kbpo.tracks.registry import kind_of, n_inputs
+from kbpo.tracks.texts.ratings import rated, targets_of
 from kbpo.web.components import drawing, plots
 from kbpo.web.components.drawing import Axis, Interval
 from kbpo.web.components.figures import coefficient_text, count_text, number_text
@@ -62,7 +63,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     stored = worth_under(evaluation, criterion)
     study = study_of(kind, criterion, stored)
     names, cards = names_of(evaluation), cards_of(track, evaluation, criterion)
-    single, label = single_of(stored), kind.criterion_label(criterion)
+    single, label = single_of(stored), kind.measures.criterion(criterion).label
     prompts = _prompts(kind, evaluation)
     context: dict[str, Any] = {
         "track": track,
@@ -81,7 +82,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "prompts": prompts,
         "untold": [
             other.label
-            for other in kind.criteria
+            for other in kind.measures.criteria
             if (parts := worth_under(evaluation, other.name).components) and parts.gamma is None
         ],
         "prompt_axis": _axis(0.0, [prompt["gamma"] for prompt in prompts]),
@@ -89,18 +90,18 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "systems": names,
         "bias": _bias(stored, names),
         "left_out": _left_out(stored, names),
-        "lower_is_better": not kind.criterion(criterion).higher_is_better,
+        "lower_is_better": not kind.measures.criterion(criterion).higher_is_better,
         "prmse_warnings": _prmse_warnings(stored),
         "within": _within(stored, names),
         "points": draw_points(points_of(kind, criterion, single), single.label, label)
         if single
         else "",
         "single": single,
-        "quadrants": _quadrants(kind, kind.criterion(criterion), stored),
+        "quadrants": _quadrants(kind, kind.measures.criterion(criterion), stored),
         "widths": widths_of(kind, study),
         "curve": _curve(kind, study),
         "study": study,
-        "n_inputs": kind.n_test_inputs(),
+        "n_inputs": n_inputs(kind.track, test=True),
         "csv": {
             name: reverse("metrics-csv", args=[slug, name])
             + f"?{urlencode({'criterion': criterion})}"
@@ -114,8 +115,8 @@ def _asked(request: HttpRequest, slug: str) -> tuple[Track, Kind, str, Evaluatio
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     kind = kind_of(track)
     criterion = request.GET.get("criterion", track.criterion)
-    if criterion not in kind.criterion_names():
-        raise Http404(f"This track judges {', '.join(kind.criterion_names())}.")
+    if criterion not in kind.measures.criterion_names():
+        raise Http404(f"This track judges {', '.join(kind.measures.criterion_names())}.")
     return track, kind, criterion, track.evaluations.order_by("-number").first()
 
 
@@ -127,7 +128,7 @@ def _criteria(track: Track, kind: Kind, chosen: str) -> list[dict[str, Any]]:
             "text": criterion.label,
             "current": criterion.name == chosen,
         }
-        for criterion in kind.criteria
+        for criterion in kind.measures.criteria
     ]
 
 
@@ -139,7 +140,7 @@ def _axis(start: float, intervals: Sequence[Interval]) -> Axis:
 def _prompts(kind: Kind, evaluation: Evaluation | None) -> list[dict[str, Any]]:
     """What each question is worth: how much people differ, against how much things do."""
     prompts = []
-    for criterion in kind.criteria:
+    for criterion in kind.measures.criteria:
         parts = worth_under(evaluation, criterion.name).components
         if parts is not None and parts.gamma is not None:
             gamma = Interval(parts.gamma, *parts.gamma_80)
@@ -242,7 +243,10 @@ def _example(kind: Kind, instances: Sequence[int]) -> str:
     targets = targets_of(np.array(shown, dtype=np.int64)).tolist()
     public = rated(targets, public=True)
     chosen = next((target for target in targets if target in public), None)
-    return "" if chosen is None else str(kind.shown([chosen])[chosen].get("text", ""))
+    if chosen is None:
+        return ""
+    content = Target.objects.get(pk=chosen).content or {}
+    return str(content.get("text", ""))
 
 
 def _curve(kind: Kind, study: Study | None) -> SafeString | str:
@@ -279,7 +283,7 @@ def _contours(kind: Kind, evaluation: Evaluation | None, criterion: str) -> Safe
     """ρ of each metric against γ of the question, over lines of equal worth; the other questions of
     the track in grey, each with its name.
     """
-    told = {name: worth_under(evaluation, name) for name in kind.criterion_names()}
+    told = {name: worth_under(evaluation, name) for name in kind.measures.criterion_names()}
     gammas = {
         name: stored.components.gamma if stored.components else None
         for name, stored in told.items()
@@ -291,7 +295,7 @@ def _contours(kind: Kind, evaluation: Evaluation | None, criterion: str) -> Safe
     up = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
     dots = _dots(told[criterion], known.pop(criterion))
     for name, gamma in known.items():
-        dots += _dots(told[name], gamma, kind.criterion_label(name))
+        dots += _dots(told[name], gamma, kind.measures.criterion(name).label)
     return mark_safe(
         plots.draw_curves(
             [_contour(worth, across.high) for worth in WORTHS],

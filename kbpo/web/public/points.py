@@ -17,7 +17,7 @@ from kbpo.scores.models import Scorer
 from kbpo.scores.read import read_scores
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Track as Kind
-from kbpo.tracks.content.ratings import rated, targets_of
+from kbpo.tracks.texts.ratings import rated, targets_of
 from kbpo.web.components import drawing, plots
 from kbpo.web.public.judge_only import against_people
 from scoring.report import Scorer as Scored
@@ -55,7 +55,8 @@ def points_of(kind: Kind, criterion: str, scorer: Scored | None) -> list[Point]:
 
 def _points(kind: Kind, criterion: str, scorer: int) -> list[Point]:
     board = Submission.objects.filter(track=kind.track).on_board().select_related("team")
-    if Scorer.objects.filter(pk=scorer, source="computed", name__in=kind.circular).exists():
+    circular = [metric.name for metric in kind.metrics if metric.circular]
+    if Scorer.objects.filter(pk=scorer, source="computed", name__in=circular).exists():
         board = board.exclude(role=Submission.Role.REFERENCE)
     names = {row.pk: row.full_name for row in board}
     predicted = list(
@@ -68,7 +69,7 @@ def _points(kind: Kind, criterion: str, scorer: int) -> list[Point]:
     rating_of = rated(set(targets.values()), public=True)
     scores = read_scores(kind.track, instances, [scorer]).value[:, 0]
     score_of = dict(zip(instances.tolist(), scores.tolist(), strict=True))
-    asked = next(question for question in kind.criteria if question.name == criterion)
+    asked = next(question for question in kind.measures.criteria if question.name == criterion)
     points = [
         Point(names[submission], score_of[instance], rating_of[targets[instance]].value(asked))
         for instance, submission in predicted

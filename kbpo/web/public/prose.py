@@ -194,7 +194,7 @@ EXAMPLES = {
     "order": "1",
     "good_lines_only": "true",
     "Idempotency-Key": "my-run-1-first-try",
-    "criterion": class_of(next(iter(KINDS))).criteria[0].name,
+    "criterion": class_of(next(iter(KINDS))).measures.criteria[0].name,
     "human": "[[4, 5], [2, null], [3, 3]]",
     "system": "[4.2, 2.5, 3.1]",
     "scores": '[{"id": 12, "value": 0.7}]',

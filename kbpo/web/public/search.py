@@ -94,7 +94,7 @@ def _within(request: HttpRequest) -> str:
 
 def _of_run(request: HttpRequest, pk: int) -> str:
     try:
-        searched = explored(request, pk).kind.searchable
+        searched = explored(request, pk).kind.words.entity
     except Http404:
         return ""
     return reverse("submission-explore", args=[pk]) if searched else ""

@@ -24,7 +24,7 @@ from kbpo.evaluation.leaderboard import Row, board
 from kbpo.submissions.limits import limits_in_words, runs_left
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
-from kbpo.tracks.registry import kind_of, n_inputs_of
+from kbpo.tracks.registry import kind_of, n_inputs, n_inputs_of
 from kbpo.web.api.downloads import MENTIONS, texts_name
 from kbpo.web.api.tracks import public_track
 from kbpo.web.components import drawing
@@ -66,9 +66,9 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     everything = "all" in request.GET
     shown = board(track, distribution=track.distribution, criterion=track.criterion)
     kind = kind_of(track)
-    catalogue = kind.catalogue()
+    catalogue = kind.guide().get("catalogue", ())
     column = shown.headline.name
-    headline = kind.printed(shown.headline.quantity, track.criterion)
+    headline = kind.measures.printed(shown.headline.quantity, track.criterion)
     best = [_standing(row, column, place) for place, row in enumerate(shown.rows[:BEST], 1)]
     baseline = next((row for row in shown.rows if row.submission.role == "baseline"), None)
     below = [_standing(row, column, DASH) for row in shown.rows[BEST:] if row is baseline]
@@ -82,10 +82,10 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "corpus": track.corpus,
         "kind": kind,
         "words": kind.words,
-        "n_inputs": kind.n_inputs(),
+        "n_inputs": n_inputs(track),
         "has_recall": recall_of(track) is not None,
         "readable": track.corpus.n_documents and may_read(request, track),
-        "asked": kind.asked(),
+        "asked": kind.guide().get("asked", ()),
         "example": list(islice(kind.example(), EXAMPLE_LINES)),
         "took": pace(track),
         "limit": limits_in_words(track),
@@ -141,7 +141,7 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
     reckoned.
     """
     slug, kind = [track.slug], kind_of(track)
-    n, files = kind.n_inputs(), []
+    n, files = n_inputs(track), []
     size = partial(_size, track, n)
     if track.corpus.may_be_downloaded and n:
         files.append(
@@ -185,9 +185,9 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
             "file": "read them",
         }
     )
-    script = kind.baseline()
-    if script is not None and track.corpus.may_be_downloaded:
-        lines = len(script.read_text(encoding="utf-8").splitlines())
+    baseline = kind.baseline()
+    if baseline is not None and track.corpus.may_be_downloaded:
+        lines = len(baseline.script.read_text(encoding="utf-8").splitlines())
         files.append(
             {
                 "name": "Baseline",
@@ -195,7 +195,7 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
                 "format": "Python",
                 "url": reverse("baseline", args=slug),
                 "file": "baseline.py",
-                "size": script.stat().st_size,
+                "size": baseline.script.stat().st_size,
             }
         )
         files.append(
@@ -205,7 +205,7 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
                 "format": "JSON Lines",
                 "url": reverse("baseline-output", args=slug),
                 "file": "baseline.jsonl.gz",
-                "size": size("baseline", kind.baseline_output),
+                "size": size("baseline", baseline.lines),
             }
         )
     for release in track.releases.filter(status="made").order_by("-number"):
@@ -230,7 +230,7 @@ def _whole(track: Track, downloads: list[dict[str, Any]]) -> dict[str, Any] | No
     """One file with all that somebody needs to take part, about as large as its parts; None where
     the texts are not to be downloaded.
     """
-    if not (track.corpus.may_be_downloaded and kind_of(track).n_inputs()):
+    if not (track.corpus.may_be_downloaded and n_inputs(track)):
         return None
     parts = [file for file in downloads if not file["name"].startswith("Release ")]
     return {
@@ -282,26 +282,26 @@ def _mine(request: HttpRequest, track: Track) -> dict[str, Any] | None:
 
 def baseline(request: HttpRequest, slug: str) -> FileResponse:
     """Return the script of the baseline."""
-    script = kind_of(public_track(slug)).baseline()
-    if script is None:
+    found = kind_of(public_track(slug)).baseline()
+    if found is None:
         raise Http404("This kind of track has no baseline.")
-    return FileResponse(script.open("rb"), as_attachment=True, filename="baseline.py")
+    return FileResponse(found.script.open("rb"), as_attachment=True, filename="baseline.py")
 
 
 def output_of_baseline(track: Track) -> Iterator[bytes]:
     """Yield the gzipped output of a track's baseline, made once for a corpus, its schema and the
     script.
     """
-    lines = kind_of(track).baseline_output
-    return kept_file(KEPT, _state(track), lambda: gzipped(lines()), newest=MOST_KEPT)
+    found = kind_of(track).baseline()
+    assert found is not None  # who asks has seen that there is one
+    return kept_file(KEPT, _state(track), lambda: gzipped(found.lines(None)), newest=MOST_KEPT)
 
 
 def _state(track: Track) -> list[Any]:
     """Return what the output of the baseline follows from: the texts of a corpus stay as loaded."""
-    corpus, kind = track.corpus, kind_of(track)
-    script = kind.baseline()
-    loaded = [corpus.pk, corpus.digest, corpus.loaded_at, kind.n_inputs(), corpus.schema]
-    return [*loaded, script and script.read_text(encoding="utf-8")]
+    corpus, found = track.corpus, kind_of(track).baseline()
+    loaded = [corpus.pk, corpus.digest, corpus.loaded_at, n_inputs(track), corpus.schema]
+    return [*loaded, found and found.script.read_text(encoding="utf-8")]
 
 
 @export

@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from kbpo.corpus.export import gzipped, mention_lines
 from kbpo.submissions.limits import limits_in_words
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of
+from kbpo.tracks.registry import kind_of, n_inputs
 from kbpo.web.api.downloads import MENTIONS, downloadable, texts_name
 from kbpo.web.expensive import export
 from kbpo.web.http import address_of
@@ -70,15 +70,15 @@ def _head(track: Track) -> dict[str, bytes]:
     head["LICENCE.txt"] = f"{corpus.name}\n\n{corpus.licence or LICENCE_UNSAID}\n"
     if kind.words.schema:
         head["schema.json"] = json.dumps(corpus.schema, indent=1, ensure_ascii=False) + "\n"
-    if script := kind.baseline():
-        head["baseline.py"] = script.read_text(encoding="utf-8")
+    if baseline := kind.baseline():
+        head["baseline.py"] = baseline.script.read_text(encoding="utf-8")
     command = baseline_command(track)
     files = [*head, *(name for name, _ in large_files(track))]
     context = {
         "track": track,
         "corpus": corpus,
         "words": kind.words,
-        "n_inputs": kind.n_inputs(),
+        "n_inputs": n_inputs(track),
         "limit": limits_in_words(track),
         "site": settings.SITE_URL.rstrip("/"),
         "page": reverse("track", args=[track.slug]),
@@ -111,7 +111,7 @@ def _files(track: Track, head: dict[str, bytes]) -> Iterator[File]:
 
 def _digest(track: Track, head: dict[str, bytes]) -> str:
     """What is other where any file is: of the texts themselves their corpus has a digest."""
-    digest = hashlib.sha256(f"{track.corpus.digest}/{kind_of(track).n_inputs()}".encode())
+    digest = hashlib.sha256(f"{track.corpus.digest}/{n_inputs(track)}".encode())
     for name, text in head.items():
         digest.update(f"{name}/{len(text)}/".encode() + text)
     return digest.hexdigest()

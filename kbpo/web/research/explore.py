@@ -131,7 +131,7 @@ def _page(request: HttpRequest, pk: int) -> HttpResponse:
             if name not in BY_CONFIDENCE or choice["sort"] == name or not no_confidence
         ],
         "rated": explorer.kind.rates,
-        "searchable": explorer.kind.searchable,
+        "searchable": bool(explorer.kind.words.entity),
         "tabs": tabs_of(request, explorer, choice, is_cut=bool(slices["rows"])),
         "documents": explorer.reads_documents and may_read(request, submission.track),
         "everywhere": choice.query(document=""),
@@ -253,7 +253,7 @@ def _detail(
     return {
         "one": opened,
         "claim": shorten(opened.in_words, LONGEST_NAME, placeholder=" …"),
-        "more": explorer.kind.explain(opened, public=explorer.public),
+        "more": opened.explained(),
         "following": following,
         "earlier": earlier,
         "permalink": f"{address}?p={opened.prediction.pk}",
@@ -265,7 +265,7 @@ def _filters(
 ) -> list[dict[str, Any]]:
     """Return the filters with their values, how many each would show, and its address."""
     kind = explorer.kind
-    parts = {"any": "Any"} | dict(kind.parts) if kind.parts else {}
+    parts = {"any": "Any"} | dict(kind.words.parts) if kind.words.parts else {}
     by_others = _filter("who", "Who else says so", WHO, choice, counts)
     if explorer.reads_documents:
         address = reverse("submission-missed", args=[explorer.submission.pk])
@@ -295,7 +295,7 @@ def _filters(
         by_others,
     ]
     for facet in kind.facets:
-        words = kind.facet_words(facet.name)
+        words = facet.called(kind.corpus)
         counted = counts.get(facet.name, {})
         values = sorted(
             (value for value in counted if value != ""),
@@ -387,7 +387,7 @@ def _named(explorer: Explorer, choice: Choice) -> list[dict[str, str]]:
     return [
         {"text": words, "url": choice.query(**{facet.name: name, "q": ""})}
         for facet in explorer.kind.facets
-        for name, words in explorer.kind.facet_words(facet.name).values()
+        for name, words in facet.called(explorer.kind.corpus).values()
         if sought and sought in words.casefold()
     ][:SHOWN]
 

@@ -29,7 +29,7 @@ from kbpo.instances.models import Instance, Label
 from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Prediction, Submission, Tally
 from kbpo.submissions.tally import BANDS, CONFIDENCE, tally_of
-from kbpo.tracks.base import ENTITY
+from kbpo.tracks.base import ENTITY, Facet
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
@@ -169,7 +169,7 @@ def read_choice(
     for facet in kind.facets:
         if value := sent.get(facet.name, "").replace("\0", ""):
             chosen[facet.name] = value
-            facets[facet.name] = _value_of(kind, facet.name, value)
+            facets[facet.name] = _value_of(kind, facet, value)
     for name in _words(kind):
         if value := sent.get(name, "").replace("\0", "").strip()[:200]:
             chosen[name] = value
@@ -190,13 +190,13 @@ def _is_number(value: str) -> bool:
     return value.isascii() and value.isdecimal() and len(value) < 18
 
 
-def _value_of(kind: Kind, facet: str, value: str) -> Any:
+def _value_of(kind: Kind, facet: Facet, value: str) -> Any:
     """Return what the database has for the value of a facet. Raises Unreadable if there is none
     such.
     """
-    by_name = {word: key for key, (word, _) in kind.facet_words(facet).items()}
+    by_name = {word: key for key, (word, _) in facet.called(kind.corpus).items()}
     if by_name and value not in by_name:
-        raise no_such(facet, value, list(by_name))
+        raise no_such(facet.name, value, list(by_name))
     return by_name.get(value, value)
 
 
@@ -214,8 +214,7 @@ def carry(choice: Choice, submission: Submission, **changes: str) -> str:
 
 def _words(kind: Kind) -> list[str]:
     """Return what predictions of a kind are found by, in words of whoever looks."""
-    of_text = ["q", "document"] if kind.searchable else []
-    return of_text + ([ENTITY] if kind.words.entity else [])
+    return ["q", "document", ENTITY] if kind.words.entity else []
 
 
 def verdicts_of(submission: Submission) -> dict[str, str]:
@@ -223,7 +222,8 @@ def verdicts_of(submission: Submission) -> dict[str, str]:
     they rate.
     """
     kind = kind_of(submission.track)
-    if not kind.parts and kind.criterion(submission.track.criterion).single == "mean":
+    criterion = kind.measures.criterion(submission.track.criterion)
+    if not kind.words.parts and criterion.single == "mean":
         return {name: VERDICTS[name] for name in VERDICTS if name not in DECIDED}
     return VERDICTS
 
@@ -231,7 +231,7 @@ def verdicts_of(submission: Submission) -> dict[str, str]:
 def _known_values(submission: Submission) -> dict[str, list[str]]:
     return {
         "verdict": list(verdicts_of(submission)),
-        "part": [ANY, *kind_of(submission.track).parts],
+        "part": [ANY, *kind_of(submission.track).words.parts],
         "votes": ["split"],
         "who": ["alone"],
         "confidence": list(BANDS),
@@ -372,7 +372,7 @@ class Explorer:
 
     @property
     def _more_is_better(self) -> bool:
-        return self.kind.criterion(self.submission.track.criterion).higher_is_better
+        return self.kind.measures.criterion(self.submission.track.criterion).higher_is_better
 
     @cached_property
     def flips(self) -> dict[int, Flip]:
@@ -475,7 +475,7 @@ class Explorer:
             np.zeros(n, dtype=np.bool_),
             np.full(n, np.nan),
             np.zeros(n, dtype=np.bool_),
-            {name: np.full(n, np.nan) for name in self.kind.parts},
+            {name: np.full(n, np.nan) for name in self.kind.words.parts},
             np.array(by_column[2], dtype=np.bool_),
         )
 
@@ -483,21 +483,18 @@ class Explorer:
         """Return what the words, the entity and the document that were chosen leave; None without
         any.
         """
-        submission, matches = self.submission.pk, []
-        if choice["q"]:
-            ids, self.all_found = self.kind.search(submission, choice["q"], MOST_DOCUMENTS)
-            matches.append(set(ids))
-        if choice[ENTITY]:
-            ids, are_all = self.kind.about(
-                submission, choice[ENTITY], MOST_OF_ENTITY, choice["document"]
-            )
-            self.all_found, self.first_found = self.all_found and are_all, MOST_OF_ENTITY
-            matches.append(set(ids))
-        elif choice["document"]:
-            matches.append(set(self.kind.within(submission, choice["document"])))
-        if not matches:
+        if not (choice["q"] or choice[ENTITY] or choice["document"]):
             return None
-        rows, judged = self._read(sorted(set.intersection(*matches))), self.judged
+        if choice[ENTITY]:
+            self.first_found = MOST_OF_ENTITY
+        found, self.all_found = self.kind.find(
+            self.submission.pk,
+            self.first_found,
+            words=choice["q"],
+            key=choice["document"],
+            entity=choice[ENTITY],
+        )
+        rows, judged = self._read(found), self.judged
         both = np.isin(rows.ids, judged.ids)
         of_judged = judged.at(np.flatnonzero(np.isin(judged.ids, rows.ids)))
         rows.judged[both], rows.value[both], rows.split[both] = (

@@ -13,7 +13,7 @@ from kbpo.evaluation.latest import PRINTED, Latest
 from kbpo.evaluation.leaderboard import headlines
 from kbpo.evaluation.models import Evaluation, Headline, InterimInterval
 from kbpo.submissions.models import Submission
-from kbpo.tracks.base import Quantity
+from kbpo.tracks.measures import Quantity
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.drawing import Interval
 from kbpo.web.public import cite
@@ -70,7 +70,9 @@ def history_of(latest: Latest) -> History | None:
     track, kind = submission.track, kind_of(submission.track)
     headline = headlines(newest, [submission.pk]).get(submission.pk) if newest else None
     quantity = (
-        headline[0] if headline else kind.printed(kind.headline(track.criterion), track.criterion)
+        headline[0]
+        if headline
+        else kind.measures.printed(kind.measures.headline(track.criterion), track.criterion)
     )
     rows = Headline.objects.filter(submission=submission, quantity=quantity.name, kind="final")
     if submission.is_on_board:

@@ -118,7 +118,7 @@ def with_disputes(
     """Return the rows, for their own team with what it disputes (by targets) and may dispute (what
     people judged), and with how the verdict turned, by instances.
     """
-    unchecked = kind_of(submission.track).unchecked
+    unchecked = kind_of(submission.track).words.unchecked
     return [
         replace(
             row,

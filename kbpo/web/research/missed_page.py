@@ -70,7 +70,7 @@ def _filters(explorer: Explorer, missed: Missed) -> list[dict[str, Any]]:
     """
     filters = []
     for facet in explorer.kind.facets:
-        words = dict(explorer.kind.facet_words(facet.name).values())
+        words = dict(facet.called(explorer.kind.corpus).values())
         options = [
             {
                 "url": missed.choice.query(**{facet.name: "" if chosen else value}),

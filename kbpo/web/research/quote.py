@@ -95,7 +95,7 @@ def quotes(submission: Submission, options: dict[str, Any] | None = None) -> lis
     cap = SCOPE_NAMES[Budget.Scope(room.scope)] if room.scope else ""
     people, kind = people_expected(submission.track), kind_of(submission.track)
     share = people / submission.track.workers_per_question
-    population = kind.populations().get(kind.population, "")
+    population = kind.words.populations.get(kind.measures.population, "")
     return [
         _quote(width, options[width], room.left, cap, rate, people, share, population)
         for width in sorted(options, reverse=True)

@@ -282,11 +282,9 @@ def _score(
         kind: drawing.Kind = "moment" if row.status in UNDER_WAY else "final"
         return drawn, quantity.label, figure.n_labels, "few" if figure.few else kind
     if row.status in UNDER_WAY and shown is not None:
-        kind_of_track = kind_of(row.track)
-        label = (
-            f"{kind_of_track.printed(kind_of_track.mean, row.track.criterion).label}, provisional"
-        )
-        return drawing.Interval.of(shown), label, shown.n, "live"
+        measures = kind_of(row.track).measures
+        quantity = measures.printed(measures.mean, row.track.criterion)
+        return drawing.Interval.of(shown), f"{quantity.label}, provisional", shown.n, "live"
     return NOTHING, "", 0, "final"
 
 

@@ -49,7 +49,9 @@ def _stage(submission: Submission, batch: SampleBatch, targets: int) -> dict[str
         "number": batch.stage,
         "drawn_at": batch.drawn_at,
         "settled_at": batch.settled_at,
-        "distribution": kind_of(submission.track).distribution_label(batch.distribution.kind),
+        "distribution": kind_of(submission.track)
+        .measures.distributions[batch.distribution.kind]
+        .label,
         "targets": targets,
         "size": batch.size,
         "why": WHY.get(settings.get("why", ""), ""),

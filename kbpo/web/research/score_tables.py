@@ -8,8 +8,8 @@ from typing import Any
 from kbpo.evaluation.latest import Latest
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
-from kbpo.tracks.base import DEFAULT
 from kbpo.tracks.base import Track as Kind
+from kbpo.tracks.measures import DEFAULT, UNWEIGHED
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
@@ -43,7 +43,7 @@ def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]
             scope = SCOPES[Track.Scope(submission.track.scope)]
         result.append(
             {
-                "name": kind.criterion_label(criterion),
+                "name": kind.measures.criterion(criterion).label,
                 "criterion": criterion,
                 "rows": rows,
                 "axis": drawing.axis_over(row["interval"] for row in rows),
@@ -110,9 +110,11 @@ def _counted(latest: Latest, criterion: str) -> list[str]:
     """
     kind = kind_of(latest.submission.track)
     sentences = []
-    if kind.population:
-        sentences.append(f"The intervals hold for {kind.populations()[kind.population]}.")
-    for count in kind.counted:
+    if kind.measures.population:
+        sentences.append(
+            f"The intervals hold for {kind.words.populations[kind.measures.population]}."
+        )
+    for count in kind.measures.counted:
         share = latest.report.counted.get(count.name, {}).get(latest.submission.pk)
         if share is not None and count.criterion == criterion:
             sentences.append(count.sentence.format(share=percent_text(share)))
@@ -122,7 +124,9 @@ def _counted(latest: Latest, criterion: str) -> list[str]:
 def _has_recall(
     kind: Kind, figures: dict[tuple[str, str, str, str], Figure], criterion: str
 ) -> bool:
-    return any(key[1] == criterion and not kind.quantity(key[0]).weighed for key in figures)
+    return any(
+        key[1] == criterion and not kind.measures.quantity(key[0]).weighed for key in figures
+    )
 
 
 def _unjudged(submission: Submission) -> tuple[int, int]:
@@ -168,7 +172,7 @@ def _why_missing(gap: dict[str, int]) -> list[str]:
 
 
 def _guaranteed(track: Track) -> Key:
-    return kind_of(track).mean, track.criterion, track.distribution
+    return kind_of(track).measures.mean, track.criterion, track.distribution
 
 
 def _lines(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
@@ -177,18 +181,18 @@ def _lines(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
     """
     kinds = sorted(track.distributions, key=lambda kind: kind != track.distribution)
     of_track = kind_of(track)
-    for quantity in of_track.quantities:
-        if quantity.name == of_track.mean:
-            label = of_track.printed(quantity.name, criterion).label
+    for quantity in of_track.measures.quantities:
+        if quantity.name == of_track.measures.mean:
+            label = of_track.measures.printed(quantity.name, criterion).label
             for kind in kinds:
-                weighed = of_track.distribution_label(kind).lower()
+                weighed = of_track.measures.distributions[kind].label.lower()
                 yield (quantity.name, criterion, kind), f"{label}, {weighed}"
         elif quantity.weighed:
-            weighed = of_track.distribution_label(track.distribution).lower()
+            weighed = of_track.measures.distributions[track.distribution].label.lower()
             name = f"{quantity.label} of recall and precision, {weighed}"
             yield (quantity.name, criterion, track.distribution), name
         else:
-            yield (quantity.name, criterion, of_track.unweighed), quantity.label
+            yield (quantity.name, criterion, UNWEIGHED), quantity.label
 
 
 def _corrected(

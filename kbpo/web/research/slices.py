@@ -34,7 +34,7 @@ def told(latest: Latest, *, own: bool) -> dict[Key, Figure]:
     if own:
         return found
     track = latest.submission.track
-    mean = kind_of(track).mean
+    mean = kind_of(track).measures.mean
     guaranteed = {
         key.slice: figure
         for key, figure in found.items()
@@ -59,7 +59,9 @@ def by_slice(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[st
     submission = latest.submission
     kind = kind_of(submission.track)
     scores_of = _scores_of(latest, own=own)
-    beside = [name for name in kind.criterion_names() if name != submission.track.criterion]
+    beside = [
+        name for name in kind.measures.criterion_names() if name != submission.track.criterion
+    ]
     names = {name: group.label for name, group in kind.groups.items()} | {OWN: DEFINED}
     there = {_group_of(key) for key in scores_of}
     groups = [group for group in names if group in there]
@@ -77,10 +79,10 @@ def by_slice(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[st
     return {
         "rows": rows,
         "name": names.get(group, "").lower(),
-        "quantity": kind.printed(kind.mean, submission.track.criterion).label,
-        "distribution": kind.distribution_label(submission.track.distribution),
-        "criterion": kind.criterion_label(submission.track.criterion),
-        "criteria": [kind.criterion_label(name) for name in beside],
+        "quantity": kind.measures.printed(kind.measures.mean, submission.track.criterion).label,
+        "distribution": kind.measures.distributions[submission.track.distribution].label,
+        "criterion": kind.measures.criterion(submission.track.criterion).label,
+        "criteria": [kind.measures.criterion(name).label for name in beside],
         "axis": drawing.axis_over([row["interval"] for row in rows]),
         "recall": any(row["recall"] for row in rows),
         "more": any(row["would_do"] for row in rows),
@@ -99,7 +101,7 @@ def _scores_of(latest: Latest, *, own: bool) -> dict[str, dict[str, Figure]]:
     than the track's by this.
     """
     track = latest.submission.track
-    mean = kind_of(track).mean
+    mean = kind_of(track).measures.mean
     scores_of: dict[str, dict[str, Figure]] = {}
     for key, figure in told(latest, own=own).items():
         is_beside = key.quantity == mean and key.criterion != track.criterion
@@ -121,7 +123,7 @@ def _row(
     labels: dict[str, str],
     beside: list[str],
 ) -> dict[str, Any]:
-    stored = scores[kind.mean]
+    stored = scores[kind.measures.mean]
     figure, (group, _, name) = stored.printed, key.partition(":")
     words = kind.groups[group].words if group in kind.groups else {}
     would = _more_of(figure, stored) if figure.few else 0
@@ -163,7 +165,7 @@ def watched(submission: Submission) -> dict[str, Any] | None:
         return None
     now = intervals[-1]
     kind = kind_of(submission.track)
-    quantity = kind.printed(kind.mean, submission.track.criterion)
+    quantity = kind.measures.printed(kind.measures.mean, submission.track.criterion)
     return {
         "quantity": quantity.label,
         "axis": f"{quantity.label}, %",

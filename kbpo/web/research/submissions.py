@@ -428,7 +428,7 @@ def _judges(latest: Latest) -> list[str]:
         latest.guaranteed(),
         corrected=corrected,
         checked=corrected is not None
-        or bool(not_corrected(latest) or kind_of(latest.submission.track).unchecked),
+        or bool(not_corrected(latest) or kind_of(latest.submission.track).words.unchecked),
         words=kind_of(latest.submission.track).words,
     )
 
@@ -436,7 +436,7 @@ def _judges(latest: Latest) -> list[str]:
 def mean_words(submission: Submission) -> str:
     """Return what the guaranteed number is called within a sentence."""
     kind = kind_of(submission.track)
-    return kind.printed(kind.mean, submission.track.criterion).in_text
+    return kind.measures.printed(kind.measures.mean, submission.track.criterion).in_text
 
 
 def _ordered(submission: Submission, n: int) -> tuple[int, float] | None:

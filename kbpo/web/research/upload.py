@@ -46,7 +46,7 @@ from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.progress import progress_of
 from kbpo.submissions.receive import NOT_TAKEN, CannotChange, CannotReceive, receive, withdraw
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of, n_inputs_of
+from kbpo.tracks.registry import kind_of, n_inputs, n_inputs_of
 from kbpo.web.components.figures import count_text
 from kbpo.web.http import act
 from kbpo.web.public.track import reads_offline
@@ -213,7 +213,7 @@ def _file_page(
         "track": track,
         "words": kind.words if kind else None,
         "pages": kind.pages if kind else None,
-        "n_inputs": kind.n_inputs() if kind else 0,
+        "n_inputs": n_inputs(track) if track else 0,
         "example": list(islice(kind.example(), SHOWN_LINES)) if kind else [],
         "team": team,
         "teams": list(cast(User, request.user).teams_to_act_for()),

@@ -12,7 +12,7 @@ from django import template
 from django.urls import NoReverseMatch, reverse
 from django.utils.safestring import SafeString, mark_safe
 
-from annotation.platforms.mturk import account
+from annotation.platforms.registry import other_names, platform_of
 from annotation.questions.limits import people_asked
 from annotation.workers.intake import takes_volunteers
 from annotation.workers.models import Intake
@@ -332,10 +332,11 @@ def _searched(context: template.Context) -> dict[str, object]:
 
 @register.inclusion_tag("components/real_money.html")
 def real_money() -> dict[str, Any]:
-    """Return whether the marketplace that is set pays with real money, in colour, on every page of
+    """Return whether the marketplaces that are set pay with real money, in colour, on every page of
     the admins.
     """
-    return {"account": account.account()}
+    accounts = [platform_of(name).account() for name in other_names()]
+    return {"accounts": [account for account in accounts if account is not None]}
 
 
 # Plots and documents

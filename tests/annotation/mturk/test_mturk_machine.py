@@ -61,16 +61,12 @@ CALLS: dict[str, tuple[Any, str]] = {
     for name in (
         "publish",
         "collect",
-        "approve",
-        "expire",
-        "renew",
-        "dispose",
-        "extend",
+        "decide",
+        "take_down",
+        "offer",
         "survey",
         "pay_bonus",
-        "bonus_was_paid",
         "compensate",
-        "clear_away",
     )
 } | {
     "compensation made": (compensate, "_made"),

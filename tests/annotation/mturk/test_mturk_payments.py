@@ -259,11 +259,10 @@ def one_place_was_bought(turk: Turk) -> None:
 @pytest.mark.soak
 @DIED
 @pytest.mark.parametrize("hours", [0, 25])
-@pytest.mark.parametrize("call", ["renew", "extend"])
 def test_a_kill_while_a_further_place_is_bought_buys_one(
-    short: Question, turk: Turk, call: str, hours: int, before: bool
+    short: Question, turk: Turk, hours: int, before: bool
 ) -> None:
-    with dying(MTurk, call, before=before):
+    with dying(MTurk, "offer", before=before):
         killed(lambda: [round_together() for _ in range(5)])
     turk.advance(hours=hours)
     settle_down()

@@ -13,7 +13,7 @@ from kbpo.web.components.drawing import Interval
 
 def name_of(interface: str, what: str) -> str:
     """Return what one kind of unit is called on pages."""
-    called = interface_of(interface).unit_names.get(what)
+    called = interface_of(interface).agreement.names.get(what)
     return called or f"{interface}, {what}".replace("_", " ").capitalize()
 
 
@@ -21,7 +21,7 @@ def published_of(measured: Measured | OfSoMany) -> tuple[str, float] | None:
     """Return what the literature reached of that with three people, if it tells: the same kind of
     unit.
     """
-    return interface_of(measured.interface).published.get(measured.what)
+    return interface_of(measured.interface).agreement.published.get(measured.what)
 
 
 def agreement_lines(measured: Sequence[Measured]) -> list[dict[str, Any]]:

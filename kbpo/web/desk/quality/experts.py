@@ -93,7 +93,7 @@ def show_all(request: HttpRequest) -> HttpResponse:
         links = [
             (track.name, reverse(page, args=[track.slug]))
             for track in tracks
-            if not (page == "desk-experts" and kind_of(track).unchecked)
+            if not (page == "desk-experts" and kind_of(track).words.unchecked)
             and not (page == "desk-pilots" and recall_of(track) is None)
         ]
         tools.append({"name": name, "when": when, "does": does, "links": links})
@@ -113,8 +113,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     """Return the page. A POST asks for a round, ends the open one, or drops a dispute."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     kind = kind_of(track)
-    if kind.unchecked:
-        raise Http404(kind.unchecked)
+    if kind.words.unchecked:
+        raise Http404(kind.words.unchecked)
     refusal = ""
     if request.method == "POST":
         change = {"end": _end, "drop": _drop}.get(request.POST.get("verb", ""), _ask_for_round)
@@ -147,10 +147,10 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
             matrices(latest), key=lambda matrix: matrix["criterion"] != track.criterion
         ),
         "scores": scores(track, latest),
-        "weighted": kind.distribution_label(track.distribution).lower(),
-        "criterion": kind.criterion_label(track.criterion).lower(),
+        "weighted": kind.measures.distributions[track.distribution].label.lower(),
+        "criterion": kind.measures.criterion(track.criterion).label.lower(),
         "words": kind.words,
-        "quantity": kind.printed(kind.mean, track.criterion).label,
+        "quantity": kind.measures.printed(kind.measures.mean, track.criterion).label,
         "has_recall": recall_of(track) is not None,
         "seconds": kind.asking[0].seconds,
     }
@@ -200,7 +200,7 @@ def draw(inquiry: Inquiry) -> dict[str, Any]:
     drawn.
     """
     track, terms = inquiry.track, inquiry.terms
-    if why_not := kind_of(track).unchecked:  # asked for before the page knew
+    if why_not := kind_of(track).words.unchecked:  # asked for before the page knew
         return {"refused": why_not}
     try:
         frame = frame_of(track, read(track))
@@ -218,7 +218,9 @@ def matrices(evaluation: Evaluation | None) -> list[dict[str, Any]]:
     return [
         {
             "criterion": criterion,
-            "name": kind_of(evaluation.track).criterion_label(criterion) if evaluation else "",
+            "name": kind_of(evaluation.track).measures.criterion(criterion).label
+            if evaluation
+            else "",
             "checked": table.checked,
             "rows": [
                 {
@@ -249,7 +251,7 @@ def scores(track: Track, evaluation: Evaluation | None) -> dict[str, Any]:
     """
     if evaluation is None:
         return {"rows": [], "axis": None}
-    guaranteed = (kind_of(track).mean, track.criterion, track.distribution)
+    guaranteed = (kind_of(track).measures.mean, track.criterion, track.distribution)
     by_system: dict[int, dict[str, Figure]] = {}
     for key, figure in evaluation.report.figures.items():
         if key[1:4] == guaranteed and key.method in ("centred", METHOD):

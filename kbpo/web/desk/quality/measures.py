@@ -78,7 +78,7 @@ def track(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "track": track,
         "rated": kind.rates,
-        "unchecked": kind.unchecked,
+        "unchecked": kind.words.unchecked,
         "lines": lines,
         "by_batch": by_batch,
         "axis": axis,

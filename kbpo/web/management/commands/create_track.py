@@ -12,7 +12,6 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from annotation.platforms import registry
-from annotation.platforms.registry import PLATFORMS
 from formats.presentation import PRESENTED, SAID
 from kbpo.accounts.models import Team
 from kbpo.corpus.models import Corpus
@@ -39,7 +38,7 @@ def _known() -> tuple[str, str]:
     sentences: tuple[list[str], list[str]] = ([], [])
     for name in KINDS:
         kind = class_of(name)
-        distributions, criteria = list(kind.distributions), kind.criterion_names()
+        distributions, criteria = list(kind.measures.distributions), kind.measures.criterion_names()
         sentences[0].append(
             f"{name}: {', '.join(distributions)} (if not said: {distributions[-1]})"
         )
@@ -75,7 +74,7 @@ class Command(BaseCommand):
             "--workers", type=int, help="Workers a question; of 3, the third only where two differ"
         )
         parser.add_argument(
-            "--platform", default="pool", choices=list(PLATFORMS), help="Where people judge"
+            "--platform", default="pool", choices=registry.names(), help="Where people judge"
         )
         parser.add_argument("--budget", type=dollars, default=Decimal("500"), help="Dollars in all")
         parser.add_argument("--day-cap", type=dollars, help="Dollars a day")

@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from formats.messages import Report
-from kbpo.tracks.content.judgments import CannotImport
 from kbpo.tracks.models import Track
+from kbpo.tracks.texts.judgments import CannotImport
 from kbpo.web.desk.judgments import bring
 from kbpo.web.management.visibility import add_visibility
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kbpo.corpus.load import DEV_SHARE, CannotLoad
-from kbpo.tracks.generation.load import load_inputs
+from kbpo.tracks.texts.load import load_inputs
 
 
 class Command(BaseCommand):

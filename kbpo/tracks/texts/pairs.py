@@ -1,11 +1,10 @@
-"""Kinds of track that ask by a declared form: what it asks are the criteria, without code."""
+"""Outputs of two systems for one input, side by side: which is better?"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from hashlib import sha256
 from typing import Any, ClassVar
 
@@ -13,7 +12,6 @@ import numpy as np
 from django.db.models import Exists, OuterRef
 from numpy.typing import NDArray
 
-from formats.forms import Form, Lesson, Question, read_form, said_of
 from formats.messages import Report
 from kbpo import clock
 from kbpo.corpus.fetch import fetch
@@ -21,239 +19,23 @@ from kbpo.instances.models import Target
 from kbpo.queue import nudge
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import NOT_TAKEN
-from kbpo.tracks.base import (
-    DEFAULT,
-    Asking,
-    Column,
-    Criterion,
-    Distribution,
-    Duels,
-    Judged,
-    Quantity,
-    Unusable,
-    Verdicts,
-    Waits,
-)
-from kbpo.tracks.content.explore import Judged as JudgedText
-from kbpo.tracks.content.ratings import NOTHING, rated
-from kbpo.tracks.content.store import Claim, contents, store
-from kbpo.tracks.generation.models import DeclaredForm, Input, Written
-from kbpo.tracks.generation.track import GenerationTrack
-from kbpo.tracks.registry import FORM
+from kbpo.tracks.base import Answers, Duels, Judged, Verdicts, Waits
+from kbpo.tracks.measures import UNWEIGHED, Column, Distribution, Quantity
+from kbpo.tracks.texts.explore import Judged as JudgedText
+from kbpo.tracks.texts.forms import BETWEEN
+from kbpo.tracks.texts.models import Input, Written
+from kbpo.tracks.texts.ratings import NOBODY, NOTHING, rated
+from kbpo.tracks.texts.store import Claim, contents, store
+from kbpo.tracks.texts.track import WORDS, TextTrack, measures_of, unusable
+from scoring.data import Noise
 
-BETWEEN = "\n\n⁂\n\n"
-"""Stands between the two texts of a pair where they are shown in one"""
 WAITS = (
     "It waits for another system: there is nothing yet to compare it with. No other system of this"
     " track has an output for these inputs, and the inputs have no references."
 )
 
 
-class CannotDeclare(Exception):
-    """A form of which nothing was stored; each text is a sentence with line, code and field."""
-
-    def __init__(self, *sentences: str) -> None:
-        super().__init__(" ".join(sentences))
-        self.sentences = sentences
-
-
-def declare(text: str) -> DeclaredForm:
-    """The form, stored. Raises CannotDeclare with all that is wrong."""
-    report = Report(100)
-    form = read_form(text, report)
-    if form is None:
-        raise CannotDeclare(*said_of(report))
-    if DeclaredForm.objects.filter(name=form.name).exists():
-        raise CannotDeclare(
-            f"There is a form {form.name} already, and what was answered rests on its words:"
-            " choose another name."
-        )
-    return DeclaredForm.objects.create(name=form.name, title=form.title, text=text)
-
-
-def classes() -> dict[str, type[GenerationTrack]]:
-    """The kinds of track that ask by declared forms, the oldest form's first."""
-    forms = DeclaredForm.objects.order_by("pk").values_list("name", "text")
-    return {FORM + name: _class(text) for name, text in forms}
-
-
-def tutorials() -> dict[str, dict[str, Any] | None]:
-    """Interface -> its tutorial, as `tutorial.json` has it, of all declared forms, the oldest
-    first; None where a form has none.
-    """
-    return tutorials_in(DeclaredForm.objects.order_by("pk").values_list("name", "text"))
-
-
-def tutorials_in(forms: Iterable[Sequence[str]]) -> dict[str, dict[str, Any] | None]:
-    """As `tutorials`, of forms that were read already: name and text of each."""
-    return {FORM + name: _tutorial_of(_read(text)) for name, text in forms}
-
-
-def form_of(name: str) -> Form:
-    """The form of that name. Raises KeyError if there is none."""
-    return _read(_text_of(name))
-
-
-def class_of_form(name: str) -> type[GenerationTrack]:
-    """The kind of track that asks by a form. Raises KeyError if there is none of that name."""
-    return _class(_text_of(name))
-
-
-def _text_of(name: str) -> str:
-    text = DeclaredForm.objects.filter(name=name).values_list("text", flat=True).first()
-    if text is None:
-        raise KeyError(FORM + name)
-    return text
-
-
-@lru_cache(maxsize=256)
-def _read(text: str) -> Form:
-    form = read_form(text, Report())
-    if form is None:  # what is stored could be read once
-        raise KeyError(FORM)
-    return form
-
-
-@lru_cache(maxsize=256)
-def _class(text: str) -> type[GenerationTrack]:
-    form = _read(text)
-    base = PreferenceTrack if form.compares else DeclaredTrack
-    asking = Asking(FORM + form.name, form.price, form.seconds, people=form.people)
-    digest = sha256(form.name.encode()).hexdigest()[:8]
-    return type(
-        base.__name__,
-        (base,),
-        {
-            "kind": FORM + form.name,
-            "target_kind": f"{base.target_kind}-{digest}",  # judgments of two forms never mix
-            "form": form,
-            "criteria": tuple(_criterion(question) for question in form.scored),
-            "asking": (asking,),
-            "second_share": form.second_share,
-            "__module__": __name__,
-        },
-    )
-
-
-def _criterion(question: Question) -> Criterion:
-    is_share = question.kind != "rating" and (question.low, question.high) == (0.0, 1.0)
-    return Criterion(
-        question.name,
-        question.label,
-        higher_is_better=question.higher_is_better,
-        low=question.low,
-        high=question.high,
-        unit="%" if is_share else "",
-        single="mean",
-    )
-
-
-def field_of(question: Question) -> dict[str, Any]:
-    """What a page needs of a question; the values of its answers in [0, 1]."""
-    options = [
-        {"label": answer.label, "value": question.share(answer.value), "cue": answer.cue}
-        for answer in question.answers
-    ]
-    return {
-        "name": question.name,
-        "label": question.label,
-        "ask": question.ask,
-        "kind": question.kind,
-        "required": question.required,
-        "options": options,
-    }
-
-
-def payload_of(form: Form, texts: Sequence[str], beside: Mapping[str, str]) -> dict[str, Any]:
-    """What a question carries, for the interface `form`."""
-    payload: dict[str, Any] = {
-        "title": form.title,
-        "text": BETWEEN.join(texts),
-        "fields": [field_of(question) for question in form.questions],
-        "guide": list(form.guide),
-    }
-    if len(texts) > 1:
-        payload["texts"] = list(texts)
-    shown = [
-        {"label": name.capitalize(), "text": beside[name]}
-        for name in form.shows
-        if beside.get(name)
-    ]
-    return payload | ({"beside": shown} if shown else {})
-
-
-def _tutorial_of(form: Form) -> dict[str, Any] | None:
-    """The tutorial of a declared form, as `tutorial.json` has it; None where it has none."""
-    if not form.lessons:
-        return None
-    questions = [
-        {
-            "payload": payload_of(form, lesson.texts, lesson.beside),
-            "right": _raw(form, lesson),
-            "tests": lesson.tests,
-            "why": lesson.why,
-        }
-        for lesson in form.lessons
-    ]
-    return {
-        "interface": FORM + form.name,
-        "version": 1,
-        "needed": form.needed,
-        "minutes": form.minutes,
-        "intro": list(form.intro),
-        "criteria": {question.name: question.label.lower() for question in form.questions},
-        "questions": questions,
-    }
-
-
-def _raw(form: Form, lesson: Lesson) -> dict[str, Any]:
-    """The right answer as the form sends it: the places of buttons, from 1."""
-    raw = {
-        question.name: ["–"] for question in form.questions if question.kind == "text"
-    }  # anything is right
-    for question in form.scored:
-        values = [answer.value for answer in question.answers]
-        raw[question.name] = [str(values.index(float(lesson.right[question.name])) + 1)]
-    return raw
-
-
-class DeclaredTrack(GenerationTrack):
-    """Outputs of systems, judged by a declared form one by one."""
-
-    form: ClassVar[Form]
-    priors: ClassVar = {}
-
-    @classmethod
-    def in_words(cls) -> str:
-        return f"texts that people judge by the form “{cls.form.name}”"
-
-    def guide(self) -> Mapping[str, Any]:
-        return {"guide": list(self.form.guide)}
-
-    def asked(self) -> Sequence[Mapping[str, Any]]:
-        return [field_of(question) for question in self.form.questions]
-
-    def payloads(self, targets: Sequence[Target]) -> Mapping[int, dict[str, Any]]:
-        contents_of = {target.pk: target.content or {} for target in targets}
-        inputs = self._inputs(contents_of)
-        return {
-            pk: payload_of(
-                self.form, [content["text"]], _reference_fields(inputs[content["input"]])
-            )
-            for pk, content in contents_of.items()
-        }
-
-
-def _reference_fields(asked: Input) -> dict[str, str]:
-    """What a form may show beside an output."""
-    return {
-        "question": asked.question,
-        "source": asked.source,
-        "reference": asked.references[0] if asked.references else "",
-    }
-
-
-class PreferenceTrack(DeclaredTrack):
+class PreferenceTrack(TextTrack):
     """Outputs of two systems for one input, side by side: which is better?
 
     A target is a pair of texts for an input, in an order that follows from their hashes and so says
@@ -265,19 +47,16 @@ class PreferenceTrack(DeclaredTrack):
     """
 
     target_kind: ClassVar[str] = "pair"
-    distributions: ClassVar = {"instance": Distribution("Every pair", "1.0::float8")}
-    quantities: ClassVar[tuple[Quantity, ...]] = (
-        Quantity("mean", "Win rate", "W", "preferred more often"),
+    measures: ClassVar = replace(
+        measures_of(),
+        distributions={UNWEIGHED: Distribution("Every pair", "1.0::float8")},
+        quantities=(Quantity("mean", "Win rate", "W", "preferred more often"),),
+        columns=(Column("mean", "mean", place="first"),),
     )
-    columns: ClassVar[tuple[Column, ...]] = (Column("mean", "mean", DEFAULT, "first"),)
     metrics: ClassVar = ()
-    unchecked: ClassVar[str] = (
-        "Here people say which of two texts they prefer. That is a choice of theirs: no expert can"
-        " say that it is wrong."
-    )
     opposes: ClassVar[bool] = True
     words: ClassVar = replace(
-        GenerationTrack.words,
+        WORDS,
         item="pair",
         items="pairs",
         offer="Upload what your system wrote. People see it beside what another system wrote, and"
@@ -286,12 +65,16 @@ class PreferenceTrack(DeclaredTrack):
         " wrote them.",
         description="On-demand evaluation of generated text by pairwise preference: win"
         " rates with intervals.",
+        unchecked="Here people say which of two texts they prefer. That is a choice of theirs: no"
+        " expert can say that it is wrong.",
         described="nothing: of preferences no guess is made",
         share="share that is preferred",
         share_of="preferred",
     )
 
-    def store(self, submission_id: int, claims: Iterable[Claim], report: Report) -> dict[str, Any]:
+    def ingest(
+        self, submission_id: int, path: str, report: Report, progress: Callable[[float], None]
+    ) -> dict[str, Any]:
         writtens = [
             Written(
                 submission_id=submission_id,
@@ -299,12 +82,10 @@ class PreferenceTrack(DeclaredTrack):
                 text=claim.content["text"],
                 line=claim.line,
             )
-            for claim in claims
+            for claim in self.read(path, report, progress)
         ]
         if report.fatal or not writtens:
-            listed = sorted(report, key=lambda message: message.line > 0)
-            errors = [message.text for message in listed if message.severity == "error"]
-            raise Unusable(" ".join(["The file has no usable output.", *errors[:1]]))
+            raise unusable(report)
         Written.objects.filter(
             submission=submission_id
         ).delete()  # a file that waited is read again
@@ -393,14 +174,6 @@ class PreferenceTrack(DeclaredTrack):
             )
         ]
 
-    def payloads(self, targets: Sequence[Target]) -> Mapping[int, dict[str, Any]]:
-        contents_of = {target.pk: target.content or {} for target in targets}
-        inputs = self._inputs(contents_of)
-        return {
-            pk: payload_of(self.form, content["texts"], _reference_fields(inputs[content["input"]]))
-            for pk, content in contents_of.items()
-        }
-
     def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
         waiting = super().unanswered(of)
         pairs = Target.objects.filter(pk__in=set().union(*waiting.values()))
@@ -413,8 +186,9 @@ class PreferenceTrack(DeclaredTrack):
         submissions: Sequence[int],
         *,
         until: int | None = None,
+        answers: Answers | None = None,
     ) -> dict[str, NDArray[np.float64]]:
-        verdicts = super().judge(instances, submissions, until=until)
+        verdicts = super().judge(instances, submissions, until=until, answers=answers)
         is_first = self._wrote(0, instances, submissions)
         tied = self._tied(instances)
         for name, values in verdicts.items():
@@ -423,10 +197,15 @@ class PreferenceTrack(DeclaredTrack):
             verdicts[name] = oriented
         return verdicts
 
-    def lowered(
-        self, instances: NDArray[np.int64], submissions: Sequence[int]
-    ) -> NDArray[np.bool_]:
-        return self._wrote(1, instances, submissions)
+    def noise(
+        self, instances: NDArray[np.int64], submissions: Sequence[int] = ()
+    ) -> dict[str, Noise]:
+        lowers = self._wrote(1, instances, submissions)
+        # Who prefers what raises one system and lowers the other: no judge has a level of his own.
+        return {
+            criterion: replace(one, single=NOBODY, lowers=lowers)
+            for criterion, one in super().noise(instances).items()
+        }
 
     def _wrote(
         self, which: int, instances: NDArray[np.int64], submissions: Sequence[int]
@@ -435,7 +214,7 @@ class PreferenceTrack(DeclaredTrack):
         unique, place = np.unique(instances, return_inverse=True)
         writers = fetch(
             "SELECT i.id, w.submission_id FROM instances_instance i"
-            " JOIN instances_target t ON t.id = i.target_id JOIN generation_written w"
+            " JOIN instances_target t ON t.id = i.target_id JOIN texts_written w"
             " ON w.key = t.content->>'input' AND w.text = t.content->'texts'->>%s"
             " WHERE i.id = ANY(%s) AND w.submission_id = ANY(%s)",
             [which, unique.tolist(), list(submissions)],
@@ -460,9 +239,9 @@ class PreferenceTrack(DeclaredTrack):
         pairs = fetch(
             "SELECT t.id, a.submission_id, b.submission_id, t.content->>'input'"
             " FROM instances_target t"
-            " JOIN generation_written a ON a.key = t.content->>'input'"
+            " JOIN texts_written a ON a.key = t.content->>'input'"
             "  AND a.text = t.content->'texts'->>0 AND a.submission_id = ANY(%(systems)s)"
-            " JOIN generation_written b ON b.key = t.content->>'input'"
+            " JOIN texts_written b ON b.key = t.content->>'input'"
             "  AND b.text = t.content->'texts'->>1 AND b.submission_id = ANY(%(systems)s)"
             "  AND b.submission_id <> a.submission_id"
             " WHERE t.corpus_id = %(corpus)s AND t.kind = %(kind)s AND NOT t.is_dev"
@@ -475,7 +254,7 @@ class PreferenceTrack(DeclaredTrack):
         inputs = {key: number for number, key in enumerate(sorted({row[3] for row in pairs}))}
         rated_of = rated({row[0] for row in pairs})
         duels_of = {}
-        for criterion in self.criteria:
+        for criterion in self.measures.criteria:
             judged = []
             for target, left_system, right_system, key in pairs:
                 for value in rated_of.get(target, NOTHING).ratings.get(criterion.name, ()):
@@ -525,9 +304,6 @@ class PreferenceTrack(DeclaredTrack):
         ]
 
     def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
-        return {}
-
-    def by_input(self, submission_id: int) -> Mapping[str, int]:
         return {}
 
 

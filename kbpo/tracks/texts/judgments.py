@@ -27,10 +27,10 @@ from kbpo.queue import nudge
 from kbpo.submissions.models import Submission
 from kbpo.submissions.names import RunNames, run_names
 from kbpo.submissions.receive import still_read
-from kbpo.tracks.base import Criterion
-from kbpo.tracks.content.track import ContentTrack
+from kbpo.tracks.measures import Criterion
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from kbpo.tracks.texts.track import TextTrack
 
 METHOD = "ratings"
 SECONDS = "seconds"
@@ -123,7 +123,7 @@ def import_judgments(
     Track.objects.select_for_update(of=("self",), no_key=True).get(pk=track.pk)
     names = run_names(track)
     outputs = _outputs(names)
-    criteria = {criterion.name: criterion for criterion in kind.criteria}
+    criteria = {criterion.name: criterion for criterion in kind.measures.criteria}
     ends = {name: (criterion.low, criterion.high) for name, criterion in criteria.items()}
     lines = open_text(source, Limits(), report)
     records = list(read_judgments(lines, outputs, ends, report, also=names.read))
@@ -173,7 +173,7 @@ def export_judgments(
     names the one whose output was rated, or the first if no file said whose. A `public` one has the
     systems on the board, as everybody knows them.
     """
-    criteria = {criterion.name: criterion for criterion in text_kind(track).criteria}
+    criteria = {criterion.name: criterion for criterion in text_kind(track).measures.criteria}
     names = run_names(track, public=public)
     predicted: dict[int, dict[str, str]] = defaultdict(dict)
     for system, texts in _outputs(names).items():
@@ -207,10 +207,10 @@ def predicted_targets(track: Track) -> list[int]:
     return sorted({target for of_system in texts for target in of_system.values()})
 
 
-def text_kind(track: Track) -> ContentTrack:
+def text_kind(track: Track) -> TextTrack:
     """The kind of a track of texts. Raises CannotImport for any other."""
     kind = kind_of(track)
-    if not isinstance(kind, ContentTrack):
+    if not isinstance(kind, TextTrack):
         raise CannotImport(NOT_TEXTS.format(track.name))
     if kind.opposes:
         raise CannotImport(NOT_PAIRS.format(track.name))

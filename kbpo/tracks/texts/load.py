@@ -16,7 +16,7 @@ from kbpo.corpus.models import Corpus, CorpusUpload, Part
 from kbpo.corpus.parts import development_part
 from kbpo.corpus.slugs import slug_of
 from kbpo.corpus.upload import Found, move_on, note_corpus
-from kbpo.tracks.generation.models import Input
+from kbpo.tracks.texts.models import Input
 
 DEV_SHARE, MOST_DEV = 0.1, 50
 """The share of inputs that become the development part, and how many at most"""

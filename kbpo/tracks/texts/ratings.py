@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from estimators.ratings import judgment_variance
 from kbpo.corpus.fetch import fetch
 from kbpo.instances.merge import PEOPLE, RATINGS, replaced, values_of
-from kbpo.tracks.base import Criterion
+from kbpo.tracks.measures import Criterion
 from scoring.data import Noise, SingleRatings
 
 
@@ -100,7 +100,12 @@ def noise_of(
         dtype=np.float64,
     )
     variance = judgment_variance(every, item.astype(np.int64))
-    return Noise(count, variance, _single(targets, known, criterion), within=within)
+    opinions = [
+        said if target in random else said[:1]
+        for said, target in zip(each, targets.tolist(), strict=True)
+    ]
+    single = _single(targets, known, criterion)
+    return Noise(count, variance, single, within=within, opinions=opinions)
 
 
 def _single(

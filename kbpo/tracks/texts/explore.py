@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from kbpo.instances.merge import PUBLIC
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Prediction
 from kbpo.tracks import base
-from kbpo.tracks.base import Criterion, Verdicts
-from kbpo.tracks.content.ratings import NOTHING, Rated, rated
+from kbpo.tracks.base import Verdicts
+from kbpo.tracks.measures import Criterion
+from kbpo.tracks.texts.ratings import NOTHING, Rated, rated
 
 SHORT = 160
 """Characters of a text in a line."""
@@ -40,6 +42,11 @@ class Judged(base.Judged):
     input: str
     """The id of what it was written for; empty where it was for nothing"""
     said: list[Said]
+    sources: Callable[[], list[tuple[str, str]]] = list
+    """What it was made for, as (heading, text)"""
+
+    def explained(self) -> list[tuple[str, str]]:
+        return self.sources()
 
     @property
     def is_judged(self) -> bool:
@@ -99,6 +106,7 @@ def _is_split(said: Rated) -> bool:
 def describe(
     criteria: Sequence[Criterion],
     content_of: Callable[[Sequence[int]], dict[int, dict[str, Any]]],
+    sources_of: Callable[[Mapping[str, Any]], list[tuple[str, str]]],
     predictions: Sequence[int],
     *,
     public: bool,
@@ -127,6 +135,7 @@ def describe(
                 source="" if pk in unjudged else sources.get(target, ""),
                 text=str(shown.get(target, {}).get("text", "")),
                 input=str(shown.get(target, {}).get("input", "")),
+                sources=partial(sources_of, shown.get(target, {})),
                 said=[_rating(rated_text, criterion) for criterion in criteria],
             )
         )

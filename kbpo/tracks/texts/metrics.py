@@ -26,7 +26,7 @@ import numpy as np
 
 from formats.words import HAN, KANA, words, words_are_known
 from kbpo.tracks import base
-from kbpo.tracks.generation.rouge import rouge, stemmed_words
+from kbpo.tracks.texts.rouge import rouge, stemmed_words
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU

@@ -1,0 +1,8 @@
+"""Django app."""
+
+from django.apps import AppConfig
+
+
+class TextsConfig(AppConfig):
+    name = "kbpo.tracks.texts"
+    label = "texts"

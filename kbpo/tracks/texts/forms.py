@@ -1,0 +1,113 @@
+"""What a declared form asks: what questions carry, its criteria, and its tutorial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from formats.forms import Form, Lesson, Question, read_form
+from formats.messages import Report
+from kbpo.tracks.measures import Criterion
+from kbpo.tracks.registry import FORM
+
+BETWEEN = "\n\n⁂\n\n"
+"""Stands between the two texts of a pair where they are shown in one"""
+
+
+@lru_cache(maxsize=256)
+def form_in(text: str) -> Form:
+    """The form in a YAML text that could be read once."""
+    form = read_form(text, Report())
+    if form is None:
+        raise KeyError(FORM)
+    return form
+
+
+def shipped(name: str) -> Form:
+    """The form that lies beside this module."""
+    return form_in(Path(__file__).with_name(f"{name}.yaml").read_text(encoding="utf-8"))
+
+
+def criterion_of(question: Question) -> Criterion:
+    """The criterion that is the answers to a question."""
+    is_share = question.kind != "rating" and (question.low, question.high) == (0.0, 1.0)
+    return Criterion(
+        question.name,
+        question.label,
+        higher_is_better=question.higher_is_better,
+        low=question.low,
+        high=question.high,
+        unit="%" if is_share else "",
+        single="mean",
+    )
+
+
+def field_of(question: Question) -> dict[str, Any]:
+    """What a page needs of a question; the values of its answers in [0, 1]."""
+    options = [
+        {"label": answer.label, "value": question.share(answer.value), "cue": answer.cue}
+        for answer in question.answers
+    ]
+    return {
+        "name": question.name,
+        "label": question.label,
+        "ask": question.ask,
+        "kind": question.kind,
+        "required": question.required,
+        "options": options,
+    }
+
+
+def payload_of(form: Form, texts: Sequence[str], beside: Mapping[str, str]) -> dict[str, Any]:
+    """What a question carries, for the interface `form`."""
+    payload: dict[str, Any] = {
+        "title": form.title,
+        "text": BETWEEN.join(texts),
+        "fields": [field_of(question) for question in form.questions],
+        "guide": list(form.guide),
+    }
+    if len(texts) > 1:
+        payload["texts"] = list(texts)
+    shown = [
+        {"label": name.capitalize(), "text": beside[name]}
+        for name in form.shows
+        if beside.get(name)
+    ]
+    return payload | ({"beside": shown} if shown else {})
+
+
+def tutorial_of(form: Form) -> dict[str, Any] | None:
+    """The tutorial of a declared form, as `tutorial.json` has it; None where it has none."""
+    if not form.lessons:
+        return None
+    questions = [
+        {
+            "payload": payload_of(form, lesson.texts, lesson.beside),
+            "right": _raw(form, lesson),
+            "tests": lesson.tests,
+            "why": lesson.why,
+        }
+        for lesson in form.lessons
+    ]
+    return {
+        "interface": FORM + form.name,
+        "version": 1,
+        "needed": form.needed,
+        "minutes": form.minutes,
+        "intro": list(form.intro),
+        "criteria": {question.name: question.label.lower() for question in form.questions},
+        "questions": questions,
+    }
+
+
+def _raw(form: Form, lesson: Lesson) -> dict[str, Any]:
+    """The right answer as the form sends it: the places of buttons, from 1."""
+    raw = {
+        question.name: ["–"] for question in form.questions if question.kind == "text"
+    }  # anything is right
+    for question in form.scored:
+        values = [answer.value for answer in question.answers]
+        raw[question.name] = [str(values.index(float(lesson.right[question.name])) + 1)]
+    return raw

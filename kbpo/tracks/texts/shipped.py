@@ -1,0 +1,181 @@
+"""The kinds of texts that come with the service: language quality, and answers that passages
+show to be right. Each asks by a page of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any, ClassVar, NamedTuple
+
+from kbpo.instances.models import Target
+from kbpo.tracks.base import Asking, Words
+from kbpo.tracks.measures import Criterion
+from kbpo.tracks.texts.forms import criterion_of, shipped
+from kbpo.tracks.texts.metrics import METRICS
+from kbpo.tracks.texts.models import Input
+from kbpo.tracks.texts.track import FIELDS, TextTrack, measures_of
+
+MOST_PASSAGES = 10
+"""So many are shown at most."""
+LANGUAGE_QUALITY = shipped("language_quality")
+
+
+class Prior(NamedTuple):
+    """Variances of a criterion that runs from 0 to 1."""
+
+    sigma_a2: float
+    """Of people about one output"""
+    sigma_f2: float
+    """Of the outputs of one system"""
+
+    @classmethod
+    def published(cls, sigma_a2: float, sigma_f2: float, *, steps: int = 1) -> Prior:
+        """That of a scale which runs over so many steps; at most ¼ in all, as far as ratings from 0
+        to 1 can vary.
+        """
+        whole = (sigma_a2 + sigma_f2) / steps**2
+        share = min(1.0, WIDEST / whole) / steps**2
+        return cls(sigma_a2 * share, sigma_f2 * share)
+
+
+WIDEST = 0.25
+PRIORS = {
+    "fluency": Prior.published(0.323, 0.099, steps=2),
+    "redundancy": Prior.published(0.274, 0.291, steps=2),
+    "overall": Prior.published(0.291, 0.134, steps=2),
+    "edit": Prior.published(0.067, 0.149),
+    "hter": Prior.published(0.067, 0.149),
+    "any_correct": Prior.published(0.139, 0.084),
+    "avg_correct": Prior.published(0.119, 0.078),
+}
+"""Of the judgments of Chaganty, Mussmann and Liang 2018: ratings of summaries from 1 to 3, words
+edited (HTER, which stands for characters too), and answers. σ_f² of their table is the variance of
+means of two or three judgments, which contains annotator noise a second time; here it is taken out
+(`benchmarks/price_components.py`)."""
+
+
+def _rated(name: str) -> Criterion:
+    """The criterion that is the ratings of one facet of a text."""
+    question = next(one for one in LANGUAGE_QUALITY.questions if one.name == name)
+    return replace(criterion_of(question), prior=PRIORS[name])
+
+
+def _edited(name: str, label: str) -> Criterion:
+    """A criterion that is the share of a text which somebody changed."""
+    criterion = Criterion(name, label, higher_is_better=False, single="mean", liked_from=0.3)
+    return replace(criterion, prior=PRIORS[name])
+
+
+def _shown(name: str, label: str) -> Criterion:
+    """A criterion of what passages show."""
+    return Criterion(name, label, single="mean", prior=PRIORS[name])
+
+
+class GenerationTrack(TextTrack):
+    """Generated text (Chaganty, Mussmann and Liang 2018)."""
+
+    kind: ClassVar[str] = "generation"
+    form: ClassVar = LANGUAGE_QUALITY
+    measures: ClassVar = measures_of(
+        _rated("overall"),
+        _rated("fluency"),
+        _edited("edit", "Edit (characters)"),
+        _rated("redundancy"),
+        # Words edited over words of the post-edit, cut at 1: what the source publishes.
+        _edited("hter", "Edit (words, HTER)"),
+    )
+    asking: ClassVar = (
+        Asking(form.name, form.price, form.seconds, people=1, extra=Decimal("0.25")),
+    )
+
+
+class AnswersTrack(TextTrack):
+    """Answers to questions (Chaganty, Mussmann and Liang 2018, section 4.2)."""
+
+    kind: ClassVar[str] = "answers"
+    target_kind: ClassVar[str] = "answer"
+    measures: ClassVar = measures_of(
+        _shown("any_correct", "Some passage shows it"),
+        _shown("avg_correct", "Share of passages that show it"),
+    )
+    is_taste: ClassVar[bool] = False
+    presents: ClassVar[bool] = False
+    metrics: ClassVar = tuple(
+        replace(metric, circular=metric.needs == "references") for metric in METRICS.values()
+    )
+    asking: ClassVar = (Asking("answer_correctness", Decimal("0.40"), 120, people=1),)
+    words: ClassVar = Words(
+        item="answer",
+        items="answers",
+        kind="answers that people check",
+        system="a file of answers",
+        file="File of answers",
+        input="question",
+        inputs="questions",
+        downloaded="questions with their passages, without what people wrote for them",
+        offer="Upload your system’s answers. People check a sample of them against passages. You"
+        " get a score that says how sure it is.",
+        promise="People see the question, the answer and the passages: not which system gave it."
+        " Equal answers of several systems are checked once.",
+        description="On-demand evaluation of question answering: people check a sample of your"
+        " answers, and the leaderboard says how sure each score is.",
+        format="JSON Lines: one answer a line, with the id of its question and, if you like, the"
+        " passage that it came from.",
+        fields=FIELDS | {"passage": "Which passage it came from, counted from 0; may be left out"},
+        described="which systems gave an answer, and how long it is",
+    )
+
+    def guide(self) -> Mapping[str, Any]:
+        shows = ("shows that it is correct", "shows that it is incorrect", "does not say")
+        asked = [
+            {"ask": ask, "options": [{"label": label} for label in labels]}
+            for ask, labels in (
+                ("Does the question make sense, and is the answer plausible?", ("yes", "no")),
+                ("If so: what does each passage say about this answer?", shows),
+            )
+        ]
+        return {"asked": asked}
+
+    def unfit(self) -> dict[str, str]:
+        inputs = Input.objects.filter(corpus=self.corpus)
+        lacking = {
+            "question": inputs.filter(question=""),
+            "passage and no source": inputs.filter(source="", passages=[]),
+        }
+        total = inputs.count()
+        sentences = [
+            f"{without.count():,} of {total:,} inputs of {self.corpus.name} have no {needed}"
+            for needed, without in lacking.items()
+            if without.exists()
+        ]
+        if not sentences:
+            return {}
+        return {"corpus": f"{'; '.join(sentences)}: nobody could check an answer to them."}
+
+    def payloads(self, targets: Sequence[Target]) -> Mapping[int, dict[str, Any]]:
+        contents = {target.pk: target.content or {} for target in targets}
+        inputs = self._inputs(contents)
+        return {
+            pk: {
+                "title": "An answer",
+                "question": inputs[content["input"]].question,
+                "text": content["text"],
+                "passages": _passages(inputs[content["input"]], content.get("passage")),
+            }
+            for pk, content in contents.items()
+        }
+
+    def beside(self, made_for: Input, text: str) -> Sequence[str]:
+        # Systems give the right name as people do: who gave it is not told by that. What a metric
+        # says of the references themselves is worth nothing, and told nowhere (`circular`).
+        return list(made_for.references)
+
+
+def _passages(asked: Input, source_place: int | None) -> list[str]:
+    """The passages as they are shown: the one that an answer came from before the others."""
+    passages = list(asked.passages) or ([asked.source] if asked.source else [])
+    if source_place is not None:
+        passages.insert(0, passages.pop(source_place))
+    return passages[:MOST_PASSAGES]

@@ -1,0 +1,512 @@
+"""Texts that people judge: systems write an output for each input of a corpus.
+
+A target is a text by itself, told from others by its content; what people say of it are ratings
+in [0, 1] that accumulate (`ratings.py`), and a verdict is their mean or what most say. What is
+asked is a form.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from django.conf import settings
+from django.db.models import Count
+from numpy.typing import NDArray
+from scipy import sparse
+
+from formats.forms import Form
+from formats.limits import MB, Limits
+from formats.messages import Report
+from formats.opening import open_text
+from formats.outputs import read_outputs
+from formats.presentation import Casing, Presentation, present
+from formats.words import words
+from kbpo.corpus.export import in_pages
+from kbpo.corpus.fetch import fetch
+from kbpo.corpus.models import Corpus, Part
+from kbpo.instances.models import Target
+from kbpo.tracks.base import (
+    Answers,
+    Baseline,
+    Group,
+    Judged,
+    PoolColumns,
+    QuestionDraft,
+    Track,
+    Trait,
+    Unusable,
+    Verdicts,
+    Words,
+)
+from kbpo.tracks.measures import (
+    UNWEIGHED,
+    Column,
+    Criterion,
+    Distribution,
+    Measures,
+    Quantity,
+)
+from kbpo.tracks.texts import baseline, explore
+from kbpo.tracks.texts.forms import field_of, payload_of
+from kbpo.tracks.texts.metrics import METRICS, Scored, compute, references_without
+from kbpo.tracks.texts.models import Input
+from kbpo.tracks.texts.ratings import (
+    NOTHING,
+    Rated,
+    noise_of,
+    rated,
+    seconded,
+    targets_of,
+)
+from kbpo.tracks.texts.store import Claim, contents, store
+from scoring.arrays import Ids
+from scoring.data import LIKE, Noise
+
+SECOND_SHARE, FEWEST_SECOND, MOST_SECOND = Decimal("0.05"), 20, 40
+"""Second opinions cost what metrics save (with a fifth the plain mean was as good as the product
+with all metrics), but below 20 pairs annotator noise is not separable."""
+
+
+LONGEST = 20_000
+
+
+def word_weights(texts: Sequence[str]) -> sparse.csr_array:
+    """Weights (n, v) of the words of each text: (1 + log times) · log(1 + n/texts with the word).
+
+    For `estimators.rating_model.fit_ratings(text=)`; a row of zeros for a text without words.
+    """
+    counts = [Counter(words(text[:LONGEST].lower())) for text in texts]
+    column: dict[str, int] = {}
+    for count in counts:
+        for word in count:
+            column.setdefault(word, len(column))
+    starts = np.cumsum([0] + [len(count) for count in counts])
+    places = np.fromiter((column[word] for count in counts for word in count), np.int64)
+    times = np.fromiter((number for count in counts for number in count.values()), np.float64)
+    holding = np.bincount(places, minlength=max(len(column), 1))
+    weights = (1 + np.log(times)) * np.log1p(len(counts) / holding[places])
+    shape = (len(counts), max(len(column), 1))
+    return sparse.csr_array((weights, places, starts), shape=shape)
+
+
+FIELDS = {
+    "input_id": "The id of the input, as it stands in the file of inputs. Each has one output",
+    "output": "What your system wrote for it. Marks that nobody sees are removed",
+}
+"""Of a line of a file, as people read them"""
+MOST, NAME = 30, 100
+"""Prompts or splits that scores are cut by, where there are no more;
+characters of a slice's name
+"""
+LINE = 40.0
+"""Bytes of a line at least, for telling how far a file is read"""
+
+
+def measures_of(*criteria: Criterion) -> Measures:
+    """Return what is printed where texts are rated under these criteria."""
+    return Measures(
+        criteria,
+        quantities=(Quantity("mean", "Mean", "M", "better"),),
+        columns=(
+            Column("mean", "mean", place="first"),
+            Column("mean_unaided", "mean", "unaided", "beneath", "people alone", "mean"),
+            Column("mean_expert", "mean", "expert", "beneath", "corrected", "mean"),
+            Column("mean_algorithm_1", "mean", "algorithm_1", "published", "Algorithm 1"),
+        ),
+        distributions={UNWEIGHED: Distribution("Every output", "1.0::float8")},
+        n_beside=2,
+        population=LIKE,
+    )
+
+
+WORDS = Words(
+    item="output",
+    items="outputs",
+    kind="texts that people rate",
+    system="a file of outputs",
+    file="File of outputs",
+    input="input",
+    inputs="inputs",
+    downloaded="inputs, without what people wrote for them",
+    offer="Upload what your system wrote. People rate a sample of it. You get a score that"
+    " says how sure it is.",
+    promise="People see the text alone: not which system wrote it, and no reference. Equal"
+    " outputs of several systems are rated once.",
+    description="On-demand evaluation of generated text: people rate a sample of your outputs,"
+    " and the leaderboard says how sure each score is.",
+    format="JSON Lines: one output a line, with the id of its input.",
+    fields=FIELDS,
+    described="which systems wrote a text, and how long it is",
+    share="mean rating",
+    share_of="of the scale",
+)
+
+
+class TextTrack(Track):
+    """A kind of evaluation whose targets are texts."""
+
+    target_kind: ClassVar[str] = "output"
+    form: ClassVar[Form]
+    """What is asked of a text, unless a kind says otherwise (`payloads`)"""
+    measures: ClassVar[Measures] = measures_of()
+    words: ClassVar = WORDS
+    rates: ClassVar[bool] = True
+    is_taste: ClassVar[bool] = True
+    """Whether two people who differ may both be right: no single verdict is wrong"""
+    presents: ClassVar[bool] = True
+    metrics: ClassVar = tuple(METRICS.values())
+    pool: ClassVar = PoolColumns(
+        input="hashtext(coalesce(t.content->>'input', t.id::text))::bigint"
+    )
+    groups: ClassVar = {"prompt": Group("Prompt", "prompt"), "split": Group("Split", "split")}
+    second_share: ClassVar[Decimal | None] = None
+    """Share of the targets, at random, about which one more person is asked: what people differ by
+    is learnt from these alone. None: 5 %, at least 20 and at most 40 on a track"""
+
+    def read(self, path: str, report: Report, progress: Callable[[float], None]) -> Iterator[Claim]:
+        """Yield what a file says a system wrote, an output an input."""
+        inputs = Input.objects.filter(corpus=self.corpus).values_list("key", "passages")
+        n_passages = {key: len(passages) for key, passages in inputs}
+        size = max(1.0, os.path.getsize(path))
+        limits = Limits(
+            upload_bytes=settings.UPLOAD_LIMIT_MB * MB,
+            unpacked_bytes=settings.UNPACKED_LIMIT_MB * MB,
+        )
+
+        def lines() -> Iterator[tuple[int, str]]:
+            for number, line in open_text(path, limits.for_outputs(), report):
+                report.lines = number
+                report.relation_lines += not line.isspace() and line != ""
+                progress(min(0.95, number * LINE / size))
+                yield number, line
+
+        shown_as, casing = self.track.shown_as, self._casing
+        for output in read_outputs(
+            lines(), n_passages, limits, report, presentation=shown_as, casing=casing
+        ):
+            content: dict[str, Any] = {"input": output.input_id, "text": output.shown}
+            if output.passage is not None:
+                content["passage"] = output.passage
+            yield Claim(f"{output.input_id}\n{output.shown}", output.line, content)
+
+    @cached_property
+    def dev_inputs(self) -> list[str]:
+        """The keys of the inputs of the development part."""
+        dev = Input.objects.filter(corpus=self.corpus, part=Part.DEV)
+        return list(dev.values_list("key", flat=True))
+
+    def ingest(
+        self, submission_id: int, path: str, report: Report, progress: Callable[[float], None]
+    ) -> dict[str, Any]:
+        claims = self.read(path, report, progress)
+        stored = store(submission_id, self.corpus, self.target_kind, claims, self.dev_inputs)
+        if report.fatal or not stored:
+            raise unusable(report)
+        return {
+            self.words.items: stored,
+            f"{self.words.item}_lines": report.relation_lines,
+            "set_aside": report.relation_lines - stored,
+            "lines": report.lines,
+        }
+
+    def guide(self) -> Mapping[str, Any]:
+        asked = [field_of(question) for question in self.form.questions]
+        return {"guide": list(self.form.guide), "asked": asked}
+
+    def payloads(self, targets: Sequence[Target]) -> Mapping[int, dict[str, Any]]:
+        """What a question about each of these targets carries, by its number: all that the page
+        needs, and nothing about who says it.
+        """
+        contents_of = {target.pk: target.content or {} for target in targets}
+        inputs = self._inputs(contents_of)
+        payloads = {}
+        for pk, content in contents_of.items():
+            asked = inputs[content.get("input", "")]
+            beside = {
+                "question": asked.question,
+                "source": asked.source,
+                "reference": asked.references[0] if asked.references else "",
+            }
+            texts = content.get("texts", [content["text"]])
+            payloads[pk] = payload_of(self.form, texts, beside)
+        return payloads
+
+    def second_opinions(self, new: int, before: int = 0) -> int:
+        if self.second_share is not None:
+            return math.ceil(self.second_share * new)
+        wanted = max(FEWEST_SECOND - before, math.ceil(SECOND_SHARE * new))
+        return max(0, min(new, MOST_SECOND - before, wanted))
+
+    def shown(self, targets: Sequence[int]) -> dict[int, dict[str, Any]]:
+        contents_of = Target.objects.filter(pk__in=targets).values_list("pk", "content")
+        return {pk: content or {} for pk, content in contents_of}
+
+    def questions(
+        self, target_ids: Sequence[int], submissions: Sequence[int] | None, *, made: bool = True
+    ) -> Iterator[QuestionDraft]:
+        if submissions is not None:
+            waiting = set().union(*self.unanswered(dict.fromkeys(submissions, target_ids)).values())
+            target_ids = [target for target in target_ids if target in waiting]
+        target_of = Target.objects.in_bulk(target_ids)
+        targets = [target_of[pk] for pk in dict.fromkeys(target_ids) if pk in target_of]
+        payloads = self.payloads(targets)
+        for target in targets:
+            yield QuestionDraft(
+                target.pk,
+                self.asking[0].interface,
+                payloads[target.pk],
+                list(self.measures.criterion_names()),
+            )
+
+    def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
+        wanted = sorted(set().union(*of.values()))
+        predicted = fetch(
+            "SELECT p.submission_id, i.target_id FROM instances_instance i JOIN"
+            " submissions_prediction p ON p.instance_id = i.id WHERE i.target_id = ANY(%s) AND"
+            " p.submission_id = ANY(%s)",
+            [wanted, list(of)],
+        )
+        rated_of = rated(wanted)
+        left: dict[int, set[int]] = {submission: set() for submission in of}
+        for submission, target in predicted:
+            rated_text = rated_of.get(target, NOTHING)
+            if (
+                target in of[submission]
+                and not rated_text.unanswered
+                and not self._is_answered(rated_text)
+            ):
+                left[submission].add(target)
+        return left
+
+    def _is_answered(self, rated_text: Rated) -> bool:
+        """Whether the criterion that the track guarantees has a rating: people rate all of them,
+        but a study that was done elsewhere need not.
+        """
+        return bool(rated_text.ratings.get(self.track.criterion))
+
+    def judge(
+        self,
+        instances: Ids,
+        submissions: Sequence[int],
+        *,
+        until: int | None = None,
+        answers: Answers | None = None,
+    ) -> dict[str, NDArray[np.float64]]:
+        # Labels after `until` count, too: a mean moves with each rating, and no verdict turns.
+        targets = targets_of(instances)
+        rated_of = rated(np.unique(targets).tolist())
+        for target, answer in (answers or {}).items():
+            rated_of[target] = Rated(answer.get(target, {}).get("ratings", {}))
+        verdicts: dict[str, NDArray[np.float64]] = {}
+        for criterion in self.measures.criteria:
+            values = (rated_of.get(target, NOTHING).value(criterion) for target in targets.tolist())
+            column = np.fromiter(values, dtype=np.float64, count=targets.size)
+            verdicts[criterion.name] = np.repeat(column[:, None], len(submissions), axis=1)
+        return verdicts
+
+    def noise(self, instances: Ids, submissions: Sequence[int] = ()) -> dict[str, Noise]:
+        targets = targets_of(instances)
+        rated_of = rated(np.unique(targets).tolist())
+        random = seconded(rated_of)
+        return {
+            criterion.name: noise_of(targets, rated_of, criterion.name, random)
+            for criterion in self.measures.criteria
+            if criterion.single == "mean"
+        }
+
+    def verdicts(
+        self, submission_id: int, *, public: bool, targets: Collection[int] | None = None
+    ) -> Verdicts:
+        criterion = self.measures.criterion(self.track.criterion)
+        return explore.verdicts(criterion, submission_id, public=public, targets=targets)
+
+    def describe(
+        self,
+        submission_id: int,
+        predictions: Sequence[int],
+        *,
+        public: bool,
+        unjudged: Collection[int] = (),
+    ) -> list[Judged]:
+        return explore.describe(
+            self.measures.criteria,
+            self.shown,
+            self.sources,
+            predictions,
+            public=public,
+            unjudged=unjudged,
+            is_taste=self.is_taste,
+        )
+
+    def features(
+        self, instances: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], sparse.csr_array]:
+        """(n, 1) the logarithm of the output's length, and the weights of its words."""
+        outputs = contents(instances.tolist())
+        texts = [outputs.get(pk, {}).get("text", "") for pk in instances.tolist()]
+        lengths = np.array([len(text) for text in texts], dtype=np.float64)
+        return np.log1p(lengths)[:, None], word_weights(texts)
+
+    def measure(self, instances: Sequence[int]) -> Iterator[tuple[int, Mapping[str, float]]]:
+        outputs = contents(instances)
+        inputs = self._inputs(outputs)
+        shown = (
+            self._scored(output, inputs[output.get("input", "")]) for output in outputs.values()
+        )
+        yield from zip(outputs, compute(shown), strict=True)
+
+    def _scored(self, output: Mapping[str, Any], made_for: Input) -> Scored:
+        """What metrics are shown of an output."""
+        source = made_for.source or "\n".join(made_for.passages)
+        return Scored.of(output["text"], self.beside(made_for, output["text"]), source)
+
+    def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
+        outputs = contents(instances)
+        inputs, shown = self._inputs(outputs), {}
+        for pk, output in outputs.items():
+            asked = inputs[output.get("input", "")]
+            shown[pk] = {
+                "input_id": asked.key,
+                "output": output["text"],
+                "prompt": asked.prompt,
+                "split": asked.split,
+                "question": asked.question,
+                "source": asked.source,
+                "passages": asked.passages,
+                "references": list(self.beside(asked, output["text"])),
+            }
+        return shown
+
+    def beside(self, made_for: Input, text: str) -> Sequence[str]:
+        """The references that metrics and judges are shown of an output: not itself, or they would
+        know that people wrote it.
+        """
+        return references_without(
+            [self.as_shown(reference) for reference in made_for.references], text
+        )
+
+    def as_shown(self, text: str) -> str:
+        """A text as people and metrics see it on this track."""
+        return present(text, self.track.shown_as, self._casing)
+
+    def unfit(self) -> dict[str, str]:
+        try:
+            Presentation.of(self.track.presentation)
+        except (AttributeError, ValueError) as problem:
+            return {"presentation": f"How outputs are shown cannot be read: {problem}."}
+        return {}
+
+    @property
+    def _casing(self) -> Casing | None:
+        if not self.track.shown_as.true_case:
+            return None
+        return _casing_of(self.corpus.pk, self.corpus.loaded_at)
+
+    def sources(self, content: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """What an output was written for, as (heading, text): the question, the source, passages,
+        and what people wrote for it; nothing where the texts are not for everybody.
+        """
+        if not self.corpus.may_be_downloaded:
+            return []
+        asked = Input.objects.filter(corpus=self.corpus, key=content.get("input")).first()
+        if asked is None:
+            return []
+        parts = [("Question", asked.question), ("Source", asked.source)]
+        parts += [(f"Passage {number}", text) for number, text in enumerate(asked.passages, 1)]
+        references = self.beside(asked, str(content.get("text", "")))
+        parts += [("Reference", text) for text in references]
+        return [(heading, text) for heading, text in parts if text]
+
+    def _inputs(self, outputs: Mapping[int, dict[str, Any]]) -> defaultdict[str, Input]:
+        """The inputs that outputs are for, by their ids; an empty one where there is none."""
+        keys = {output.get("input", "") for output in outputs.values()}
+        rows = Input.objects.filter(corpus=self.corpus, key__in=keys)
+        return defaultdict(Input, {row.key: row for row in rows})
+
+    def traits(
+        self, instances: NDArray[np.int64], submissions: Sequence[int]
+    ) -> Mapping[str, Trait]:
+        inputs = Input.objects.filter(corpus=self.corpus)
+        made_for: dict[int, str] = {}
+        traits = {}
+        for name in self.groups:
+            of_input: dict[str, str] = {}
+            if 1 < len(inputs.values(name).distinct()[: MOST + 1]) <= MOST:
+                of_input = dict(inputs.values_list("key", name))
+                made_for = made_for or _inputs_of(instances)
+            values = [
+                " ".join(of_input.get(made_for.get(pk, ""), "").split())[:NAME]
+                for pk in instances.tolist()
+            ]
+            names, code = np.unique(np.array(values, dtype=np.str_), return_inverse=True)
+            traits[name] = Trait(names, code)
+        return traits
+
+    def baseline(self) -> Baseline | None:
+        sample = Input.objects.filter(corpus=self.corpus).order_by("pk").first()
+        if sample is None or not (sample.source or sample.passages):
+            return None
+        return Baseline(Path(baseline.__file__), self._baseline_lines)
+
+    def _baseline_lines(self, most: int | None = None) -> Iterator[str]:
+        for line in self.input_lines(most):
+            yield json.dumps(baseline.predict(json.loads(line))) + "\n"
+
+    def example(self) -> Iterator[str]:
+        for key in Input.objects.filter(corpus=self.corpus).order_by("pk").values_list("key")[:12]:
+            text = "What your system writes for this input."
+            yield json.dumps({"input_id": key[0], "output": text}, ensure_ascii=False)
+
+    def input_lines(self, most: int | None = None) -> Iterator[str]:
+        names = ("source", "question", "passages", "prompt", "split")
+        for row in in_pages(Input.objects.filter(corpus=self.corpus), most):
+            fields = {name: getattr(row, name) for name in names if getattr(row, name)}
+            yield json.dumps({"input_id": row.key} | fields, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def n_inputs_of(cls, corpora: Sequence[Corpus], *, test: bool = False) -> Mapping[int, int]:
+        inputs = Input.objects.filter(corpus__in=corpora)
+        if test:
+            inputs = inputs.exclude(part=Part.DEV)
+        counted = dict(inputs.values_list("corpus").annotate(Count("pk")).order_by())
+        return {corpus.pk: counted.get(corpus.pk, 0) for corpus in corpora}
+
+
+def unusable(report: Report) -> Unusable:
+    """Why nothing of a file of outputs can be used; what is said of all lines first."""
+    errors = [message for message in report if message.severity == "error"]
+    errors.sort(key=lambda message: message.line > 0)
+    texts = [message.text for message in errors[:1]]
+    return Unusable(" ".join(["The file has no usable output.", *texts]))
+
+
+@lru_cache(maxsize=4)
+def _casing_of(corpus: int, loaded_at: datetime) -> Casing:
+    """How words are written in the inputs of a corpus, which stay as they were loaded."""
+    texts = Input.objects.filter(corpus=corpus).values_list("source", "question", "passages")
+    return Casing.of(
+        text
+        for source, question, passages in texts.iterator(chunk_size=200)
+        for text in (source, question, *passages)
+    )
+
+
+def _inputs_of(instances: NDArray[np.int64]) -> dict[int, str]:
+    """The id of the input that each instance was written for."""
+    return dict(
+        fetch(
+            "SELECT i.id, t.content->>'input' FROM instances_instance i JOIN instances_target t ON"
+            " t.id = i.target_id WHERE i.id = ANY(%s)",
+            [instances.tolist()],
+        )
+    )

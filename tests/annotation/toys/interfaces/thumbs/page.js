@@ -1,0 +1,1 @@
+// Nothing: two radio buttons need no script.
