@@ -105,37 +105,31 @@ def _is_split(said: Rated) -> bool:
 
 def describe(
     criteria: Sequence[Criterion],
-    content_of: Callable[[Sequence[int]], dict[int, dict[str, Any]]],
     sources_of: Callable[[Mapping[str, Any]], list[tuple[str, str]]],
     predictions: Sequence[int],
     *,
     public: bool,
-    unjudged: Collection[int] = (),
-    is_taste: bool = False,
+    unjudged: Collection[int],
 ) -> list[base.Judged]:
     """The predictions with these ids, in order, with their texts and ratings; without these
-    where they are named unjudged. What is a matter of taste is neither right nor wrong.
+    where they are named unjudged.
     """
-    prediction_of = (
-        Prediction.objects.filter(pk__in=predictions).select_related("instance").in_bulk()
-    )
+    rows = Prediction.objects.filter(pk__in=predictions).select_related("instance__target")
+    prediction_of = rows.in_bulk()
     targets = [prediction_of[pk].instance.target_id for pk in predictions]
-    shown, rated_of = content_of(targets), rated(targets, public=public)
-    sources = _sources(targets, public=public)
+    rated_of, sources = rated(targets, public=public), _sources(targets, public=public)
     judged: list[base.Judged] = []
     for pk, target in zip(predictions, targets, strict=True):
         rated_text = NOTHING if pk in unjudged else rated_of.get(target, NOTHING)
-        headline = rated_text.value(criteria[0])
-        is_verdict = headline in (0.0, 1.0) and len(criteria) == 1 and not is_taste
+        content = prediction_of[pk].instance.target.content or {}
         judged.append(
             Judged(
                 prediction=prediction_of[pk],
-                right=bool(headline) if is_verdict else None,
                 votes=_people(rated_text),
                 source="" if pk in unjudged else sources.get(target, ""),
-                text=str(shown.get(target, {}).get("text", "")),
-                input=str(shown.get(target, {}).get("input", "")),
-                sources=partial(sources_of, shown.get(target, {})),
+                text=str(content.get("text", "")),
+                input=str(content.get("input", "")),
+                sources=partial(sources_of, content),
                 said=[_rating(rated_text, criterion) for criterion in criteria],
             )
         )

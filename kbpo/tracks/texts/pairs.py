@@ -297,9 +297,8 @@ class PreferenceTrack(TextTrack):
     ) -> list[Judged]:
         described = super().describe(submission_id, predictions, public=public, unjudged=unjudged)
         is_first = self._own(submission_id, predictions, np.ones(len(predictions)))
-        shown = self.shown([judged.prediction.instance.target_id for judged in described])
         return [
-            _seen_from(judged, shown[judged.prediction.instance.target_id], bool(own_is_first))
+            _seen_from(judged, bool(own_is_first))
             for judged, own_is_first in zip(described, is_first.tolist(), strict=True)
         ]
 
@@ -323,11 +322,11 @@ def _is_tie(content: Mapping[str, Any] | None) -> bool:
     return bool(texts[0] == texts[1])
 
 
-def _seen_from(judged: Judged, pair: Mapping[str, Any], own_is_first: bool) -> Judged:
+def _seen_from(judged: Judged, own_is_first: bool) -> Judged:
     """A pair as its system sees it: its own text first, and how that fared."""
     if not isinstance(judged, JudgedText):
         return judged
-    texts, said = pair["texts"], judged.said
+    texts, said = judged.prediction.instance.target.content["texts"], judged.said
     if not own_is_first:
         texts = texts[::-1]
         said = [

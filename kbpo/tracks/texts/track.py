@@ -161,8 +161,6 @@ class TextTrack(Track):
     measures: ClassVar[Measures] = measures_of()
     words: ClassVar = WORDS
     rates: ClassVar[bool] = True
-    is_taste: ClassVar[bool] = True
-    """Whether two people who differ may both be right: no single verdict is wrong"""
     presents: ClassVar[bool] = True
     metrics: ClassVar = tuple(METRICS.values())
     pool: ClassVar = PoolColumns(
@@ -246,10 +244,6 @@ class TextTrack(Track):
             return math.ceil(self.second_share * new)
         wanted = max(FEWEST_SECOND - before, math.ceil(SECOND_SHARE * new))
         return max(0, min(new, MOST_SECOND - before, wanted))
-
-    def shown(self, targets: Sequence[int]) -> dict[int, dict[str, Any]]:
-        contents_of = Target.objects.filter(pk__in=targets).values_list("pk", "content")
-        return {pk: content or {} for pk, content in contents_of}
 
     def questions(
         self, target_ids: Sequence[int], submissions: Sequence[int] | None, *, made: bool = True
@@ -339,13 +333,7 @@ class TextTrack(Track):
         unjudged: Collection[int] = (),
     ) -> list[Judged]:
         return explore.describe(
-            self.measures.criteria,
-            self.shown,
-            self.sources,
-            predictions,
-            public=public,
-            unjudged=unjudged,
-            is_taste=self.is_taste,
+            self.measures.criteria, self.sources, predictions, public=public, unjudged=unjudged
         )
 
     def features(
