@@ -21,8 +21,8 @@ from annotation.interfaces.base import (
     Terms,
     Unit,
 )
-from annotation.interfaces.form.interface import text_of
-from annotation.interfaces.shared.flag import PROBLEMS, flag_of
+from annotation.interfaces.shared.fields import text_of
+from annotation.interfaces.shared.flag import flag_of, flag_shown
 from annotation.interfaces.shared.ratings import ratings_label
 from kbpo.instances.merge import RATINGS
 
@@ -66,7 +66,6 @@ class AnswerCorrectness(Interface):
 
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
         payload, left = question.payload, answer or {}
-        problem = text_of(left, "problem")
         passages = [_shown(number, text, left) for number, text in enumerate(payload["passages"])]
         return {
             "key": str(question.target_id),
@@ -76,9 +75,7 @@ class AnswerCorrectness(Interface):
             "plausible": text_of(left, "plausible"),
             "passages": passages,
             "data": {name: payload[name] for name in ("question", "text", "passages")},
-            "problems": [(code, words, code == problem) for code, words in PROBLEMS.items()],
-            "flagged": bool(problem),
-            "remark": text_of(left, "remark"),
+            **flag_shown(left),
         }
 
     def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:

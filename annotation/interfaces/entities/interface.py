@@ -20,7 +20,8 @@ from annotation.interfaces.base import (
     Terms,
     Unit,
 )
-from annotation.interfaces.shared.flag import PROBLEMS, flag_of, flag_statement, flagged
+from annotation.interfaces.shared.fields import text_of
+from annotation.interfaces.shared.flag import flag_of, flag_shown, flag_statement, flagged
 from annotation.interfaces.shared.mentions import Settled, settle_mentions
 from annotation.interfaces.shared.reading import NO_VALUE, Marked, Reading, is_date
 from kbpo.instances.targets import Place, targets_at
@@ -84,12 +85,8 @@ class Entities(Interface):
                 "types": types_of(reading),
                 "date": document.get("date", ""),
             },
-            "left": {name: str(_first(left, name)) for name in ("mentions", "read", "nothing")},
-            "problems": [
-                (code, words, code == _first(left, "problem")) for code, words in PROBLEMS.items()
-            ],
-            "flagged": bool(_first(left, "problem")),
-            "remark": str(_first(left, "remark")),
+            "left": {name: text_of(left, name) for name in ("mentions", "read", "nothing")},
+            **flag_shown(left),
         }
 
     def instructions(self, payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -319,8 +316,3 @@ def _pieces(example: str) -> list[tuple[str, bool]]:
         if piece:
             pieces.append((piece, number % 2 == 1))
     return pieces
-
-
-def _first(answer: Mapping[str, Any], name: str) -> Any:
-    values = answer.get(name) or [""]
-    return values[0] if isinstance(values, list) else values

@@ -19,7 +19,8 @@ from annotation.interfaces.base import (
     Terms,
     Unit,
 )
-from annotation.interfaces.shared.flag import PROBLEMS, flag_of, flag_statement
+from annotation.interfaces.shared.fields import text_of
+from annotation.interfaces.shared.flag import flag_of, flag_shown, flag_statement
 from annotation.interfaces.shared.ratings import ratings_label
 from kbpo.instances.merge import RATINGS
 
@@ -76,7 +77,6 @@ class Form(Interface):
 
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
         payload, left = question.payload, answer or {}
-        problem = text_of(left, "problem")
         return {
             "key": str(question.target_id),
             "title": payload["title"],
@@ -89,9 +89,7 @@ class Form(Interface):
             ],
             "keys": range(1, 1 + min(9, max(len(field["options"]) for field in payload["fields"]))),
             "guide": payload.get("guide", []),
-            "problems": [(code, words, code == problem) for code, words in PROBLEMS.items()],
-            "flagged": bool(problem),
-            "remark": text_of(left, "remark"),
+            **flag_shown(left),
         }
 
     def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
@@ -206,12 +204,3 @@ def _written(field: Field, number: int, words: str) -> dict[str, Any]:
             " kept. Shorten it."
         )
     return {"text": words} if words else {}
-
-
-def text_of(raw: Mapping[str, Any], name: str) -> str:
-    """Return the first value of a form field; BadAnswer if it is no text."""
-    values = raw.get(name) or [""]
-    value = values[0] if isinstance(values, list) else values
-    if not isinstance(value, str):
-        raise BadAnswer("The answer did not arrive as it was sent. Please choose again.")
-    return value.strip()

@@ -4,7 +4,6 @@ the text.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -22,7 +21,8 @@ from annotation.interfaces.base import (
     Unit,
     value_of,
 )
-from annotation.interfaces.shared.flag import PROBLEMS, flag_of, flag_statement, flagged
+from annotation.interfaces.shared.fields import GARBLED, json_of, text_of
+from annotation.interfaces.shared.flag import flag_of, flag_shown, flag_statement, flagged
 from annotation.interfaces.shared.majority import holding
 from annotation.interfaces.shared.payload import (
     COMMON,
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 
 METHOD = "majority"
 SOURCE = "document"
-GARBLED = (
-    "The answer did not arrive as it was sent. Nothing of it was lost here: please send it again."
-)
 
 
 class RelationsExhaustive(Interface):
@@ -85,12 +82,8 @@ class RelationsExhaustive(Interface):
                     for pair in data["pairs"]
                 ],
             },
-            "left": {"pairs": _first(left, "pairs")},
-            "problems": [
-                (code, words, code == _first(left, "problem")) for code, words in PROBLEMS.items()
-            ],
-            "flagged": bool(_first(left, "problem")),
-            "remark": _first(left, "remark"),
+            "left": {"pairs": text_of(left, "pairs")},
+            **flag_shown(left),
         }
 
     def whole(self, question: Question, text: str) -> dict[str, Any]:
@@ -219,13 +212,7 @@ def _holds(data: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, list[st
     """Target -> the parts that hold, where any does. Raises BadAnswer for a pair that is
     missing.
     """
-    try:
-        held_of_pair = json.loads(_first(raw, "pairs") or "{}")
-        json.dumps(held_of_pair, ensure_ascii=False).encode()
-    except (ValueError, RecursionError) as error:
-        raise BadAnswer(GARBLED) from error
-    if not isinstance(held_of_pair, dict):
-        raise BadAnswer(GARBLED)
+    held_of_pair = json_of(raw, "pairs", dict)
     holds = {}
     for number, pair in enumerate(data["pairs"]):
         a, b = (data["mentions"][pair[side]]["gloss"] for side in ("a", "b"))
@@ -247,9 +234,3 @@ def _holds(data: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, list[st
         if chosen:
             holds[str(pair["target"])] = [part for part in parts if part in chosen]
     return holds
-
-
-def _first(answer: Mapping[str, Any], name: str) -> str:
-    values = answer.get(name) or [""]
-    value = values[0] if isinstance(values, list) else values
-    return value if isinstance(value, str) else ""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from annotation.interfaces.base import AggregatedLabel, BadAnswer, Judgment, Statement
+from annotation.interfaces.shared.fields import text_of
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
@@ -25,7 +26,7 @@ def flag_of(raw: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the flag in a raw answer, if it has one. Raises BadAnswer for one that the page does
     not offer.
     """
-    problem, remark = _text(raw, "problem"), _text(raw, "remark")
+    problem, remark = text_of(raw, "problem"), text_of(raw, "remark")[:LONGEST]
     if not problem:
         return None
     if problem not in PROBLEMS:
@@ -54,9 +55,11 @@ def flag_statement(
     return Statement(("flag", ""), f"{what} cannot be judged: {problem.lower()}.{remark}")
 
 
-def _text(raw: Mapping[str, Any], name: str) -> str:
-    values = raw.get(name) or [""]
-    value = values[0] if isinstance(values, list) else values
-    if not isinstance(value, str):
-        raise BadAnswer("The answer did not arrive as it was sent. Please choose again.")
-    return value.strip()[:LONGEST]
+def flag_shown(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a page shows of the flag, as its worker left it."""
+    problem = text_of(answer, "problem")
+    return {
+        "problems": [(code, words, code == problem) for code, words in PROBLEMS.items()],
+        "flagged": bool(problem),
+        "remark": text_of(answer, "remark"),
+    }

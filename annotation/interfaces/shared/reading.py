@@ -7,7 +7,6 @@ tokens do.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from itertools import pairwise
 from typing import Any, NotRequired, TypedDict
 
 from annotation.interfaces.base import BadAnswer
+from annotation.interfaces.shared.fields import GARBLED, json_of, text_of
 
 Span = tuple[int, int]
 NO_VALUE = "none"  # a date that cannot be told, an entity without a page
@@ -24,9 +24,6 @@ LONGEST_TITLE = 255  # bytes, as in MediaWiki
 MOST_TOKENS = 60  # of one mention: more is a slip of the finger
 DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?", re.ASCII)
 NOT_IN_TITLES = re.compile(r"[\[\]{}|<>#\x00-\x1f]")
-GARBLED = (
-    "The answer did not arrive as it was sent. Nothing of it was lost here: please send it again."
-)
 
 
 class TypePayload(TypedDict):
@@ -117,8 +114,8 @@ class Reading:
         """Return the mentions in a raw answer, in the order of the text. Raises BadAnswer for the
         first that is wrong.
         """
-        entries = _rows(raw)
-        if not entries and not _first(raw, "nothing"):
+        entries = json_of(raw, "mentions", list)
+        if not entries and not text_of(raw, "nothing"):
             raise BadAnswer(
                 "Nothing is marked yet. If the document has nothing of what is asked, say so with"
                 " the box."
@@ -210,26 +207,6 @@ def is_date(value: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _rows(raw: Mapping[str, Any]) -> list[Any]:
-    text = _first(raw, "mentions")
-    try:
-        entries = json.loads(text or "[]")
-        json.dumps(
-            entries, ensure_ascii=False
-        ).encode()  # half a character would break every page that shows it
-    except (ValueError, RecursionError) as error:
-        raise BadAnswer(GARBLED) from error
-    if not isinstance(entries, list):
-        raise BadAnswer(GARBLED)
-    return entries
-
-
-def _first(raw: Mapping[str, Any], name: str) -> str:
-    values = raw.get(name) or [""]
-    value = values[0] if isinstance(values, list) else values
-    return value.strip() if isinstance(value, str) else ""
 
 
 def _span(value: Any) -> Span:
