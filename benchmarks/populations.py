@@ -79,7 +79,7 @@ def board(judged, inputs, share, rng, *, aided=False, every=False):
         g={"it": g}, rho={"it": 0.0}, base="it", unweighed="instance", facts=None,
         documents=Annotated([], []), mark=np.full(t, -1.0),
         noise={"it": Noise(count[row], noise, nobody, within=within[row])},
-        error={"it": rating_error(label, expected, owner)[owner]}, input=code,
+        error={"it": rating_error(label, expected, owner)[owner]}, input=code, population="like",
     )  # fmt: skip
     truth = np.bincount(owner, judged.mean[at], minlength=m) / size
     return data, truth

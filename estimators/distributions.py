@@ -15,6 +15,8 @@ from estimators import checks
 from estimators.checks import FloatArray, IntArray
 
 KINDS = ("instance", "relation", "entity", "entity_relation")
+MEANS_OF_PREDICATES = ("relation", "entity_relation")
+"""Those that are a mean of means of predicates, which recur in many documents"""
 SUM_TOLERANCE = 1e-9
 
 

@@ -12,7 +12,7 @@ from estimators.design import Design
 from estimators.estimate import Estimate
 from scoring.corrected import METHOD as EXPERT
 from scoring.corrected import Corrections, corrections
-from scoring.data import ABOUT_THESE, THESE, Data
+from scoring.data import ENDINGS, LIKE, THESE, Data
 from scoring.double_sampling import Checks, Corrected
 from scoring.inputs import about_inputs_like
 from scoring.published import bootstrapped
@@ -27,7 +27,7 @@ Estimates = dict[OfAll, tuple[Estimate, Design]]
 PRINTED_METHODS = tuple(
     f"{method}{population}"
     for method in (DEFAULT, EXPERT, UNAIDED)
-    for population in ("", ABOUT_THESE)
+    for population in ("", *ENDINGS.values())
 )
 """How the guaranteed numbers of a shared track are made while it is open"""
 REALS = ("value", "variance", "low80", "high80", "low95", "high95")
@@ -56,9 +56,9 @@ class Computed:
     data: Data
     criteria: tuple[str, ...]
     estimates: Estimates
-    """About the inputs at hand"""
-    printed: Estimates
-    """About what the board prints first: inputs like these, where a kind has inputs"""
+    """About what there is"""
+    like: Estimates
+    """About inputs or documents like these; empty where a kind has neither"""
     alone: Estimates
     """The weighted means without metrics and judges; empty where none helps"""
     checked: Corrected | None
@@ -83,7 +83,7 @@ class Computed:
             data,
             criteria,
             estimates,
-            about_inputs_like(data, estimates) or estimates,
+            about_inputs_like(data, estimates),
             alone,
             checked,
             better,
@@ -95,11 +95,18 @@ class Computed:
         )
 
     @property
+    def printed(self) -> Estimates:
+        """About what the board prints first."""
+        return self.like if self.like and self.data.population == LIKE else self.estimates
+
+    @property
     def compared(self) -> dict[Named, tuple[Estimate, Design]]:
-        """What systems are compared by; about these inputs too, where that is not printed first."""
-        these = self.estimates if self.printed is not self.estimates else {}
+        """What systems are compared by: numbers about what is printed first, and about the other
+        population."""
+        is_like = self.printed is self.like
+        beside, other = (self.estimates, THESE) if is_like else (self.like, LIKE)
         named: dict[Named, tuple[Estimate, Design]] = dict(self.printed.items())
-        return named | {(*key, THESE): number for key, number in these.items()}
+        return named | {(*key, other): number for key, number in beside.items()}
 
     def means(self, distribution: str) -> dict[str, Estimate]:
         """Criterion -> the weighted mean of every system under a distribution."""

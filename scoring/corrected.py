@@ -19,7 +19,7 @@ from estimators.estimate import Estimate
 from estimators.noise import corrected_recall
 from estimators.recall import Recall, f1
 from scoring.arrays import Floats, Ids
-from scoring.data import ABOUT_THESE
+from scoring.data import LIKE, ending
 from scoring.double_sampling import Corrected, Repaired
 from scoring.floors import Floors
 from scoring.inputs import about_inputs_like
@@ -81,21 +81,22 @@ class _Maker:
                 crowd = self.arranged.precision(kind, criterion)
                 key = (self.data.mean, criterion, kind)
                 number = crowd, self.arranged.under(criterion).design
-                like, _ = about_inputs_like(self.data, {key: number}).get(key, number)
                 weight = self.data.pool.p[kind][self.arranged.row].toarray()
                 better = self.found.put_right(criterion, crowd, weight)
                 told_p = self._with_floor(
                     better.estimate, crowd.anticipated, better.reach, criterion
                 )
-                if like is not crowd:
-                    about_these = f"{METHOD}{ABOUT_THESE}"
-                    yield from self._rows(told_p, *key, better.checked, about_these)
+                for like, _ in about_inputs_like(self.data, {key: number}).values():
                     between = np.maximum(np.asarray(like.variance) - crowd.variance, 0.0)
-                    told_p = replace(
+                    other = replace(
                         told_p,
                         variance=told_p.variance + between,
                         degrees_of_freedom=like.degrees_of_freedom,
                     )
+                    if self.data.population == LIKE:
+                        told_p, other = other, told_p
+                    about = f"{METHOD}{ending(self.data)}"
+                    yield from self._rows(other, *key, better.checked, about)
                 yield from self._rows(told_p, *key, better.checked)
                 if recall is not None:
                     both = f1(told_p, repaired.recall, repaired.design)

@@ -20,9 +20,8 @@ from scoring.pool import Pool
 
 LIKE, THESE = "like", "these"
 """The populations that numbers may be about: inputs like these, and these inputs alone"""
-ABOUT_THESE = "_these"
-"""What methods end with whose numbers are about these inputs, where the others are about inputs
-like these"""
+ENDINGS = {LIKE: "_like", THESE: "_these"}
+"""What methods end with whose numbers are about a population that a board does not print first"""
 
 
 @dataclass(frozen=True)
@@ -191,8 +190,10 @@ class Data:
     """criterion -> (u,) the squared error that is expected of the guess, where single ratings
     count"""
     input: Ids = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    """(u,) a code of what each instance was made for, where numbers are about inputs like these;
-    empty where they are about what there is"""
+    """(u,) a code of what each instance was made for; empty of relations, which documents have"""
+    population: str = ""
+    """What numbers are about that are printed first, `LIKE` or `THESE`; empty where a kind has one
+    population alone"""
     unaided: dict[str, Guess] = field(default_factory=dict, repr=False)
     """criterion -> the guess without metrics and judges, where they help"""
 
@@ -247,3 +248,8 @@ class Data:
             draws={},
             facts=None,
         )
+
+
+def ending(data: Data) -> str:
+    """Return what methods end with whose numbers are about what a board does not print first."""
+    return ENDINGS[THESE if data.population == LIKE else LIKE]

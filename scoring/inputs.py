@@ -1,14 +1,18 @@
-"""Weighted means about inputs like these: the inputs of a track are a sample of others.
+"""Numbers about inputs like these: the inputs of a track are a sample of others.
 
 Estimates are about the inputs at hand: where all is judged, and people do not differ, nothing is
 left to chance. What a system writes for other inputs of the kind may be better or worse, though.
 With weights w that sum to W, a = w/π of what is judged, Â = Σ a, μ = Σ a (y − g)/Â and ḡ = Σ w g/W,
 input d adds to a mean
 
-    e_d = Σ_{x∈d} w (g − ḡ)/W + Σ_{judged x∈d} a (y − g − μ)/Â,        V = D/(D − 1) Σ_d e_d²
+    e_d = Σ_{x∈d} w (g − ḡ)/W + Σ_{judged x∈d} a (y − g − μ)/Â
+    V = (D − 1)/D Σ_d (e_d/(1 − w_d/W))²                (all but one; D/(D − 1) Σ e_d² of equal w_d)
 
 which holds what inputs differ by, what was drawn of them, and what people differ by at random. All
-that was written for one input, repeated generations too, is one term.
+that was written for one input, repeated generations too, is one term. Of relations the inputs are
+the documents that they were found in. Where a distribution weighs every relation alike, the mean is
+one of means: the terms of a relation are taken about its own mean. Recall T_i/(T + M) has the terms
+(T_id − r (T_d + M_d))/(T + M) of document d, M_d the mean of all where a document was not read.
 """
 
 from __future__ import annotations
@@ -19,9 +23,11 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
+from estimators import recall as totals
 from estimators.design import Design
+from estimators.distributions import MEANS_OF_PREDICATES
 from estimators.estimate import Estimate
-from scoring.arrays import Bools, Floats, Matrix
+from scoring.arrays import Bools, Floats, Ids, Matrix
 from scoring.data import Data
 from scoring.default import Centred
 
@@ -29,6 +35,8 @@ SAME = 1e-9
 """Ratings that differ by less are the same"""
 HALF = 0.5
 """π of rows whose terms count in full: (1 − ½) (√2 e)² = e²"""
+RECALLS = {"recall": "fact", "instance_recall": "mention"}
+"""quantity -> what is counted once"""
 
 Key = tuple[str, str, str]
 """(quantity, criterion, distribution)"""
@@ -37,25 +45,44 @@ Key = tuple[str, str, str]
 def about_inputs_like(
     data: Data, estimates: Mapping[Key, tuple[Estimate, Design]]
 ) -> dict[Key, tuple[Estimate, Design]]:
-    """The weighted means of every system as estimates for inputs like these, with one design; none
-    where a track has no inputs. `estimates` are about these inputs.
+    """The weighted means, recalls and F1 of every system as estimates for inputs, or documents,
+    like these, each with its design; none where a kind has one population alone. `estimates` are
+    about what there is.
     """
-    if not data.input.size or not data.judged.size:
+    if not data.population or not data.judged.size:
         return {}
-    arranged = Centred(data)
-    return {
-        key: _like(arranged, key, estimate)
-        for key, (estimate, _) in estimates.items()
-        if key[0] == data.mean
-    }
+    code = data.input if data.input.size else _documents(data, data.pool.document)
+    arranged, like = Centred(data), dict[Key, tuple[Estimate, Design]]()
+    for key, (estimate, _) in estimates.items():
+        quantity, criterion, kind = key
+        if quantity == data.mean:
+            like[key] = _mean(arranged, code, key, estimate)
+        elif quantity in RECALLS:
+            like[key] = _recall(arranged, code, criterion, RECALLS[quantity], estimate)
+    for key, (both, _) in estimates.items():
+        quantity, criterion, kind = key
+        recall = like.get(("recall", criterion, data.unweighed))
+        if quantity == "f1" and recall is not None:
+            made = totals.f1(like[data.mean, criterion, kind][0], *recall)
+            like[key] = replace(made, anticipated=_of_these(both), n=both.n), recall[1]
+    return like
 
 
-def _like(arranged: Centred, key: Key, these: Estimate) -> tuple[Estimate, Design]:
+def _documents(data: Data, documents: Ids) -> Ids:
+    """Codes of some of the documents that anything is predicted in, or that were read."""
+    read = np.array(data.documents.documents, dtype=np.int64)
+    return np.searchsorted(np.union1d(data.pool.document, read), documents)
+
+
+def _of_these(estimate: Estimate) -> Floats:
+    """The variance about what there is, below which that about others does not fall."""
+    return np.maximum(estimate.variance, estimate.anticipated)
+
+
+def _mean(arranged: Centred, code: Ids, key: Key, these: Estimate) -> tuple[Estimate, Design]:
     _, criterion, kind = key
     data, under = arranged.data, arranged.under(criterion)
-    p, n_inputs = data.pool.p[kind], int(data.input.max()) + 1
-    of_all = _by_input(data.input, n_inputs)
-    of_rows = of_all[:, under.row]
+    p, g, n_inputs = data.pool.p[kind], data.g[criterion], int(code.max()) + 1
     verdict, weight = under.verdicts, p[under.row].toarray()
     known = ~np.isnan(verdict) & (weight > 0)
     a = np.where(known, weight / under.row_pi[:, None], 0.0)
@@ -63,46 +90,102 @@ def _like(arranged: Centred, key: Key, these: Estimate) -> tuple[Estimate, Desig
         whole = np.where(known, weight, 0.0).sum(axis=0) > np.asarray(p.sum(axis=0)) - SAME
         a = np.where(known & whole, weight, a)
     total = np.maximum(a.sum(axis=0), np.finfo(float).tiny)
-    residual = np.where(known, verdict - data.g[criterion][under.row, None], 0.0)
+    residual = np.where(known, verdict - g[under.row, None], 0.0)
     sampled = a * (residual - (a * residual).sum(axis=0) / total) / total
-    terms = of_rows @ sampled + _of_guesses(of_all, p, data.g[criterion])
-    n = np.asarray((of_all @ data.pool.member > 0).sum(axis=0)).ravel()
-    judged = np.asarray((of_rows @ known > 0).sum(axis=0)).ravel()
-    terms *= np.sqrt(n / np.maximum(n - 1, 1))
+    terms = np.zeros((n_inputs, weight.shape[1]))
+    n, judged = np.zeros(weight.shape[1]), np.zeros(weight.shape[1])
+    for column in range(n.size):
+        rows, weights = data.pool.of(kind, column)
+        share = weights / (weights.sum() or 1.0)
+        each = share * (g[rows] - share @ g[rows])
+        own = known[:, column]
+        each[np.searchsorted(rows, under.row[own])] += sampled[own, column]
+        left = np.asarray(1.0 - np.bincount(code[rows], share, n_inputs), dtype=np.float64)
+        if kind in MEANS_OF_PREDICATES:
+            each, left = _about_groups(each, data.pool.stratum[rows], code[rows]), np.ones(n_inputs)
+        of_inputs = np.bincount(code[rows], each, minlength=n_inputs)
+        terms[:, column] = of_inputs / np.where(left > SAME, left, 1.0)
+        n[column] = np.unique(code[rows[weights > 0]]).size
+        judged[column] = np.unique(code[under.row[own]]).size
+    terms *= np.sqrt(np.maximum(n - 1, 0) / np.maximum(n, 1))
     is_binary = _is_binary(under, verdict, known)
     floor = _floor(under, kind, these, judged, _are_alike(verdict, known), is_binary)
     noise = data.noise.get(criterion)
     if noise is None or noise.is_separable:  # else an upper bound, which is not of inputs
-        floor = np.maximum(floor, np.maximum(these.variance, these.anticipated))
+        floor = np.maximum(floor, _of_these(these))
     is_duel = noise is not None and noise.lowers is not None  # what one wins the other loses
-    joined = is_binary and not is_duel
+    joined = bool(data.input.size) and is_binary and not is_duel
     apart = _apart(data.pool.member, n) if joined else np.zeros((0, n.size))
-    influence = np.concatenate([terms, apart]) / np.sqrt(1 - HALF)
+    freedom = np.maximum(judged - 1.0, 0.0)
+    return _estimate(these, np.concatenate([terms, apart]), terms, floor, judged, freedom)
+
+
+def _estimate(
+    these: Estimate, rows: Floats, terms: Floats, floor: Floats, n: Floats, freedom: Floats
+) -> tuple[Estimate, Design]:
+    influence = rows / np.sqrt(1 - HALF)
     like = replace(
         these,
         variance=(terms**2).sum(axis=0),
         anticipated=floor,
-        n=judged,
+        n=n.astype(np.int64),
         influence=influence,
-        degrees_of_freedom=np.maximum(judged - 1.0, 0.0),
+        degrees_of_freedom=freedom,
         half_step=0.0,
     )
     return like, Design(np.full(influence.shape[0], HALF))
 
 
-def _by_input(code: np.ndarray, n: int) -> Matrix:
+def _about_groups(each: Floats, group: Ids, code: Ids) -> Floats:
+    """Terms about the mean of their own group, each over what is left of the group without its
+    input. Of a group that lies in a single input nobody knows how it would vary: it counts as a
+    part of that input.
+    """
+    n_groups = int(group.max(initial=-1)) + 1
+    size = np.bincount(group, minlength=n_groups)
+    mean = np.bincount(group, each, minlength=n_groups) / np.maximum(size, 1)
+    _, place, count = np.unique(code * n_groups + group, return_inverse=True, return_counts=True)
+    left = 1 - count[place] / size[group]
+    return np.where(left > 0, (each - mean[group]) / np.where(left > 0, left, 1.0), each)
+
+
+def _recall(
+    arranged: Centred, code: Ids, criterion: str, unit: str, these: Estimate
+) -> tuple[Estimate, Design]:
+    data, pool = arranged.data, arranged.data.pool
+    found = arranged.recall(criterion, unit=unit)
+    assert found is not None and data.facts is not None
+    share, D = arranged.shares_of(unit), data.facts.n_documents
+    truth = float(found.totals.pool.value) + float(found.unseen.value)
+    r = np.asarray(found.totals.systems.value) / truth
+    read = _documents(data, np.array(data.documents.documents, dtype=np.int64))
+    n_known = int(max(code.max(), read.max(initial=0))) + 1
+    n_targets = found.totals.pool.influence.size
+    of_target = np.zeros(pool.target_id.size, dtype=np.int64)
+    of_target[pool.target] = code
+    drawn = _by_input(of_target[arranged.under(criterion).targets[0]], n_known)
+    influence = found.recall.influence
+    terms = drawn @ influence[:n_targets]
+    guessed = np.bincount(code, share.pool * data.g[data.base], minlength=n_known)
+    for column in range(r.size):
+        rows = pool.support(column).row
+        true = share.of(column) * data.g[criterion][rows]
+        own = np.bincount(code[rows], true, minlength=n_known)
+        terms[:, column] += (own - r[column] * guessed) / truth
+    unread = -r * float(found.unseen.value) / D / truth  # a document has the mean, until it is read
+    beta = found.design.pi[n_targets:]
+    terms[read] += influence[n_targets:] - unread / beta[:, None]
+    # Documents that nothing is predicted in and nobody read are one row, as they have equal terms.
+    rest = np.sqrt(max(D - n_known, 0)) * unread
+    terms = np.concatenate([terms + unread, rest[None, :]]) * np.sqrt(D / max(D - 1, 1))
+    freedom = np.minimum(these.degrees_of_freedom, D - 1)
+    return _estimate(these, terms, terms, _of_these(these), np.asarray(these.n), freedom)
+
+
+def _by_input(code: Ids, n: int) -> Matrix:
     """(n, u): 1 where an instance is of an input."""
     entries = np.ones(code.size)
-    return sparse.csr_array((entries, (code, np.arange(code.size))), shape=(n, code.size)).tocsc()
-
-
-def _of_guesses(of_all: Matrix, p: Matrix, g: Floats) -> Floats:
-    """(D, m) what the guesses of each input add: Σ w (g − ḡ)/W."""
-    total = np.asarray(p.sum(axis=0)).ravel()
-    share = 1 / np.where(total > 0, total, 1.0)
-    mean = np.asarray(g @ p).ravel() * share
-    guessed = of_all @ sparse.csr_array(p.multiply(g[:, None]))
-    return np.asarray((guessed.toarray() - (of_all @ p).toarray() * mean) * share)
+    return sparse.csr_array((entries, (code, np.arange(code.size))), shape=(n, code.size))
 
 
 def _are_alike(verdict: Floats, known: Bools) -> Bools:
@@ -131,7 +214,9 @@ def _floor(
     inside = np.clip(np.nan_to_num(np.asarray(these.value)), 0.5 / n, 1 - 0.5 / n)
     spread = inside * (1 - inside)
     squares = np.asarray(p.power(2).sum(axis=0)).ravel()
-    sampled = np.asarray(under.precision(kind, under.criterion).anticipated)
+    sampled = np.asarray(these.anticipated)
+    if under.criterion in under.data.noise:  # the part of what was drawn alone
+        sampled = np.asarray(under.precision(kind, under.criterion).anticipated)
     floor = np.where(alike, spread / n, 0.0)
     return np.maximum(floor, spread * squares + sampled) if is_binary else floor
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from scoring.arrays import Bools, Floats, Ids, Matrix
-from scoring.data import Data, Draws, Guess, Noise, SingleRatings
+from scoring.data import LIKE, Data, Draws, Guess, Noise, SingleRatings
 from scoring.documents import Annotated, Facts
 from scoring.double_sampling import Checks
 from scoring.inclusion import Inclusion
@@ -92,6 +92,7 @@ def about(data: Data, checks: Checks | None) -> Row:
         "scorers": data.pool.scorers,
         "released": data.inclusion.released,
         "closed_documents": data.closed_documents,
+        "population": data.population,
         "facts": facts and {"n_annotated": facts.n_annotated, "n_documents": facts.n_documents},
         "checks": checks
         and {
@@ -151,6 +152,7 @@ def _instances(data: Data) -> Iterator[Row]:
     pool, facts = data.pool, data.facts
     columns: dict[str, NDArray[Any]] = {"stratum": pool.stratum}
     columns |= {INPUT: data.input} if data.input.size else {}
+    columns |= {"document": pool.document} if pool.document.any() else {}
     columns |= {f"g_{name}": g for name, g in data.g.items()}
     columns |= {f"error_{name}": error for name, error in data.error.items()}
     for name, guesses in data.unaided.items():
@@ -455,6 +457,7 @@ class _Reader:
             mean=about["mean"],
             error=self.by_criterion("error_"),
             input=_ids(self.instances.get(INPUT, [])),
+            population=about.get("population", LIKE if INPUT in self.instances else ""),
             unaided=self.unaided(),
         )
 
@@ -489,7 +492,7 @@ class _Reader:
             target=self.targets_of(self.instances["target"]),
             target_id=self.target_id,
             u=_floats(self.targets["u"]),
-            document=nothing,
+            document=_ids(self.instances.get("document", nothing)),
             stratum=_ids(self.instances["stratum"]),
             types=np.full(self.instance.size, ""),
             subject=nothing,

@@ -11,7 +11,7 @@ from typing import Any
 
 from scoring.build import COUNTS, REALS, Computed, figures, slice_figures
 from scoring.corrected import METHOD as EXPERT
-from scoring.data import ABOUT_THESE
+from scoring.data import ENDINGS
 from scoring.release import (
     SUMS,
     BadRelease,
@@ -30,7 +30,7 @@ DIGITS = 10
 """Significant digits to which numbers must agree"""
 METHODS = (
     *(DEFAULT, "simple", "joint", UNAIDED, ALGORITHM_1, EXPERT),
-    *(f"{method}{ABOUT_THESE}" for method in (DEFAULT, UNAIDED, EXPERT)),
+    *(f"{method}{about}" for method in (DEFAULT, UNAIDED, EXPERT) for about in ENDINGS.values()),
 )
 """The methods that are recomputed here"""
 LATER = {("recall", "simple"), ("f1", "simple")}

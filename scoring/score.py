@@ -12,7 +12,7 @@ from estimators.estimate import Estimate
 from estimators.joint import f1
 from scoring import published
 from scoring.arrays import Bools, Ids
-from scoring.data import ABOUT_THESE, Data
+from scoring.data import LIKE, Data, ending
 from scoring.default import Centred, where_known
 from scoring.floors import Floors
 from scoring.inputs import about_inputs_like
@@ -75,12 +75,13 @@ def scores(
 def of_populations(
     data: Data, estimates: dict[Key, tuple[Estimate, Design]], method: str
 ) -> Iterator[Score]:
-    """The numbers of estimates as they are about inputs like these, and then about these inputs
-    (`ABOUT_THESE`); where a track has no inputs, as they are.
+    """The numbers of estimates as they are about what a board prints first, and then about the
+    other population (`ENDINGS`); where a track has no inputs, as they are.
     """
     like = about_inputs_like(data, estimates)
-    populations = [(method, like), (f"{method}{ABOUT_THESE}", estimates)]
-    for name, about in populations if like else [(method, estimates)]:
+    printed = like if like and data.population == LIKE else estimates
+    beside = estimates if printed is like else like
+    for name, about in ((method, printed), (f"{method}{ending(data)}", beside)):
         crossed = with_judges_of(data, about)
         for key, (estimate, _) in about.items():
             yield from rows(data, crossed.get(key, estimate), *key, name)

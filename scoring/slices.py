@@ -19,7 +19,7 @@ from scipy import sparse
 from estimators.design import Design
 from estimators.estimate import Estimate
 from scoring.arrays import Bools, Floats, Ids, Matrix
-from scoring.data import Data
+from scoring.data import LIKE, Data
 from scoring.default import Centred
 from scoring.documents import Facts
 from scoring.floors import Floors
@@ -176,8 +176,9 @@ def _scores(
         precision = arranged.settled(cut.kind, criterion)
         precision, design = with_noise(arranged, cut.kind, criterion, precision)
         key = (part.mean, criterion, cut.kind)
-        like = about_inputs_like(part, {key: (precision, design)})
-        precision, design = like.get(key, (precision, design))
+        if part.population == LIKE:
+            like = about_inputs_like(part, {key: (precision, design)})
+            precision, design = like.get(key, (precision, design))
         if criterion == guaranteed:
             keep(cut, precision, design)
         for score in rows(part, precision, part.mean, criterion, cut.kind, DEFAULT):

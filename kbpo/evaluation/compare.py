@@ -20,7 +20,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.measures import UNWEIGHED
 from kbpo.tracks.registry import class_of, kind_of
-from scoring.data import ABOUT_THESE, THESE
+from scoring.data import ENDINGS
 from scoring.report import Comparison, Figure, Key, Named, Report
 from scoring.score import DEFAULT
 
@@ -71,8 +71,8 @@ def differences(
 ) -> list[Difference]:
     """The quantities of the track's kind that are compared, as far as both systems have them."""
     report, kind = evaluation.report, kind_of(evaluation.track)
-    about = (THESE,) if population == THESE else ()
-    method = f"{DEFAULT}{ABOUT_THESE}" if about else DEFAULT
+    about = () if population in ("", kind.measures.population) else (population,)
+    method = f"{DEFAULT}{ENDINGS[population]}" if about else DEFAULT
     found = []
     for quantity in kind.measures.quantities:
         if not quantity.short:

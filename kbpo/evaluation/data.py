@@ -21,7 +21,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Floats, Ids
-from scoring.data import Data, Draws, Guess
+from scoring.data import LIKE, Data, Draws, Guess
 from scoring.pool import Pool
 
 
@@ -64,7 +64,8 @@ def read(track: Track) -> Data:
         noise=dict(kind.noise(pool.instance[judged], systems)),
         found_also=dict(recall.found_also) if recall else {},
         mean=kind.measures.mean,
-        input=pool.input if kind.measures.population else np.zeros(0, dtype=np.int64),
+        input=pool.input if kind.measures.population == LIKE else np.zeros(0, dtype=np.int64),
+        population=kind.measures.population,
         error={name: guess.error for name, guess in guesses.items() if guess.error is not None},
         unaided=unaided,
     )

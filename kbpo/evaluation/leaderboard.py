@@ -17,7 +17,7 @@ from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.measures import UNWEIGHED, Column, Quantity
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from scoring.data import ABOUT_THESE, THESE
+from scoring.data import ENDINGS
 from scoring.report import Comparison, Figure, Report
 
 OTHER_SORTS = ("name", "labels")
@@ -247,7 +247,7 @@ def ranking(
         if quantity.of(criterion) and quantity.weighed:
             key = (quantity.name, criterion, distribution)
             stored = evaluation.report.comparisons.get(
-                (*key, THESE) if population == THESE else key
+                (*key, population) if population not in ("", kind.measures.population) else key
             )
             if stored is not None and stored.best is not None:
                 return quantity.name, stored
@@ -348,7 +348,7 @@ def _figures(
 ) -> dict[int, dict[str, Figure]]:
     """submission -> column of the kind -> figure under a distribution and a criterion."""
     kind = kind_of(evaluation.track)
-    about = ABOUT_THESE if population == THESE else ""
+    about = "" if population in ("", kind.measures.population) else ENDINGS[population]
     column_of = {}
     for column in kind.measures.columns:
         weighed = distribution if kind.measures.quantity(column.quantity).weighed else UNWEIGHED

@@ -14,7 +14,7 @@ from kbpo.evaluation.models import Evaluation, Headline
 from kbpo.tracks.measures import UNWEIGHED
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from scoring.data import ABOUT_THESE
+from scoring.data import ENDINGS
 from scoring.report import HEADLINE, Details, Report
 
 
@@ -56,7 +56,7 @@ def reduce(evaluation: Evaluation) -> None:
     columns = {
         (column.quantity, f"{column.method}{population}")
         for column in kind_of(evaluation.track).measures.columns
-        for population in ("", ABOUT_THESE)
+        for population in ("", *ENDINGS.values())
     }
     evaluation.take(evaluation.report.reduced(columns, evaluation.standing), Details())
     evaluation.is_reduced = True

@@ -44,7 +44,7 @@ from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Bools
 from scoring.build import COUNTS, REALS
-from scoring.data import ABOUT_THESE, Data
+from scoring.data import ENDINGS, Data
 from scoring.release import (
     ABOUT,
     FORMAT,
@@ -200,7 +200,7 @@ def _write(track: Track, place: Path) -> Row:
         manifest["board"]["not_recomputed"] = [
             f"{method}{population}"
             for method in (DEFAULT, UNAIDED)
-            for population in ("", ABOUT_THESE)
+            for population in ("", *ENDINGS.values())
         ]
     _text(place / ABOUT, json.dumps(manifest, ensure_ascii=False, indent=2))
     _text(place / "schema.json", json.dumps(track.corpus.schema, ensure_ascii=False, indent=2))

@@ -144,8 +144,8 @@ class Measures:
     published: tuple[str, ...] = ()
     """Which of the published estimators (simple, joint) stand beside the default one"""
     population: str = ""
-    """What numbers are about where nothing else is asked for: `LIKE` where the inputs are a sample;
-    empty: what there is, and nothing else"""
+    """What numbers are about where nothing else is asked for: `LIKE` where the inputs are a sample,
+    `THESE` where they are all there is; empty: there is no choice"""
 
     def criterion_names(self) -> tuple[str, ...]:
         """Return the names of the criteria, in their order."""

@@ -145,7 +145,7 @@ def test_two_are_told_apart_as_the_ranks_of_the_board_tell_them(
     assert kept.different and kept.different[0][1] and not kept.different[0][0]
 
     stored = scored.report.comparisons
-    [key] = [key for key, one in stored.items() if one.best and key[1] == "relation"]
+    [key] = [key for key, one in stored.items() if one.best and key[1:] == ("relation", "instance")]
     for different in (True, False):
         apart = [[False, different], [different, False]]
         keep(scored, comparisons=stored | {key: replace(stored[key], different=apart)})

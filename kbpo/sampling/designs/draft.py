@@ -17,6 +17,7 @@ from kbpo.sampling.study import Study, study_for
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Floats, Ids
+from scoring.data import LIKE
 
 NOBODY_KNOWS = 0.25
 """The expected squared error of a guess that says nothing"""
@@ -48,7 +49,7 @@ class Draft:
         _, target, p = support(submission, kind)
         target_id, row = np.unique(target, return_inverse=True)
         draft, track = cls(p, row.astype(np.int64), target_id.size), submission.track
-        if not kind_of(track).measures.population:
+        if kind_of(track).measures.population != LIKE:
             return draft
         study, people = study_for(track), track.workers_per_question
         if study is None:

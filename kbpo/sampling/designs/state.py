@@ -23,7 +23,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Floats, Ids
-from scoring.data import Guess
+from scoring.data import LIKE, Guess
 from scoring.inputs import left_once_judged
 from scoring.pool import Pool
 
@@ -79,7 +79,7 @@ class State:
         """Return what other inputs, and other people, leave open once all is judged: no threshold
         brings it down.
         """
-        has_inputs = bool(kind_of(self.track).measures.population)
+        has_inputs = kind_of(self.track).measures.population == LIKE
         return left_once_judged(self.p, g, self.v) if has_inputs else 0.0
 
     def left(self, goal: float) -> float:

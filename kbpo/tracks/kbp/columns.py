@@ -7,6 +7,7 @@ from decimal import Decimal
 from kbpo.tracks.base import Asking, PoolColumns
 from kbpo.tracks.kbp.judgments import self_claims
 from kbpo.tracks.measures import Column, Counted, Criterion, Distribution, Measures, Quantity
+from scoring.data import THESE
 
 CRITERIA = (
     Criterion("correct", "All of it"),
@@ -83,6 +84,7 @@ MEASURES = Measures(
     counted=COUNTED,
     plotted=("recall", "precision"),
     published=("simple", "joint"),
+    population=THESE,
 )
 
 ASKING = (Asking("relation", Decimal("0.05"), 20),)

@@ -21,7 +21,7 @@ def one_of(request: Request, name: str, options: Any, fallback: str) -> str:
     return str(value)
 
 
-POPULATION = "like or these: what intervals of texts hold for; else inputs like these"
+POPULATION = "like or these: whether intervals hold for inputs (documents) like these, or these"
 
 
 def words(request: Request, name: str, most: int) -> str:
