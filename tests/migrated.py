@@ -96,6 +96,7 @@ def _state() -> str:
     """A digest of all migrations, and of what is done besides."""
     found = hashlib.sha256((django.get_version() + NO_AUTOVACUUM).encode())
     for app in apps.get_app_configs():
+        found.update(app.label.encode())
         for file in sorted(Path(app.path, "migrations").glob("*.py")):
             found.update(file.read_bytes())
     return found.hexdigest()[:16]
