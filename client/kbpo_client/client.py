@@ -182,79 +182,6 @@ class Client:
         every = partial(self._pages, "ledger/")
         return self._table(every(**chosen), every)
 
-    def news(self, team: str = "") -> Json:
-        """Return what happened to the runs of a team of yours (the first, if none is named) since
-        you last had read it: `news`, and the `now` that `read_news` takes.
-        """
-        return self._get("news/", **({"team": team} if team else {}))
-
-    def read_news(self, until: str, team: str = "") -> Json:
-        """Says that you have read the news of a team until then; returns what is left of them."""
-        read = {"until": until} | ({"team": team} if team else {})
-        return cast(Json, self._send("POST", "news/", json=read).json())
-
-    def set_role(self, team: str, member: str, role: str) -> Json:
-        """Gives a member of a team that you own a role (`owner`, `member`, or `observer`, who may
-        look and change nothing); returns the team.
-        """
-        address = f"teams/{team}/members/{quote(member, safe='')}/"
-        return cast(Json, self._send("PATCH", address, json={"role": role}).json())
-
-    def remove_member(self, team: str, member: str) -> None:
-        """Removes a member of a team that you own; under your own name: you leave it."""
-        self._send("DELETE", f"teams/{team}/members/{quote(member, safe='')}/")
-
-    def invitations(self, team: str) -> Table:
-        """Return the invitations of a team of yours that may still be used."""
-        return self._table(self._get(f"teams/{team}/invitations/")["invitations"])
-
-    def invite(self, team: str, role: str = "member") -> Json:
-        """Makes a link (`url`) that makes one person a member of a team of yours; as an `observer`
-        somebody may look, and change nothing.
-        """
-        address = f"teams/{team}/invitations/"
-        return cast(Json, self._send("POST", address, json={"role": role}).json())
-
-    def take_back(self, team: str, invitation: int) -> None:
-        """An invitation of a team of yours works no more."""
-        self._send("DELETE", f"teams/{team}/invitations/{invitation}/")
-
-    def notices(self) -> Table:
-        """By which ways you are told of every kind of event."""
-        return self._table(self._get("notices/")["events"])
-
-    def choose_notices(
-        self, *, by_mail: list[str] | None = None, by_webhook: list[str] | None = None
-    ) -> Table:
-        """Of these events, and no others, you are told by mail, or your webhooks are called; what
-        is not given stays as it is.
-        """
-        ways = {"by_mail": by_mail, "by_webhook": by_webhook}
-        chosen = {name: events for name, events in ways.items() if events is not None}
-        return self._table(self._send("PATCH", "notices/", json=chosen).json()["events"])
-
-    def sent(self) -> Table:
-        """Return the mails and calls that told you of something, the latest first, and what came of
-        each.
-        """
-        return self._table(self._pages("notices/sent/"))
-
-    def webhooks(self) -> Table:
-        """Your webhooks."""
-        return self._table(self._get("webhooks/")["webhooks"])
-
-    def add_webhook(self, url: str) -> Json:
-        """Adds an address that is called; the answer has the secret that calls are signed with."""
-        return cast(Json, self._send("POST", "webhooks/", json={"url": url}).json())
-
-    def test_webhook(self, number: int) -> Json:
-        """Calls a webhook of yours for a test; what came of it stands in `sent`."""
-        return cast(Json, self._send("POST", f"webhooks/{number}/test/").json())
-
-    def remove_webhook(self, number: int) -> None:
-        """Removes a webhook of yours."""
-        self._send("DELETE", f"webhooks/{number}/")
-
     def problems(self, number: int) -> Table:
         """Return what the reader noticed in a submission's file."""
         return self._table(self._pages(f"submissions/{number}/problems/"))
@@ -323,22 +250,10 @@ class Client:
         """
         return self._table(self._get(f"submissions/{number}/history/")["scores"])
 
-    def sample(self, number: int) -> Json:
-        """Return how the sample of a submission of yours was drawn: its `stages`, and what the
-        `model` alone would print.
-        """
-        return self._get(f"submissions/{number}/sample/")
-
-    def intervals(self, number: int) -> Table:
-        """Return a submission's intervals while it was judged, each safe to watch, the first one
-        first.
-        """
-        return self._table(self._get(f"submissions/{number}/intervals/")["intervals"])
-
     def metrics(self, slug: str, figure: str = "worth", criterion: str = "") -> Table:
         """Return what the metrics and judges of a track are worth, all together first. `figure`
-        chooses another table of the page: `prompts` (what each question is worth), `bias`,
-        `systems`, `points`, `width`, `judgments`, `quadrants`; `criterion` what is judged.
+        chooses another table of the page: `prompts` (what each question is worth), `systems`,
+        `points`, `width`, `judgments`; `criterion` what is judged.
         """
         chosen = {"criterion": criterion} if criterion else {}
         return self._table(self._pages(f"tracks/{slug}/metrics/", figure=figure, **chosen))

@@ -24,10 +24,8 @@ from kbpo_client.commands.explore import BANDS, PARTS, SORTS, VERDICTS
 from kbpo_client.commands.watch import DISCARDED, ENDED, STATUSES
 
 from kbpo.accounts.models import Token
-from kbpo.accounts.teams import join
 from kbpo.clock import now
 from kbpo.corpus.models import Mention
-from kbpo.evaluation.models import InterimInterval
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.distribution import tick as plan
@@ -320,7 +318,6 @@ def test_what_became_of_a_run_and_its_money_is_told_as_a_table(
 ) -> None:
     mine = draft(OTHERS, name="mine")
     assert run("ledger").output == "No money was moved yet.\n"
-    assert run("intervals", mine.pk).output == "No interval was shown yet.\n"
     refused = run("history", mine.pk)
     assert refused.exit_code == 1 and refused.stderr == "This run has no score yet.\n"
     reserved = told(run("confirm", mine.pk, "--yes", "--json"))["money"]["reserved"]
@@ -330,12 +327,6 @@ def test_what_became_of_a_run_and_its_money_is_told_as_a_table(
     assert head.split() == ["day", "what", "run", "dollars"]
     assert line.split() == [row["on"], "set", "aside", str(mine.pk), reserved]
     assert run("ledger", "--run", mine.pk, who="Tim").exit_code == 1
-
-    ends = {"low80": 0.3, "high80": 0.5, "low95": 0.25, "high95": 0.55}
-    InterimInterval.objects.create(submission=mine, n=40, value=0.4, variance=0.01, **ends)
-    head, line = run("intervals", mine.pk).output.splitlines()
-    assert head.split("  ")[0] == "shown" and line.split()[2:] == ["40.0", "(30.0–50.0)", "40"]
-    assert told(run("intervals", mine.pk, "--json"))[0]["n"] == 40
 
     Submission.objects.update(status="scored")
     evaluation = make_board(toy, 2)
@@ -373,7 +364,6 @@ def test_python_does_what_the_api_does(
     with Client(live_server.url, token, frames=False) as client:
         assert [one["number"] for one in client.evaluations("toy")] == [evaluation.number]
         assert client.history(row.pk)[0]["evaluation"] == evaluation.number
-        assert client.sample(row.pk)["stages"] == [], "its rows were written down, not drawn"
         assert client.slices(row.pk) == []
         document = client.document("toy", "d1")
         assert document["id"] == "d1" and "Mara Lindt" in document["text"]
@@ -447,8 +437,6 @@ def test_what_a_team_sent_and_what_became_of_it_is_told_to_it_alone(
     stranger = run("fetch", submission.pk, who="Tim")
     assert stranger.exit_code == 1 and not Path("mine.jsonl").exists()
     submission.move("failed", "The disk was full.")
-    assert "mine on Toy track was given up\n    The disk was full." in run("news", "--read").output
-    assert run("news").output == "Nothing new.\n"
     assert run("retry", submission.pk, who="Tim").exit_code == 1
     assert "mine: " in run("retry", submission.pk).output
     refused = run("retry", submission.pk)
@@ -459,39 +447,9 @@ def test_what_a_team_sent_and_what_became_of_it_is_told_to_it_alone(
         late = run(words[0], submission.pk, *words[1:], input="y\n")
         assert late.exit_code == 1 and "?" not in late.output and late.stderr.endswith(".\n")
     assert run("withdraw", submission.pk, "--yes", who="Tim").exit_code == 1
-    assert run("news", "--team", "neural").exit_code == 1, "of a team of others"
     teams = run("teams")
     assert teams.exit_code == 0 and "patterns  Patterns: rosa" in teams.output
     assert [one["slug"] for one in told(run("teams", "--json", who="Tim"))] == ["neural"]
-
-
-def test_a_team_its_notices_and_webhooks_are_looked_after_from_a_shell(run: Run, toy: Toy) -> None:
-    join(toy.teams["Patterns"], toy.users["Rosa"])
-    made = run("team", "patterns", "--invite")
-    assert made.exit_code == 0 and "/join/" in made.output and "for one person" in made.output
-    shown = run("team", "patterns")
-    assert "rosa  owner" in shown.output and "by rosa" in shown.output
-    [row] = told(run("team", "patterns", "--json"))["invitations"]
-    assert run("team", "patterns", "--take-back", row["id"]).output == "Done.\n"
-    assert told(run("team", "patterns", "--json"))["invitations"] == []
-    last = run("team", "patterns", "--remove", "rosa", "--json")
-    assert last.exit_code == 0 and run("team", "patterns").exit_code == 1, "she left"
-    assert run("team", "neural", "--owner", "rosa").exit_code == 1, "a team of others"
-    assert "scored" in run("notices").output
-    chosen = told(run("notices", "--mail", "refused", "--webhook", "none", "--json"))
-    by_mail = [one["event"] for one in chosen if one["by_mail"]]
-    assert by_mail == ["refused"] and not any(one["by_webhook"] for one in chosen)
-    assert "yes" in run("notices").output
-    wrong = run("notices", "--mail", "foo", "--json")
-    assert wrong.exit_code == 1
-    assert "“foo” is not one of scored, refused," in json.loads(wrong.stdout)["error"]
-    added = told(run("webhooks", "--add", "https://hooks.example.org/", "--json"))
-    assert added["secret"] and f"{added['id']}  https://hooks" in run("webhooks").output
-    assert run("webhooks", "--test", added["id"]).output == "A test is on its way.\n"
-    assert run("webhooks", "--remove", added["id"], who="Tim").exit_code == 1
-    assert run("webhooks", "--remove", added["id"]).exit_code == 0
-    assert run("webhooks", "--add", "http://127.0.0.1/").exit_code == 1
-    assert told(run("webhooks", "--json")) == []
 
 
 def test_documents_are_listed_and_found_from_a_shell(run: Run, toy: Toy) -> None:

@@ -314,34 +314,3 @@ def test_ones_teams_are_told_with_members_and_money(call: Call, toy: Toy, draft:
     assert f"${budget['left']}" in shown and "nils" in shown
     assert [one["slug"] for one in call("Tim", "get", "teams/").json()["teams"]] == ["neural"]
     assert call("Ada", "get", "teams/").json()["teams"] == []
-
-
-def test_the_news_of_a_team_are_told_until_they_are_read(
-    call: Call, toy: Toy, draft: Draft
-) -> None:
-    toy.teams["Neural"].members.add(toy.users["Rosa"])
-    row = draft(name="Patterns 1")
-    row.move("failed", "The disk was full.")
-    answer = call("Rosa", "get", "news/")
-    again = call("Rosa", "get", "news/", **{"If-None-Match": answer["ETag"]})
-    assert again.status_code == 304 and not again.content
-    told = answer.json()
-    assert told["team"] == "patterns" and [one["title"] for one in told["news"]] == [
-        f"Patterns 1 on {toy.track.name} was given up"
-    ]
-    assert told["news"][0]["page"].endswith(f"/submissions/{row.pk}/")
-    other = call("Rosa", "post", "news/", {"until": told["now"], "team": "neural"})
-    assert other.json()["team"] == "neural" and other.json()["news"] == []
-    assert len(call("Rosa", "get", "news/?team=patterns").json()["news"]) == 1, "by team"
-    for wrong, status in (({"until": "2999-01-01T00:00:00Z"}, 400), ({}, 400)):
-        assert call("Rosa", "post", "news/", wrong).status_code == status
-    assert call("Rosa", "post", "news/", {"until": told["now"]}).json()["news"] == []
-    changed = call("Rosa", "get", "news/", **{"If-None-Match": answer["ETag"]})
-    assert changed.status_code == 200 and changed["ETag"] != answer["ETag"]
-    assert call("Rosa", "get", "news/").json()["since"] == told["now"]
-    page = Client()
-    page.force_login(toy.users["Rosa"])
-    assert page.get(reverse("runs"), {"team": "patterns"}).context["news"] == [], "nor on the page"
-    assert call("Tim", "get", "news/?team=patterns").status_code == 404
-    nobody = call("Ada", "get", "news/")
-    assert nobody.status_code == 403 and nobody.json()["error"] == "no_team"

@@ -40,5 +40,5 @@ def test_every_page_of_researchers_says_where_the_api_has_it() -> None:
 def test_every_address_of_the_api_that_a_page_has_is_named() -> None:
     told = {resolve(address).url_name for address in ADDRESS.findall(DOCUMENT.read_text())}
     there = {one.name for one in urls.urlpatterns}
-    of_no_page = {"api-schema", "api-judge", "api-unscored", "api-scores", "api-track-judgments"}
+    of_no_page = {"api-schema", "api-unscored", "api-scores", "api-track-judgments"}
     assert there - told == of_no_page

@@ -1,6 +1,4 @@
-"""What the pages do for a researcher beside runs, over the API: webhooks, notices, the people of a
-team, and the documents of a track.
-"""
+"""The documents of a track over the API."""
 
 from __future__ import annotations
 
@@ -15,9 +13,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from kbpo.accounts.models import Audit, Invitation, Token, User
+from kbpo.accounts.models import Token, User
 from kbpo.corpus.models import Document
-from kbpo.submissions.models import Submission
 from kbpo.web.public import documents
 from tests.conftest import Toy
 
@@ -45,52 +42,6 @@ def call(toy: Toy) -> Call:
         )
 
     return ask
-
-
-def test_owners_give_roles_and_remove_and_members_leave(call: Call, toy: Toy, nils: User) -> None:
-    team = toy.teams["Patterns"]
-    path = f"teams/{team.slug}/members/"
-    assert call(nils, "patch", f"{path}rosa/", {"role": "member"}).status_code == 403
-    assert call(nils, "delete", f"{path}rosa/").status_code == 403
-    assert call("Tim", "patch", f"{path}nils/", {"role": "owner"}).status_code == 404
-    for answer in (
-        call("Rosa", "patch", f"{path}rosa/", {"role": "member"}),
-        call("Rosa", "delete", f"{path}rosa/"),
-    ):
-        assert answer.status_code == 409 and "Make somebody else" in answer.json()["detail"]
-    assert call("Rosa", "patch", f"{path}nils/", {"role": "king"}).status_code == 400
-    assert call("Rosa", "patch", f"{path}nobody/", {"role": "owner"}).status_code == 404
-    assert call("Rosa", "patch", f"{path}nils/", {"role": "owner"}, SCOPE.READ).status_code == 403
-    told = call("Rosa", "patch", f"{path}nils/", {"role": "owner"}).json()
-    assert {"name": "nils", "role": "owner"} in told["members"]
-    assert call(nils, "delete", f"{path}nils/").status_code == 204
-    assert call("Rosa", "delete", f"{path}nils/").status_code == 404, "who left is no member"
-    assert set(team.members.all()) == {toy.users["Rosa"]}
-    assert Audit.objects.filter(what="leave team", before="nils", why="By the API.").exists()
-    Submission.objects.create(
-        team=team, track=toy.track, user=toy.users["Rosa"], status="confirmed", file_size=1
-    )
-    refused = call("Rosa", "delete", f"{path}rosa/")
-    assert refused.status_code == 409 and "has runs under way" in refused.json()["detail"]
-
-
-def test_an_invitation_is_made_told_once_and_taken_back(call: Call, toy: Toy, nils: User) -> None:
-    path = f"teams/{toy.teams['Patterns'].slug}/invitations/"
-    assert call("Tim", "post", path).status_code == 404
-    assert call(nils, "post", path, scope=SCOPE.UPLOAD).status_code == 403
-    made = call(nils, "post", path)
-    assert made.status_code == 201
-    [listed] = call("Rosa", "get", path).json()["invitations"]
-    assert listed["made_by"] == "nils" and listed["uses_left"] == 1
-    code = Invitation.objects.get().code
-    assert code in made.json()["url"] and code not in json.dumps(listed)
-    page = Client()
-    page.force_login(toy.users["Tim"])
-    assert page.get(made.json()["url"]).status_code == 200
-    assert call("Tim", "delete", f"{path}{listed['id']}/").status_code == 404
-    assert call("Rosa", "delete", f"{path}{listed['id']}/").status_code == 204
-    assert page.get(made.json()["url"]).status_code == 410
-    assert call("Rosa", "get", path).json()["invitations"] == []
 
 
 def test_documents_are_listed_in_pages_and_found_by_their_words(

@@ -65,16 +65,11 @@ OF_RUN = (
     "api-slices",
     "api-predictions",
     "api-history",
-    "api-intervals",
 )
 OF_TEAM = (
     "runs?format=csv",
     "api-submissions",
     "api-teams",
-    "api-notices",
-    "api-sent",
-    "api-webhooks",
-    "api-news",
     "api-ledger",
     "api-tracks",
     "own-data",

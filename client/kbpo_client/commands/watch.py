@@ -172,23 +172,6 @@ def fetch(service: Service, number: int, to: Path | None, as_json: bool) -> None
 @click.argument("number", type=RUN)
 @json_option
 @service_of
-def intervals(service: Service, number: int, as_json: bool) -> None:
-    """Show how the interval of submission NUMBER narrowed while it was judged."""
-    with service.client() as client:
-        shown = cast(list[dict[str, Any]], client.intervals(number))
-    show_rows(
-        shown,
-        as_json,
-        ["shown", "80 %", "judgments"],
-        lambda row: [minute(row["made_at"]), percent(row), f"{row['n']:,}"],
-        nothing="No interval was shown yet.",
-    )
-
-
-@click.command()
-@click.argument("number", type=RUN)
-@json_option
-@service_of
 def history(service: Service, number: int, as_json: bool) -> None:
     """Show what submission NUMBER was ranked by in every evaluation that is kept."""
     with service.client() as client:
@@ -225,4 +208,4 @@ def ledger(service: Service, team: str, number: int | None, as_json: bool) -> No
     )
 
 
-COMMANDS = (runs, status, problems, fetch, intervals, history, ledger)
+COMMANDS = (runs, status, problems, fetch, history, ledger)

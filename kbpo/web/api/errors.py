@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from django.conf import settings
@@ -22,13 +22,14 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from annotation.desk.experts import CannotAsk
-from kbpo.accounts import teams
-from kbpo.accounts.webhooks import CannotCall
 from kbpo.money.spend import OverBudget
 from kbpo.sampling.confirm import CannotConfirm
 from kbpo.sampling.order import CannotOrder
 from kbpo.scores.bring import CannotTake
 from kbpo.submissions import receive
+
+MOST_TOLD = 10
+"""Sentences about fields that one answer has in words"""
 
 
 class Refused(APIException):
@@ -51,13 +52,11 @@ def no_team() -> Refused:
 
 REFUSALS: dict[type[Exception], tuple[str, int]] = {
     CannotAsk: ("cannot_ask", 409),
-    CannotCall: ("cannot_call", 409),
     CannotConfirm: ("cannot_confirm", 409),
     CannotOrder: ("cannot_order", 409),
     CannotTake: ("cannot_take", 422),
     receive.CannotChange: ("cannot_change", 409),
     receive.CannotReceive: ("refused", 409),
-    teams.CannotChange: ("cannot_change", 409),
     OverBudget: ("over_budget", 402),
 }
 """What the rooms below decline -> its code and status over the API"""
@@ -89,7 +88,7 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
         fields = response.data if isinstance(response.data, dict) else {"": response.data}
         response.data = {
             "error": "invalid",
-            "detail": " ".join(_field_sentences(fields)),
+            "detail": " ".join(islice(_sentences("", fields), MOST_TOLD)),
             "fields": fields,
         }
     elif isinstance(exception, Http404 | PermissionDenied):
@@ -138,25 +137,9 @@ def _in_words(exception: Exception, response: Response) -> str:
     return f"{sentence} Come again in {seconds} second{'' if seconds == 1 else 's'}."
 
 
-def _field_sentences(fields: dict[str, Any]) -> Iterator[str]:
-    """Return what is wrong with each field, or with a part of one that holds others: each sentence
-    once, with the first place that it is said of, and of how many it is said.
-    """
-    for name, complaint in fields.items():
-        places: dict[str, list[str]] = defaultdict(list)
-        for place, sentence in _sentences(name, complaint):
-            places[sentence].append(place)
-        of_place: dict[str, list[str]] = defaultdict(list)
-        for sentence, said_of in places.items():
-            n = len(set(said_of))
-            of_place[said_of[0]].append(f"{sentence} (The first of {n:,}.)" if n > 1 else sentence)
-        for place, sentences in of_place.items():
-            yield f"{place}: {' '.join(sentences)}".strip(": ")
-
-
-def _sentences(place: str, complaint: Any) -> Iterator[tuple[str, str]]:
-    """Return the place of each sentence about a field, or about any part of one that holds
-    others.
+def _sentences(place: str, complaint: Any) -> Iterator[str]:
+    """Yield what is wrong with a field, or with each part of one that holds others, with its
+    place.
     """
     if isinstance(complaint, dict):
         for key, part in complaint.items():
@@ -167,4 +150,4 @@ def _sentences(place: str, complaint: Any) -> Iterator[tuple[str, str]]:
             is_part = isinstance(part, dict)
             yield from _sentences(f"{place}[{index}]" if is_part else place, part)
     else:
-        yield place, str(complaint)
+        yield f"{place}: {complaint}".strip(": ")

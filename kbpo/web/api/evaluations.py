@@ -8,7 +8,7 @@ from django.http import Http404
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
-from rest_framework.permissions import AllowAny, IsAuthenticated
+from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -18,8 +18,7 @@ from kbpo.web.api.submissions import PAGING, page_of
 from kbpo.web.api.tracks import public_track
 from kbpo.web.api.view import APIView
 from kbpo.web.public.board import withdrawn_from
-from kbpo.web.research.history import history_of, interim_of
-from kbpo.web.research.sampled import sampled
+from kbpo.web.research.history import history_of
 from kbpo.web.research.submissions import find
 from scoring.report import HEADLINE
 
@@ -45,7 +44,6 @@ class Evaluations(APIView):
                     "made_at": evaluation.made_at,
                     "systems": len(evaluation.standing),
                     "page": reverse("evaluation", args=[track.slug, evaluation.number]),
-                    "citation": reverse("evaluation-cff", args=[track.slug, evaluation.number]),
                 }
                 for evaluation in page
             ]
@@ -76,35 +74,3 @@ class History(APIView):
             for evaluation, figure in history.figures
         ]
         return Response({"quantity": history.quantity.name, "scores": scores})
-
-
-class Intervals(APIView):
-    """The intervals of a run while it was judged, each safe to watch, the first one first: what the
-    plot of its page is drawn from.
-    """
-
-    permission_classes = [AllowAny]
-
-    @extend_schema(operation_id="list_intervals", responses=OpenApiTypes.OBJECT)
-    def get(self, request: Request, pk: int) -> Response:
-        return Response({"intervals": list(interim_of(find(request, pk)))})
-
-
-class SampleDetail(APIView):
-    """How the sample of a run of yours was drawn, stage by stage: the half-width that was planned
-    and the one it came to, how much was drawn and why no more; and what the model alone would print
-    beside what the judgments make of that. Before it is drawn there are no stages.
-    """
-
-    permission_classes = [IsAuthenticated]
-
-    @extend_schema(operation_id="get_sample", responses=OpenApiTypes.OBJECT)
-    def get(self, request: Request, pk: int) -> Response:
-        submission = find(request, pk, own=True)
-        sample = sampled(Latest.of(submission))
-        if sample is None:
-            return Response({"design": submission.track.design, "stages": [], "model": None})
-        model = sample["model"]
-        return Response(
-            sample | {"model": model and model | {"printed": model["printed"].as_json()}},
-        )

@@ -5,7 +5,6 @@ The service calls no judge. A program of an admin asks for what is not scored, a
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import urlencode
 
 from django.http import Http404
@@ -25,14 +24,10 @@ from kbpo.scores.bring import (
     left,
     scorer_of,
     scorers,
-    state_not_tuned,
-    switch,
     take,
     take_file,
     unscored,
 )
-from kbpo.scores.models import Scorer
-from kbpo.scores.read import scorers_of
 from kbpo.tracks.models import Track
 from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.errors import Refused
@@ -100,20 +95,6 @@ class FileOfScores(Said):
     not_tuned = serializers.BooleanField(required=False, default=False)
 
 
-class Use(Said):
-    """Whether the model may learn from a metric or a judge; and the statement that it was not tuned
-    on judgments of this track, without which one that came after them narrows no score.
-    """
-
-    used = serializers.BooleanField(required=False, allow_null=True, default=None)
-    not_tuned = serializers.BooleanField(required=False, default=False)
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if attrs["used"] is None and not attrs["not_tuned"]:
-            raise serializers.ValidationError("Send `used`, or `not_tuned` as true.")
-        return attrs
-
-
 class Judges(APIView):
     """The metrics and judges of a track, and how much each has scored; bring a file of scores."""
 
@@ -144,49 +125,18 @@ class Judges(APIView):
                 track, cleaned["file"], named, _who(request), not_tuned=cleaned["not_tuned"]
             )
         except BadFile as refusal:
-            raise Refused(
-                str(refusal), "bad_file", 422, problems=problems(refusal), n=refusal.report.errors
-            ) from refusal
+            names = ("code", "line", "text", "line_text")
+            problems = [
+                {name: getattr(message, name) for name in names}
+                for message in refusal.report
+                if message.severity == "error"
+            ][:TOLD]
+            told = {"problems": problems, "n": refusal.report.errors}
+            raise Refused(str(refusal), "bad_file", 422, **told) from refusal
         outcomes = {
             name: {**vars(outcome), "sentence": outcome.sentence} for name, outcome in taken.items()
         }
         return Response(outcomes, status=201)
-
-
-def problems(refusal: BadFile) -> list[dict[str, Any]]:
-    """Return what is wrong with a file, the first of it."""
-    return [
-        {
-            "code": message.code,
-            "line": message.line,
-            "text": message.text,
-            "line_text": message.line_text,
-        }
-        for message in refusal.report
-        if message.severity == "error"
-    ][:TOLD]
-
-
-class Switch(APIView):
-    """Let the model learn from a metric or a judge, or no longer: nothing that it said is lost.
-    Record that a judge was not tuned on judgments of the track.
-    """
-
-    permission_classes = [ForAdmins]
-
-    @extend_schema(operation_id="switch_judge", request=Use, responses=OpenApiTypes.OBJECT)
-    def post(self, request: Request, slug: str, pk: int) -> Response:
-        track, who, cleaned = _track(slug), _who(request), read(Use, request)
-        try:
-            row = scorers_of(track).get(pk=pk)
-            if cleaned["used"] is not None:
-                row = switch(track, pk, who, used=cleaned["used"])
-            if cleaned["not_tuned"]:
-                row = state_not_tuned(track, pk, who)
-        except Scorer.DoesNotExist as error:
-            raise Http404(f"This track has no judge {pk}.") from error
-        told = {"used": row.is_used, "needs_statement": row.needs_statement}
-        return Response({"id": row.pk, "name": row.name, **told})
 
 
 class Unscored(APIView):

@@ -28,7 +28,6 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "centred": illustrate.draw_centred,
     "totals": illustrate.draw_totals,
     "thresholds": illustrate.draw_thresholds,
-    "watched": illustrate.draw_watched,
 }
 """The figures of the methods page, by the name that its template has for each."""
 
@@ -183,26 +182,17 @@ EXAMPLES = {
     "{pk}": "12",
     "{prediction}": "3811",
     "{key}": "d17",
-    "{team}": "harbor",
-    "{member}": "rosa",
     "track": "harbour-wire",
     "name": "my run 1",
     "description": "Patterns and a classifier",
     "file": "@my_run_1.kb.gz",
-    "until": "2026-11-24T12:00:00Z",
     "half_width": "0.030",
     "order": "1",
     "good_lines_only": "true",
     "Idempotency-Key": "my-run-1-first-try",
     "criterion": class_of(next(iter(KINDS))).measures.criteria[0].name,
-    "human": "[[4, 5], [2, null], [3, 3]]",
-    "system": "[4.2, 2.5, 3.1]",
     "scores": '[{"id": 12, "value": 0.7}]',
     "used": "true",
-    "url": "https://hooks.example.org/kbpo",
-    "by_mail": '["scored", "refused"]',
-    "by_webhook": '["scored"]',
-    "role": "owner",
     "note": "The text says so in its second sentence",
 }
 """What stands for a value in the examples; a field that is not here is left out of them."""
