@@ -33,10 +33,12 @@ from django.utils.text import slugify
 from annotation.quality.warn import set_exclude_for
 from annotation.questions import follow_documents
 from annotation.questions.follow_documents import OrderState
+from annotation.questions.order import order_documents, plan_documents
 from kbpo import embedded
 from kbpo.accounts.models import Team, Token, User
 from kbpo.accounts.teams import join
 from kbpo.corpus.models import Corpus
+from kbpo.scores.bring import Name, take_file
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import CannotChange, set_role
 from kbpo.tracks.models import Track
@@ -197,13 +199,7 @@ class Demo:
             )
             judged_by_programs(self.track)
             if study.by_hand:
-                call_command(
-                    "annotate_documents",
-                    self.track.slug,
-                    study.read_in_full,
-                    yes=True,
-                    stdout=io.StringIO(),
-                )
+                order_reading(self.track, study.read_in_full)
             else:
                 self._import()
             describe(self.track, "News of a harbour town: who works, lives and owns what.")
@@ -395,8 +391,7 @@ class Demo:
         n_read = self.study.read_in_full if read else 0
         if len(orders) > len(read) or n_read >= self.track.corpus.n_documents:
             return
-        n = str(self.study.for_people)
-        call_command("annotate_documents", self.track.slug, n, yes=True, stdout=io.StringIO())
+        order_reading(self.track, self.study.for_people)
 
     def submit_all(self, systems: list[dict[str, str]]) -> None:
         """Uploads systems over HTTP, each as its team, confirms its plan, and waits until it is
@@ -442,15 +437,8 @@ class Demo:
         for (team, pk, _), system in zip(submitted, texts.systems, strict=True):
             self._wait(_token(team), pk, lambda now: now["status"] not in ("received", "read"))
             give_role(pk, system["role"])
-        call_command(
-            "import_scores",
-            track.slug,
-            texts.scores,
-            name=JUDGE["name"],
-            judge_version=JUDGE["version"],
-            user="admin",
-            stdout=io.StringIO(),
-        )
+        judge = Name(JUDGE["name"], JUDGE["version"])
+        take_file(track, texts.scores, judge, User.objects.get(username="admin"))
         for team, pk, title in submitted:
             self._confirm(_token(team), pk, title)
 
@@ -675,6 +663,11 @@ def _end_of(log: Path) -> str:
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - MOST_OF_LOG))
         return "\n".join(file.read().decode("utf-8", "replace").splitlines()[-LINES_OF_LOG:])
+
+
+def order_reading(track: Track, n: int) -> None:
+    """Order that people read n documents in full, at the usual prices."""
+    order_documents(track, n, plan_documents(track, n).at_most)
 
 
 def judged_by_programs(track: Track) -> None:

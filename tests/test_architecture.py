@@ -108,7 +108,7 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
     ),
     "rehearsal": (
         _NOUNS - {"kbpo.instances"}
-        | {"annotation", "formats", "kbpo.embedded", "kbpo.submissions"},
+        | {"annotation", "formats", "kbpo.embedded", "kbpo.scores", "kbpo.submissions"},
         DJANGO | {"numpy", "boto3", "botocore"},
     ),
 }

