@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -47,6 +46,11 @@ from scoring.report import Components, Figure, Worth
 from scoring.report import Scorer as MetricScorer
 from scoring.score import default_estimates
 from tests.reports import figure_of
+
+
+def lines_of(address: str) -> bytes:
+    """Return a file that is sent row by row."""
+    return b"".join(Client().get(address))
 
 
 def mean_of(world: World, method: str, name: str) -> Figure:
@@ -116,25 +120,25 @@ def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studi
     assert 'data-key="c" data-key-verb="next criterion">Fluency</a>' in page
     assert 'aria-label="Worth ' in page and 'aria-label="γ ' in page, "drawn with intervals"
     assert "system by system" in page and all(r > 0.5 for r in judge.within.values())
-    points = "/tracks/answers/metrics/points.csv"
-    assert "one by one" not in page and Client().get(points).content.count(b"\n") == 1, (
+    points = "/tracks/answers/metrics/?format=csv&figure=points"
+    assert "one by one" not in page and lines_of(points).count(b"\n") == 1, (
         "a team knows which point is its own"
     )
     assert 'class="num strong"' in page or 'class="num some"' in page, "it is biased"
     Label.objects.update(public_at=clock.now())
     shown = Client().get("/tracks/answers/metrics/").content.decode()
     assert "judge and people, one by one" in shown
-    assert Client().get(points).content.count(b"\n") == 1 + told.rated
+    assert lines_of(points).count(b"\n") == 1 + told.rated
     assert shown.count("<blockquote>") == sum(share > 0 for share in judge.quadrants)
     Submission.objects.update(is_private=True)
     assert "<blockquote>" not in Client().get("/tracks/answers/metrics/").content.decode()
     Submission.objects.update(is_private=False)
     assert Client().get("/tracks/answers/metrics/?criterion=z").status_code == 404
-    for figure in ("worth", "bias", "systems", "points", "width", "prompts", "quadrants"):
-        file = Client().get(f"/tracks/answers/metrics/{figure}.csv").content.decode()
+    for figure in ("worth", "systems", "points", "width", "judgments", "prompts"):
+        file = lines_of(f"/tracks/answers/metrics/?format=csv&figure={figure}").decode()
         rows = list(csv.reader(io.StringIO(file)))
         assert len(rows) > 1 and all(len(row) == len(rows[0]) for row in rows), figure
-    assert Client().get("/tracks/answers/metrics/z.csv").status_code == 404
+    assert Client().get("/tracks/answers/metrics/?format=csv&figure=z").status_code == 404
 
 
 def test_every_figure_of_a_metric_has_its_interval_and_what_must_be_known_of_it(
@@ -164,7 +168,7 @@ def test_every_figure_of_a_metric_has_its_interval_and_what_must_be_known_of_it(
     [row] = [
         one
         for one in csv.DictReader(
-            io.StringIO(Client().get("/tracks/answers/metrics/worth.csv").content.decode())
+            io.StringIO(lines_of("/tracks/answers/metrics/?format=csv").decode())
         )
         if one["metric"] == "judge"
     ]
@@ -180,7 +184,9 @@ def test_before_anybody_rated_plans_rest_on_other_studies(world: World) -> None:
     assert study.components.sigma_a2 == pytest.approx(0.323 / 4)
     assert asked(study, 0.05) == 70, "96 with annotator noise in both components"
     [width] = [row for row in widths_of(kind_of(world.track), study) if row["half_width"] == 0.05]
-    assert width["alone"] is None, "so few inputs do not tell it, however many people judge them"
+    assert width["people_alone"] is None, (
+        "so few inputs do not tell it, however many people judge them"
+    )
 
 
 def test_a_board_of_texts_says_for_which_inputs_its_intervals_hold(studied: World) -> None:
@@ -226,7 +232,9 @@ def test_the_plan_of_a_run_and_the_table_of_metrics_say_the_same(world: World) -
     run = world.add("C", [f"text {at}" for at in range(200)])
     options = design_of(world.track).draft(run, ["0.050", "0.020"])
     study = study_of(kind_of(world.track), world.track.criterion, Worth())
-    table = {row["half_width"]: row["alone"] for row in widths_of(kind_of(world.track), study)}
+    table = {
+        row["half_width"]: row["people_alone"] for row in widths_of(kind_of(world.track), study)
+    }
     assert options["0.050"]["new"] == table[0.05] < 200 and "all_judged" not in options["0.050"]
     assert options["0.020"]["new"] == 200 and table[0.02] is None
     assert 0.02 < float(options["0.020"]["all_judged"]) < 0.05, "not with these inputs"
@@ -321,9 +329,7 @@ def test_the_board_draws_both_widths_and_what_the_judge_alone_would_say(
     assert page.count('class="iv-alone"') == 3 * (2 * 3 + 1), (
         "two rows of three figures, and the legend, three lines each"
     )
-    assert "; people alone " in page and "judge alone against people" in page
-    assert re.search(r"Alone judge would put \S+ \S+ first by “Overall”", page)
-    assert "above the reference" in page
+    assert "; people alone " in page and "judge alone" not in page
     row = page[page.index('class="reference"') :]
     assert ">–</td>" in row[: row.index("</tr>")]
     mean = mean_of(studied, "unaided", "B")

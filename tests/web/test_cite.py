@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-import yaml
 from django.test import Client
 from django.urls import reverse
 
@@ -220,29 +219,6 @@ def test_only_the_embedded_board_may_be_framed(as_user: As, past: list[Submissio
     assert f'href="{reverse("board-embed", args=["toy"])}"' in cited
     for other in (reverse("board", args=["toy"]), reverse("evaluation", args=["toy", 1])):
         assert "frame-ancestors 'none'" in as_user("").get(other)["Content-Security-Policy"]
-
-
-def test_an_evaluation_is_cited_by_a_file_too(
-    toy: Toy, as_user: As, past: list[Submission]
-) -> None:
-    toy.track.name = 'News: "all" of it # or not'
-    toy.track.save()
-    somebody, address = as_user(""), reverse("evaluation-cff", args=["toy", 3])
-    for page in (reverse("board", args=["toy"]), reverse("evaluation", args=["toy", 3])):
-        assert f'href="{address}" download="CITATION.cff"' in somebody.get(page).content.decode()
-    told = somebody.get("/api/tracks/toy/evaluations/").json()["results"]
-    assert told[0]["citation"] == address
-    file = somebody.get(address)
-    assert 'filename="CITATION.cff"' in file["Content-Disposition"]
-    cited = yaml.safe_load(file.content)
-    assert cited["title"] == f"Leaderboard of {toy.track.name}"
-    assert cited["version"] == "evaluation 3" and cited["date-released"] == "2026-05-01"
-    assert somebody.get(cited["url"]).context["board"].evaluation.number == 3
-    gone = somebody.get(reverse("evaluation-cff", args=["toy", 2]))
-    assert gone.status_code == 404 and "no evaluation 2" in gone.content.decode()
-    toy.track.status = "draft"
-    toy.track.save()
-    assert somebody.get(address).status_code == 404
 
 
 def test_bibtex_survives_any_name(past: list[Submission]) -> None:

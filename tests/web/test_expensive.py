@@ -59,7 +59,7 @@ def expensive_addresses(rows: list[Submission]) -> list[str]:
         f"{reverse('api-compare', args=['toy'])}?a={one.pk}&b={two.pk}",
         reverse("own-data"),
         reverse("metrics", args=["toy"]),
-        reverse("metrics-csv", args=["toy", "worth"]),
+        reverse("metrics", args=["toy"]) + "?format=csv",
         reverse("api-metrics", args=["toy"]),
         reverse("board-csv", args=["toy"]),
         reverse("board-json", args=["toy"]),

@@ -12,21 +12,21 @@ from rest_framework.response import Response
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.answers import page_of_list
 from kbpo.web.api.parameters import one_of
-from kbpo.web.api.submissions import PAGING, page_of
+from kbpo.web.api.submissions import PAGING, listed
 from kbpo.web.api.tracks import public_track
 from kbpo.web.api.view import APIView
 from kbpo.web.expensive import expensive
-from kbpo.web.public.metric_tables import FIGURES, tabulate, worth_under
+from kbpo.web.public.metric_tables import FIGURES, table_of, worth_under
 
 
 @method_decorator(expensive, name="dispatch")
 class Metrics(APIView):
     """What the metrics and judges of a track are worth, and what limits it: a table of the page,
-    as in its CSV file, with the same columns. `worth` is that of each metric (with its correlations
-    and PRMSE) and of all together; `prompts` what each question is worth; `bias` and `systems` tell
-    of each system, `points` of each output that everybody may see; `width` and `judgments` of how
-    many judgments a system needs; `quadrants` of where metric and people part. Before the first
-    evaluation the number of it is null.
+    as in its CSV file, with the same columns. `worth` is that of each metric (with correlations,
+    PRMSE, and where it and people part) and of all together; `prompts` what each question is worth;
+    `systems` tells of each system, `points` of each output that everybody may see; `width` and
+    `judgments` of how many judgments a system needs. Before the first evaluation the number of it
+    is null.
     """
 
     permission_classes = [AllowAny]
@@ -50,9 +50,7 @@ class Metrics(APIView):
         figure = one_of(request, "figure", FIGURES, "worth")
         criterion = one_of(request, "criterion", kind.measures.criterion_names(), track.criterion)
         evaluation = track.evaluations.order_by("-number").first()
-        header, rows = tabulate(kind, evaluation, criterion, figure)
-        pages, page = page_of(rows, request, self)
-        answer = pages.get_paginated_response([dict(zip(header, row, strict=True)) for row in page])
+        answer = listed(table_of(kind, evaluation, criterion, figure), request, self)
         stored = worth_under(evaluation, criterion)
         answer.data |= {
             "figure": figure,

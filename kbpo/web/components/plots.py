@@ -22,7 +22,6 @@ WIDTHS = {"wide": 580, "narrow": 250}
 """What names are placed against: the width a plot has on a wide page, and on a phone"""
 LOW = {PLOT_HEIGHT: 300, CURVES_HEIGHT: 220}
 """How high a plot of that height is on a phone, by the style sheet"""
-ORDER_ROW = 34
 LETTER = 6.5
 LINE = 15
 DOT = 5
@@ -125,7 +124,7 @@ def draw_arrival(
         raise ValueError("a plot of judgments needs at least one moment")
     now = moments[-1]
     most = max(now.n, plan[0] if plan else 0)
-    across = _counts(most)
+    across = counts_axis(most)
     late = [Interval(m.estimate, m.low, m.high) for m in moments if m.n >= min(20, now.n)]
     up = axis_over(late)
     body = (
@@ -242,45 +241,8 @@ def draw_curves(
     )
 
 
-def draw_orders(left: Sequence[str], right: Sequence[str], alt: str) -> str:
-    """Two orders of the same names beside each other, a line from each name to itself; those that
-    move by two places or more are told apart; where none does, those that move at all.
-    """
-    lines, words = [], []
-    places = [(rank, right.index(name)) for rank, name in enumerate(left)]
-    fewest = 2 if any(abs(to - rank) > 1 for rank, to in places) else 1
-    for name, (rank, to) in zip(left, places, strict=True):
-        kind = "moved" if abs(to - rank) >= fewest else "kept"
-        y1, y2 = (ORDER_ROW * (place + 0.5) for place in (rank, to))
-        lines.append(f'<line class="{kind}" x1="43%" x2="57%" y1="{y1:g}" y2="{y2:g}"/>')
-        for x, y, anchor in ((41, y1, "end"), (59, y2, "start")):
-            words.append(
-                f'<text class="{kind}" x="{x}%" y="{y:g}" dy="4"'
-                f' text-anchor="{anchor}">{escape(name)}</text>'
-            )
-    for rank in range(len(left)):
-        y = ORDER_ROW * (rank + 0.5)
-        words.append(f'<text x="0" y="{y:g}" dy="4">{rank + 1}</text>')
-        words.append(f'<text x="100%" y="{y:g}" dy="4" text-anchor="end">{rank + 1}</text>')
-    return (
-        f'<svg class="orders" role="img" aria-label="{escape(alt)}" width="100%"'
-        f' height="{ORDER_ROW * len(left)}">{"".join(lines)}{"".join(words)}</svg>'
-    )
-
-
 def counts_axis(most: int) -> Axis:
     """Return an axis of whole numbers from 0."""
-    return _counts(most)
-
-
-def _from_zero(points: Sequence[Point], which: str, *, ticks: int) -> Axis:
-    # Curves of equal F1 only make sense from the origin.
-    intervals = [getattr(point, which) for point in points]
-    high = max((max(interval.known) for interval in intervals if interval.known), default=1.0)
-    return axis_over([Interval(0.0), Interval(high)], ticks=ticks)
-
-
-def _counts(most: int) -> Axis:
     raw = max(most, 1) / 7
     magnitude = 10 ** math.floor(math.log10(raw)) if raw >= 1 else 1
     step = next(
@@ -288,6 +250,13 @@ def _counts(most: int) -> Axis:
     )
     ticks = tuple(float(tick) for tick in range(0, most + step, step))
     return Axis(0.0, ticks[-1], ticks)
+
+
+def _from_zero(points: Sequence[Point], which: str, *, ticks: int) -> Axis:
+    # Curves of equal F1 only make sense from the origin.
+    intervals = [getattr(point, which) for point in points]
+    high = max((max(interval.known) for interval in intervals if interval.known), default=1.0)
+    return axis_over([Interval(0.0), Interval(high)], ticks=ticks)
 
 
 def _y(axis: Axis, value: float) -> float:

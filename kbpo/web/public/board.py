@@ -54,7 +54,6 @@ from kbpo.web.public.board_view import (
     switches,
     track_of,
 )
-from kbpo.web.public.judge_only import judge_only_scores
 from kbpo.web.public.judges import of_board
 from kbpo.web.table import csv_response
 
@@ -132,7 +131,6 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
             *switches(view, track, shown.report, partial(view.url, address)),
             *helped(shown, view, address),
         ],
-        "alone": judge_only_scores(shown),
         "next": soonest(shown),
         "strengths": strengths_of(shown),
         "facts": facts(track, shown),
@@ -264,10 +262,5 @@ urlpatterns = [
     path("tracks/<slug:slug>/board.json", json, name="board-json"),
     path("tracks/<slug:slug>/evaluations/", history, name="evaluations"),
     path("tracks/<slug:slug>/evaluations/<int:number>/", show, name="evaluation"),
-    path(
-        "tracks/<slug:slug>/evaluations/<int:number>/CITATION.cff",
-        cite.as_cff_file,
-        name="evaluation-cff",
-    ),
     path("tracks/<slug:slug>/embed/", embed, name="board-embed"),
 ]

@@ -1,19 +1,21 @@
 """What each metric and judge of a track is worth, what a question is worth, and how many judgments
-a study takes: public, every figure with its numbers as CSV.
+a study takes: public, every figure with its numbers as a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
 from django.utils.safestring import SafeString, mark_safe
 
+from kbpo.evaluation.leaderboard import Board, board
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.worth import FEWEST
 from kbpo.instances.models import Target
@@ -31,17 +33,16 @@ from kbpo.web.expensive import expensive
 from kbpo.web.public.metric_tables import (
     FIGURES,
     cards_of,
-    curve_rows,
+    curve_of,
     names_of,
+    points_of,
     scorers_of,
     single_of,
-    tabulate,
+    table_of,
     widths_of,
     worth_under,
 )
-from kbpo.web.public.points import draw_points, points_of
-from kbpo.web.table import csv_response
-from scoring.report import Worth
+from scoring.report import Scorer, Worth
 
 WORTHS = (1.05, 1.1, 1.2, 1.5, 2.0, 3.0)
 """Contours of equal worth"""
@@ -49,29 +50,53 @@ LEAST_ACROSS = 0.4
 """How far the axis of γ goes at least"""
 MOST_DRAWN = 10.0
 """Where the axis of a ratio ends at the latest"""
+MOST_POINTS = 500
 STEPS = 40
-SOME, STRONG = 0.05, 0.09
+BIASED = 0.05, 0.09
 """Biases from which a cell is bold, and filled"""
-HALF, WELL = 0.3, 0.5
+ALIKE = 0.3, 0.5
 """Correlations from which it is"""
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 @expensive
-def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """The page; `?criterion=` chooses what is judged."""
-    track, kind, criterion, evaluation = _asked(request, slug)
+def show(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """Return the page, or with `?format=csv` the numbers behind one `figure`; `?criterion=` chooses
+    what is judged.
+    """
+    track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
+    kind, figure = kind_of(track), request.GET.get("figure", "worth")
+    criterion = request.GET.get("criterion", track.criterion)
+    if criterion not in kind.measures.criterion_names():
+        raise Http404(f"This track judges {', '.join(kind.measures.criterion_names())}.")
+    evaluation = track.evaluations.order_by("-number").first()
+    if figure not in FIGURES:
+        raise Http404(f"The figures are {', '.join(FIGURES)}.")
+    if "format" in request.GET:
+        return table_of(kind, evaluation, criterion, figure).file(request)
     stored = worth_under(evaluation, criterion)
-    study = study_of(kind, criterion, stored)
-    names, cards = names_of(evaluation), cards_of(track, evaluation, criterion)
-    single, label = single_of(stored), kind.measures.criterion(criterion).label
-    prompts = _prompts(kind, evaluation)
+    shown = board(track, distribution=track.distribution, criterion=criterion)
+    study, names, single = (
+        study_of(kind, criterion, stored),
+        names_of(evaluation),
+        single_of(stored),
+    )
+    cards, prompts = cards_of(shown, stored), _prompts(kind, evaluation)
+    address, label = reverse("metrics", args=[slug]), kind.measures.criterion(criterion).label
     context: dict[str, Any] = {
         "track": track,
         "kind": kind,
         "words": kind.words,
         "evaluation": evaluation,
         "criterion": label,
-        "criteria": _criteria(track, kind, criterion),
+        "criteria": [
+            {
+                "url": f"{address}?{urlencode({'criterion': one.name})}",
+                "text": one.label,
+                "current": one.name == criterion,
+            }
+            for one in kind.measures.criteria
+        ],
         "told": evaluation.report.worth.get(criterion) if evaluation else None,
         "fewest": FEWEST,
         "scorers": cards,
@@ -80,65 +105,38 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "savings": [card for card in cards[:2] if card.saves is not None],
         "late": evaluation.report.late_scorers if evaluation else (),
         "prompts": prompts,
-        "untold": [
-            other.label
-            for other in kind.measures.criteria
-            if (parts := worth_under(evaluation, other.name).components) and parts.gamma is None
-        ],
         "prompt_axis": _axis(0.0, [prompt["gamma"] for prompt in prompts]),
         "contours": _contours(kind, evaluation, criterion),
         "systems": names,
-        "bias": _bias(stored, names),
-        "left_out": _left_out(stored, names),
+        "bias": _heat(stored, names, "bias", BIASED, lambda x: number_text(x, signed=True)),
+        "within": _heat(stored, names, "within", ALIKE, coefficient_text),
         "lower_is_better": not kind.measures.criterion(criterion).higher_is_better,
-        "prmse_warnings": _prmse_warnings(stored),
-        "within": _within(stored, names),
-        "points": draw_points(points_of(kind, criterion, single), single.label, label)
-        if single
-        else "",
+        "prmse_warnings": dict.fromkeys(
+            warning for row in scorers_of(stored) for warning in row.prmse_warnings
+        ),
         "single": single,
+        "of_systems": _draw_systems(shown, single, label) if single else "",
+        "points": _draw_points(points_of(kind, criterion, single), single, label) if single else "",
         "quadrants": _quadrants(kind, kind.measures.criterion(criterion), stored),
-        "widths": widths_of(kind, study),
+        "widths": list(widths_of(kind, study)),
         "curve": _curve(kind, study),
         "study": study,
         "n_inputs": n_inputs(kind.track, test=True),
         "csv": {
-            name: reverse("metrics-csv", args=[slug, name])
-            + f"?{urlencode({'criterion': criterion})}"
+            name: f"?{urlencode({'criterion': criterion, 'figure': name, 'format': 'csv'})}"
             for name in FIGURES
         },
     }
     return render(request, "metrics.html", context)
 
 
-def _asked(request: HttpRequest, slug: str) -> tuple[Track, Kind, str, Evaluation | None]:
-    track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
-    kind = kind_of(track)
-    criterion = request.GET.get("criterion", track.criterion)
-    if criterion not in kind.measures.criterion_names():
-        raise Http404(f"This track judges {', '.join(kind.measures.criterion_names())}.")
-    return track, kind, criterion, track.evaluations.order_by("-number").first()
-
-
-def _criteria(track: Track, kind: Kind, chosen: str) -> list[dict[str, Any]]:
-    address = reverse("metrics", args=[track.slug])
-    return [
-        {
-            "url": f"{address}?{urlencode({'criterion': criterion.name})}",
-            "text": criterion.label,
-            "current": criterion.name == chosen,
-        }
-        for criterion in kind.measures.criteria
-    ]
-
-
 def _axis(start: float, intervals: Sequence[Interval]) -> Axis:
-    """The axis of a column of ratios, from `start` at the latest."""
+    """Return the axis of a column of ratios, from `start` at the latest."""
     return drawing.axis_over([Interval(start), *intervals], bounds=(0.0, MOST_DRAWN))
 
 
 def _prompts(kind: Kind, evaluation: Evaluation | None) -> list[dict[str, Any]]:
-    """What each question is worth: how much people differ, against how much things do."""
+    """Return what each question is worth: how much people differ, against how much things do."""
     prompts = []
     for criterion in kind.measures.criteria:
         parts = worth_under(evaluation, criterion.name).components
@@ -148,99 +146,60 @@ def _prompts(kind: Kind, evaluation: Evaluation | None) -> list[dict[str, Any]]:
     return sorted(prompts, key=lambda prompt: prompt["gamma"].estimate)
 
 
-def _bias(stored: Worth, names: dict[int, str]) -> list[dict[str, Any]]:
-    """By how much each metric alone over- or underrates each system on the board."""
-    return [
-        {
-            "label": scorer.label,
-            "bias": [_shade(name, scorer.bias.get(number)) for number, name in names.items()],
-        }
-        for scorer in scorers_of(stored)
-        if scorer.bias
-    ]
-
-
-def _left_out(stored: Worth, names: dict[int, str]) -> list[str]:
-    """Of which systems which metrics say nothing, in words."""
-    phrases = []
+def _heat(
+    stored: Worth,
+    names: dict[int, str],
+    what: str,
+    thresholds: tuple[float, float],
+    written: Callable[[float | None], str],
+) -> list[dict[str, Any]]:
+    """Return what is stored of each metric by system on the board, a row a metric: each cell in
+    words, and how strongly it is drawn.
+    """
+    some, strong = thresholds
+    rows = []
     for scorer in scorers_of(stored):
-        systems = [names[number] for number in scorer.left_out if number in names]
-        if systems:
-            phrases.append(f"{scorer.label} of {', '.join(systems)}")
-    return phrases
-
-
-def _prmse_warnings(stored: Worth) -> list[str]:
-    """What must be known of the column PRMSE, each sentence once."""
-    scorers = scorers_of(stored)
-    return list(dict.fromkeys(warning for row in scorers for warning in row.prmse_warnings))
-
-
-def _within(stored: Worth, names: dict[int, str]) -> list[dict[str, Any]]:
-    """How each metric goes with people among the outputs of each system on the board."""
-    return [
-        {
-            "label": scorer.label,
-            "r": [
-                _shade(name, scorer.within.get(number), HALF, WELL)
-                for number, name in names.items()
-            ],
-        }
-        for scorer in scorers_of(stored)
-        if scorer.within
-    ]
-
-
-def _shade(
-    name: str, value: float | None, weak: float = SOME, strong: float = STRONG
-) -> dict[str, Any]:
-    """A bias or a correlation with a system, and how strongly it is drawn."""
-    size = abs(value or 0.0)
-    shade = "strong" if size >= strong else "some" if size >= weak else ""
-    return {"name": name, "value": value, "shade": shade}
+        values, cells = getattr(scorer, what), []
+        for number, name in names.items():
+            size = abs(values.get(number) or 0.0)
+            shade = "strong" if size >= strong else "some" if size >= some else ""
+            cells.append({"name": name, "text": written(values.get(number)), "shade": shade})
+        if values:
+            rows.append({"label": scorer.label, "cells": cells})
+    return rows
 
 
 def _quadrants(kind: Kind, criterion: Criterion, stored: Worth) -> dict[str, Any] | None:
-    """Where the best single metric and people part, with a text of each kind that everybody may
-    see.
+    """Return where the best single metric and people part, with a text of each kind that everybody
+    may see.
     """
     single = [scorer for scorer in scorers_of(stored) if scorer.quadrants and scorer.id is not None]
     if not single:
         return None
     words = ("Both like it", "The metric alone", "People alone", "Neither")
     examples = [_example(kind, instances) for instances in single[0].examples]
-    shares = zip(words, single[0].quadrants, examples, strict=True)
+    side = "above" if criterion.higher_is_better else "below"
+    end = number_text(criterion.on_scale(criterion.liked_from), decimals=0)
+    liked = f"{side} {end}{' %' if criterion.unit == '%' else ''}"
     return {
         "label": single[0].label,
-        "shares": list(shares),
+        "shares": list(zip(words, single[0].quadrants, examples, strict=True)),
         "any": any(examples),
-        "liked": _liked(criterion),
+        "liked": f"{side} the middle of their scale" if criterion.liked_from == 0.5 else liked,
     }
 
 
-def _liked(criterion: Criterion) -> str:
-    """What people like, in words."""
-    side = "above" if criterion.higher_is_better else "below"
-    if criterion.liked_from == 0.5:
-        return f"{side} the middle of their scale"
-    end = number_text(criterion.on_scale(criterion.liked_from), decimals=0)
-    return f"{side} {end}{' %' if criterion.unit == '%' else ''}"
-
-
 def _example(kind: Kind, instances: Sequence[int]) -> str:
-    """The first text of a system on the board whose judgments everybody may see; none where there
-    is no such, or things are no texts.
+    """Return the first text of a system on the board whose judgments everybody may see; none where
+    there is no such, or things are no texts.
     """
     if not kind.rates or not instances:
         return ""
     board = Submission.objects.filter(track=kind.track).on_board()
-    predicted = set(
-        Prediction.objects.filter(instance__in=instances, submission__in=board).values_list(
-            "instance_id", flat=True
-        )
-    )
-    shown = [instance for instance in instances if instance in predicted]
-    targets = targets_of(np.array(shown, dtype=np.int64)).tolist()
+    predicted = Prediction.objects.filter(instance__in=instances, submission__in=board)
+    shown = set(predicted.values_list("instance_id", flat=True))
+    listed = np.array([pk for pk in instances if pk in shown], dtype=np.int64)
+    targets = targets_of(listed).tolist()
     public = rated(targets, public=True)
     chosen = next((target for target in targets if target in public), None)
     if chosen is None:
@@ -249,27 +208,89 @@ def _example(kind: Kind, instances: Sequence[int]) -> str:
     return str(content.get("text", ""))
 
 
+def _draw_systems(shown: Board, single: Scorer, criterion: str) -> SafeString | str:
+    """Return people against the metric, a dot a system, with the 80 % interval of people's score;
+    nothing where it scored fewer than two systems whole.
+    """
+    intervals, dots = [], []
+    for row in shown.rows:
+        figure, pk = Interval.of(row.figure(row.mean)), row.submission.pk
+        if figure.estimate is not None and pk in single.alone:
+            x = min(1.0, max(0.0, single.alone[pk]))
+            low, high = figure.low80, figure.high80
+            ends = None if low is None or high is None else (low, high)
+            dots.append(plots.Dot(row.submission.full_name, x, figure.estimate, True, ends))
+            intervals += [Interval(figure.estimate, low, high), Interval(x)]
+    if len(dots) < 2:
+        return ""
+    axis = drawing.axis_over(intervals, ticks=6)
+    return _against_people(dots, axis, single.label, criterion, "system")
+
+
+def _draw_points(
+    points: Sequence[dict[str, Any]], single: Scorer, criterion: str
+) -> SafeString | str:
+    """Return people against the metric, brought to their mean and spread, a dot an output; nothing
+    where all say the same.
+    """
+    score, people = (np.array([one[name] for one in points]) for name in ("score", "people"))
+    if len(points) < 3 or not score.std() or not people.std():
+        return ""
+    slope = people.std() / score.std() * (1.0 if np.corrcoef(score, people)[0, 1] >= 0 else -1.0)
+    across = np.clip(people.mean() + slope * (score - score.mean()), 0.0, 1.0)
+    dots = [
+        plots.Dot(point["system"], float(x), point["people"], is_named=False)
+        for point, x in zip(points[:MOST_POINTS], across, strict=False)
+    ]
+    return _against_people(dots, Axis(0.0, 1.0, SHARES), single.label, criterion, "output")
+
+
+def _against_people(
+    dots: Sequence[plots.Dot], axis: Axis, label: str, criterion: str, thing: str
+) -> SafeString:
+    """Return a metric across, at people's mean and spread, and people above it, a dot for each
+    `thing`; on the line they say the same.
+    """
+    steps = [axis.low + (axis.high - axis.low) * step / 20 for step in range(21)]
+    return mark_safe(
+        plots.draw_curves(
+            [plots.Curve("", [(share, share) for share in steps], "equal")],
+            dots,
+            axis,
+            axis,
+            f"What {label} says of each {thing} against what people say.",
+            x_name=f"{label} alone, at people’s mean and spread",
+            y_name=f"People, {criterion.lower()}",
+            x_written=lambda share: number_text(share, decimals=0),
+            y_written=lambda share: number_text(share, decimals=0),
+        )
+    )
+
+
 def _curve(kind: Kind, study: Study | None) -> SafeString | str:
-    """Width against number of judgments."""
-    points = curve_rows(kind, study)
+    """Return the width against the number of judgments, drawn."""
+    points = list(curve_of(kind, study))
     if study is None or not points:
         return ""
-    names = ["people alone", "with all metrics", "noiseless people", "perfect metric"]
-    kinds, places = ("ground", "path", "equal", "equal"), (0.2, 0.5, 0.75, 1.0)
-    shown = [0, 1, 2, 3] if study.rho else [0, 2, 3]
+    drawn = {
+        "people_alone": ("people alone", "ground", 0.2),
+        "with_metrics": ("with all metrics", "path", 0.5),
+        "noiseless_people": ("noiseless people", "equal", 0.75),
+        "perfect_metric": ("perfect metric", "equal", 1.0),
+    }
+    if not study.rho:
+        del drawn["with_metrics"]
     curves = [
-        plots.Curve(
-            names[index], [(row[0], row[1 + index]) for row in points], kinds[index], places[index]
-        )
-        for index in shown
+        plots.Curve(words, [(row["judgments"], row[name]) for row in points], look, place)
+        for name, (words, look, place) in drawn.items()
     ]
-    up = drawing.axis_over([Interval(0.0), Interval(max(points[0][1:]))], ticks=5)
+    widest = max(points[0][name] for name in FIGURES["width"][1:])
     return mark_safe(
         plots.draw_curves(
             curves,
             [],
-            plots.counts_axis(int(points[-1][0])),
-            up,
+            plots.counts_axis(int(points[-1]["judgments"])),
+            drawing.axis_over([Interval(0.0), Interval(widest)], ticks=5),
             "Half-width of an 80 % interval against the number of judgments.",
             x_name="Judgments of one system",
             y_name="Half-width, points",
@@ -280,28 +301,33 @@ def _curve(kind: Kind, study: Study | None) -> SafeString | str:
 
 
 def _contours(kind: Kind, evaluation: Evaluation | None, criterion: str) -> SafeString | str:
-    """ρ of each metric against γ of the question, over lines of equal worth; the other questions of
-    the track in grey, each with its name.
+    """Return ρ of each metric against γ of the question, over lines of equal worth; the other
+    questions of the track in grey, each with its name.
     """
     told = {name: worth_under(evaluation, name) for name in kind.measures.criterion_names()}
-    gammas = {
-        name: stored.components.gamma if stored.components else None
+    known = {
+        name: stored.components.gamma
         for name, stored in told.items()
+        if stored.components is not None and stored.components.gamma is not None
     }
-    if gammas[criterion] is None:
+    if criterion not in known:
         return ""
-    known = {name: gamma for name, gamma in gammas.items() if gamma is not None}
     across = _axis(0.0, [Interval(max(1.3 * max(known.values()), LEAST_ACROSS))])
-    up = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
     dots = _dots(told[criterion], known.pop(criterion))
     for name, gamma in known.items():
         dots += _dots(told[name], gamma, kind.measures.criterion(name).label)
+    curves = []
+    for worth in WORTHS:
+        places = [across.high * step / STEPS for step in range(STEPS + 1)]
+        squares = [(x, (1 + x) * (1 - 1 / worth)) for x in places]
+        points = [(x, square**0.5) for x, square in squares if square <= 1]
+        curves.append(plots.Curve(f"{worth:g} ×", points, "equal", is_short=True))
     return mark_safe(
         plots.draw_curves(
-            [_contour(worth, across.high) for worth in WORTHS],
+            curves,
             dots,
             across,
-            up,
+            Axis(0.0, 1.0, SHARES),
             "How each metric goes with people, over lines of equal worth.",
             x_name="γ: how much people differ, against how much things do",
             y_name="ρ with people, noise removed",
@@ -311,20 +337,9 @@ def _contours(kind: Kind, evaluation: Evaluation | None, criterion: str) -> Safe
     )
 
 
-def _contour(worth: float, widest: float) -> plots.Curve:
-    """The line on which a metric is worth so much."""
-    points = []
-    for step in range(STEPS + 1):
-        x = widest * step / STEPS
-        square = (1 + x) * (1 - 1 / worth)
-        if square <= 1:
-            points.append((x, square**0.5))
-    return plots.Curve(f"{worth:g} ×", points, "equal", is_short=True)
-
-
 def _dots(stored: Worth, gamma: float, other: str = "") -> list[plots.Dot]:
-    """The metrics and judges under one question, from the highest down: the first three named; of
-    another question all in grey, the highest with the question's name.
+    """Return the metrics and judges under one question, from the highest down: the first three
+    named; of another question all in grey, the highest with the question's name.
     """
     known = [(one.label, abs(one.rho)) for one in scorers_of(stored) if one.rho]
     named = {label for label, _ in known[:3]}
@@ -337,17 +352,4 @@ def _dots(stored: Worth, gamma: float, other: str = "") -> list[plots.Dot]:
     ]
 
 
-@expensive
-def as_csv(request: HttpRequest, slug: str, figure: str) -> HttpResponse:
-    """The numbers behind one figure."""
-    track, kind, criterion, evaluation = _asked(request, slug)
-    if figure not in FIGURES:
-        raise Http404(f"The figures are {', '.join(FIGURES)}.")
-    header, rows = tabulate(kind, evaluation, criterion, figure)
-    return csv_response(f"{track.slug}-{criterion}-{figure}.csv", header, rows)
-
-
-urlpatterns = [
-    path("tracks/<slug:slug>/metrics/", show, name="metrics"),
-    path("tracks/<slug:slug>/metrics/<slug:figure>.csv", as_csv, name="metrics-csv"),
-]
+urlpatterns = [path("tracks/<slug:slug>/metrics/", show, name="metrics")]
