@@ -17,7 +17,7 @@ from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.slices.estimate import cuts
 from kbpo.submissions.models import Submission
-from kbpo.web.public import by_relation
+from kbpo.web.public import compare
 from scoring.compare import Errors
 from scoring.data import Data
 from scoring.default import Centred
@@ -146,7 +146,7 @@ def test_the_page_tells_of_well_judged_relations_only(
         re.search("Precision by relation, [^<]*wide minus [^<]*other", page())
         and "No relation has 50 judgments" in page()
     )
-    monkeypatch.setattr(by_relation, "FEW", 10)
+    monkeypatch.setattr(compare, "LEAST", 10)
     few = page()
     assert "hold for all 3 relations at once (80 % and 95 %)" in few and "left out" not in few
     assert "grey" in few.lower() and "the two differ at 95 %" in few
@@ -154,7 +154,7 @@ def test_the_page_tells_of_well_judged_relations_only(
         min(one.first.n_labels, one.second.n_labels)
         for one in differences_by_relation(scored, pair[0].pk, pair[1].pk, least=1)
     )
-    monkeypatch.setattr(by_relation, "FEW", counts[-1])
+    monkeypatch.setattr(compare, "LEAST", counts[-1])
     assert "2 more relations left out" in page() and "at once (80" not in page()
 
 

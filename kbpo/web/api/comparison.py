@@ -26,8 +26,7 @@ from kbpo.web.api.parameters import BIGGEST, POPULATION, whole_number
 from kbpo.web.api.tracks import public_track, view_for
 from kbpo.web.api.view import APIView
 from kbpo.web.expensive import expensive
-from kbpo.web.public.by_relation import by_relation
-from kbpo.web.public.compare import overlap, permalink
+from kbpo.web.public.compare import by_relation, overlap, permalink
 
 WHY_HIDDEN = "Differences are shown once the track is closed."
 
@@ -74,7 +73,7 @@ class Comparison(APIView):
                 "b": _named(second),
                 **asked,
                 "evaluation": evaluation.number,
-                "page": permalink(evaluation, first.pk, second.pk, **asked),
+                "page": permalink(evaluation, view, first.pk, second.pk),
                 "differences": [
                     _difference_as_json(
                         one, kind_of(track).measures.printed(one.quantity, view.criterion).label

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC
 from functools import partial
@@ -16,7 +15,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 
 from kbpo.accounts.models import User
-from kbpo.evaluation.compare import Difference, closest, differences
+from kbpo.evaluation.compare import Difference, closest, differences, differences_by_relation
 from kbpo.evaluation.leaderboard import NoBoard, compared_at, ranking
 from kbpo.evaluation.models import Evaluation
 from kbpo.submissions.models import Prediction, Submission
@@ -29,21 +28,18 @@ from kbpo.web.components.figures import count_text, number_text
 from kbpo.web.expensive import expensive
 from kbpo.web.http import at_one_moment
 from kbpo.web.public.board_view import View, read, switches
-from kbpo.web.public.by_relation import by_relation
 from kbpo.web.public.compare_texts import side_by_side
 from kbpo.web.public.documents import Asking
 from kbpo.web.research.judged import describe, may_see, only_public, verdicts
 from scoring.report import FEW, Part, Report
 
 EXAMPLES = 3
-WHY_NOT = {
-    "number": "“{said}” is no system: choose two from the lists.",
-    "missing": (
-        "One of these systems is not on this board: it is of another track, not scored yet, or not"
-        " public. Private runs are compared by their own team alone."
-    ),
-    "same": "These are one and the same system: choose another for one of them.",
-}
+LEAST = FEW
+"""Judgments of each of the two from which a relation is listed"""
+MISSING = (
+    "One of these systems is not on this board: it is of another track, not scored yet, or not"
+    " public. Private runs are compared by their own team alone."
+)
 
 
 def newest(request: HttpRequest) -> HttpResponse:
@@ -63,75 +59,87 @@ def newest(request: HttpRequest) -> HttpResponse:
 @expensive
 @at_one_moment
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """The comparison, or what there is to compare. `?a=12&b=15`, or two of `?s=`, are submissions;
-    `?evaluation=7` or `?on=2026-05-01` compares them as they stood then.
+    """Return the comparison, or what there is to compare. `?a=12&b=15`, or two of `?s=`, are
+    submissions; `?evaluation=7` or `?on=2026-05-01` compares them as they stood then.
     """
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
-    view = read(request, track)
+    kind, view = kind_of(track), read(request, track)
     submissions = Submission.objects.filter(track=track).compared_by(request.user)
     board = sorted(submissions.select_related("team"), key=lambda row: row.full_name)
-    marked = [*request.GET.getlist("s"), "", ""]
-    a, b = request.GET.get("a", marked[0]), request.GET.get("b", marked[1])
-    chosen, why_not = _chosen(board, a.strip(), b.strip())
-    if not why_not and len([number for number in request.GET.getlist("s") if number]) > 2:
-        why_not = "More than two systems were marked: these are the first two."
+    a, b, why_not = _chosen(request, board)
     evaluation = None
     try:
         evaluation = compared_at(track, number=view.number, day=view.on)
     except NoBoard as problem:
         why_not = why_not or str(problem)
-    kind = kind_of(track)
-    measures = kind.measures
+    of_pair = partial(address, track, view, a.pk if a else "", b.pk if b else "")
+    report = evaluation.report if evaluation is not None else Report()
     context: dict[str, Any] = {
         "track": track,
         "board": board,
         "why_not": why_not,
-        "a": chosen[0],
-        "b": chosen[1],
+        "a": a,
+        "b": b,
         "view": view,
         "kind": kind,
         "words": kind.words,
-        "mean": measures.printed(measures.mean, track.criterion).label,
-        "weighted": measures.distributions[view.distribution].label.lower(),
-        "switches": _switches(track, view, evaluation, chosen),
+        "mean": kind.measures.printed(kind.measures.mean, track.criterion).label,
+        "weighted": kind.measures.distributions[view.distribution].label.lower(),
+        "switches": [one for one in switches(view, track, report, of_pair) if one["of"] != "level"],
         "past": view.on or view.number is not None,
     }
-    if chosen[0] and chosen[1] and evaluation:
-        context |= compared(request, evaluation, chosen[0], chosen[1], view)
-        context["swap"] = address(track, view, chosen[1].pk, chosen[0].pk)
-        newest = replace(view, number=None, on="")
-        context["now"] = address(track, newest, chosen[0].pk, chosen[1].pk)
-        context["permalink"] = permalink(
-            evaluation,
-            chosen[0].pk,
-            chosen[1].pk,
-            distribution=view.distribution,
-            criterion=view.criterion,
-            population=view.population,
-        )
-    elif not (chosen[0] and chosen[1]):
+    if a and b and evaluation:
+        context |= compared(request, evaluation, a, b, view)
+        context["swap"] = address(track, view, b.pk, a.pk)
+        context["now"] = address(track, replace(view, number=None, on=""), a.pk, b.pk)
+        context["permalink"] = permalink(evaluation, view, a.pk, b.pk)
+    elif not (a and b):
         near = closest(evaluation, distribution=view.distribution, criterion=view.criterion)
         by_pk = {system.pk: system for system in board}
         if near and set(near) <= set(by_pk):
-            context["closest"] = {
-                "a": by_pk[near[0]],
-                "b": by_pk[near[1]],
-                "url": address(track, view, *near),
-            }
-    if chosen[0] and chosen[1]:
-        context["texts"] = side_by_side(
-            request.user, chosen[0], chosen[1], view.criterion, request.GET
-        )
-    context["marked"] = _marked(
-        _latest_own(board, request.user), board, chosen, context.get("closest", {})
-    )
+            first, second = by_pk[near[0]], by_pk[near[1]]
+            context["closest"] = {"a": first, "b": second, "url": address(track, view, *near)}
+            board = [first, second, *board]
+    mine = [row for row in board if row.team_id in getattr(request.user, "team_keys", ())]
+    latest = sorted(mine, key=lambda row: -row.pk)[:1]
+    spare = iter(dict.fromkeys(one for one in [*latest, *board] if one not in (a, b)))
+    context["marked"] = [system or next(spare, None) for system in (a, b)]
+    if a and b:
+        context["texts"] = side_by_side(request.user, a, b, view.criterion, request.GET)
     return render(
         request, "compare.html", context, status=404 if why_not and not context.get("rows") else 200
     )
 
 
+def _chosen(
+    request: HttpRequest, board: list[Submission]
+) -> tuple[Submission | None, Submission | None, str]:
+    """Return the two systems that were asked for, and why they cannot be compared, as a sentence
+    (empty: nothing was asked).
+    """
+    marked = [number for number in request.GET.getlist("s") if number]
+    asked = [
+        request.GET.get(name, said).strip()
+        for name, said in zip("ab", [*marked, "", ""], strict=False)
+    ]
+    by_pk = {str(system.pk): system for system in board}
+    first, second = (by_pk.get(text) for text in asked)
+    for text in asked:
+        if text and not (text.isascii() and text.isdecimal()):
+            sentence = f"“{text[:40]}” is no system: choose two from the lists."
+            return first, second, sentence
+    if any(text and text not in by_pk for text in asked):
+        return first, second, MISSING
+    if first is not None and first == second:
+        sentence = "These are one and the same system: choose another for one of them."
+        return first, None, sentence
+    if len(marked) > 2:
+        return first, second, "More than two systems were marked: these are the first two."
+    return first, second, ""
+
+
 def address(track: Track, view: View, first: int | str, second: int | str, **changes: str) -> str:
-    """The address of a comparison."""
+    """Return the address of a comparison."""
     query = {
         "a": str(first),
         "b": str(second),
@@ -145,121 +153,40 @@ def address(track: Track, view: View, first: int | str, second: int | str, **cha
     return f"{reverse('compare-track', args=[track.slug])}?{urlencode(query | changes)}"
 
 
-def permalink(
-    evaluation: Evaluation,
-    first: int,
-    second: int,
-    *,
-    distribution: str,
-    criterion: str,
-    population: str,
-) -> str:
-    """The address of a comparison that stays as it is, whatever is scored later; of an evaluation
-    that a later one of today may yet replace, that of the day, which stays once the day is over.
+def permalink(evaluation: Evaluation, view: View, first: int, second: int) -> str:
+    """Return the address of a comparison that stays as it is, whatever is scored later; of an
+    evaluation that a later one of today may yet replace, that of the day, which stays once the day
+    is over.
     """
-    query = {"a": str(first), "b": str(second), "distribution": distribution}
-    query |= {"criterion": criterion} | ({"population": population} if population else {})
-    if evaluation.stays_whole:
-        query["evaluation"] = str(evaluation.number)
-    else:
-        query["on"] = f"{evaluation.made_at.astimezone(UTC):%Y-%m-%d}"
-    return f"{reverse('compare-track', args=[evaluation.track.slug])}?{urlencode(query)}"
-
-
-def _chosen(board: list[Submission], a: str, b: str) -> tuple[list[Submission | None], str]:
-    """The systems that were asked for, and why they cannot be compared, as a sentence (empty:
-    nothing was asked).
-    """
-    by_pk = {str(system.pk): system for system in board}
-    for text in (a, b):
-        if text and not (text.isascii() and text.isdecimal()):
-            return [by_pk.get(a), by_pk.get(b)], WHY_NOT["number"].format(said=text[:40])
-    if (a and a not in by_pk) or (b and b not in by_pk):
-        return [by_pk.get(a), by_pk.get(b)], WHY_NOT["missing"]
-    if a and a == b:
-        return [by_pk[a], None], WHY_NOT["same"]
-    return [by_pk.get(a), by_pk.get(b)], ""
-
-
-def _latest_own(board: list[Submission], visitor: Any) -> list[Submission]:
-    """The latest of somebody's own runs that can be compared, if there is one."""
-    teams = set(visitor.teams.values_list("pk", flat=True)) if isinstance(visitor, User) else set()
-    own = [row for row in board if row.team_id in teams]
-    return [max(own, key=lambda row: row.pk)] if own else []
-
-
-def _marked(
-    own: list[Submission],
-    board: list[Submission],
-    chosen: list[Submission | None],
-    near: dict[str, Any],
-) -> list[Submission]:
-    """What the two lists have selected: what was chosen, else a run of one's own, the closest
-    neighbours, or what comes first.
-    """
-    spare = own + [near[key] for key in ("a", "b") if key in near] + board
-    taken = [system for system in chosen if system]
-    spare = [system for system in dict.fromkeys(spare) if system not in taken]
-    return [system or spare.pop(0) for system in chosen if system or spare]
-
-
-def _switches(
-    track: Track, view: View, evaluation: Evaluation | None, chosen: list[Submission | None]
-) -> list[dict[str, Any]]:
-    first, second = (system.pk if system else "" for system in chosen)
-    report = evaluation.report if evaluation is not None else Report()
-    url = partial(address, track, view, first, second)
-    return [one for one in switches(view, track, report, url) if one["of"] != "level"]
+    number = evaluation.number if evaluation.stays_whole else None
+    fixed = replace(view, number=number, on=f"{evaluation.made_at.astimezone(UTC):%Y-%m-%d}")
+    return address(evaluation.track, fixed, first, second)
 
 
 def compared(
     request: HttpRequest, evaluation: Evaluation, a: Submission, b: Submission, view: View
 ) -> dict[str, Any]:
-    """Scores, differences, overlap, differences by relation and examples of two systems."""
-    measured = differences(
-        evaluation,
-        a.pk,
-        b.pk,
-        distribution=view.distribution,
-        criterion=view.criterion,
-        population=view.population,
-    )
-    kind = kind_of(a.track)
-    better = {
-        quantity.name: kind.measures.higher_is_better(quantity.name, view.criterion)
-        for quantity in kind.measures.quantities
-        if quantity.short
-    }
-    called = {name: kind.measures.printed(name, view.criterion) for name in better}
-    rows = [
-        _row(called[difference.quantity], difference, a, b, up=better[difference.quantity])
-        for difference in measured
-    ]
-    ranked = ranking(
-        evaluation,
-        distribution=view.distribution,
-        criterion=view.criterion,
-        population=view.population,
-    )[1]
+    """Return scores, differences, overlap, differences by relation and examples of two systems."""
+    chosen = {name: getattr(view, name) for name in ("distribution", "criterion", "population")}
+    kind, measured = kind_of(a.track), differences(evaluation, a.pk, b.pk, **chosen)
+    rows, apart, is_up = [], None, kind.measures.higher_is_better
+    for difference in measured:
+        quantity = kind.measures.printed(difference.quantity, view.criterion)
+        up = is_up(difference.quantity, view.criterion)
+        rows.append(row_of(quantity, difference, a, b, up=up))
+        if apart is None and difference.told_apart is not None:
+            apart = (quantity.in_text, difference.told_apart)
+    ranked = ranking(evaluation, **chosen)[1]
     return {
         "evaluation": evaluation,
         "rows": rows,
-        "sides": _sides(a, b, up=better[kind.measures.mean]),
-        "sides_by_relation": _sides(
-            a, b, up=kind.measures.higher_is_better(kind.measures.mean, a.track.criterion)
-        ),
+        "sides": _sides(a, b, up=is_up(kind.measures.mean, view.criterion)),
+        "sides_by_relation": _sides(a, b, up=is_up(kind.measures.mean, a.track.criterion)),
         "axis": drawing.axis_over([row["difference"] for row in rows], bounds=(-1, 1), zero=True),
-        "sentence": sentence(called, measured, better, a.full_name, b.full_name),
+        "tied": [row["in_text"] for row in rows if not row["who"]],
         "level": f"{ranked.level:.0%}".replace("%", " %") if ranked.level else "",
         "n_systems": len(ranked.systems),
-        "apart": next(
-            (
-                (called[difference.quantity].in_text, difference.told_apart)
-                for difference in measured
-                if difference.told_apart is not None
-            ),
-            None,
-        ),
+        "apart": apart,
         "overlap": overlap(request, evaluation, a, b),
         "share_axis": drawing.Axis(0.0, 1.0, (0.0, 0.5, 1.0)),
         "relations": by_relation(evaluation, a, b),
@@ -269,82 +196,89 @@ def compared(
 
 
 def _sides(a: Submission, b: Submission, *, up: bool) -> tuple[str, str]:
-    """Who is better on the left and on the right of a plot of a minus b."""
+    """Return who is better on the left and on the right of a plot of a minus b."""
     return (b.full_name, a.full_name) if up else (a.full_name, b.full_name)
 
 
-def sentence(
-    called: Mapping[str, Quantity],
-    differences: list[Difference],
-    up: dict[str, bool],
-    first: str,
-    second: str,
-) -> dict[str, Any]:
-    """The answer: what is different, and what cannot be told apart; `called` has the quantities as
-    pages call them, `up` of which of them more is better.
-    """
-    parts = []
-    for difference in differences:
-        if difference.shown:
-            ahead, tone = (
-                (first, "a") if (difference.value > 0) == up[difference.quantity] else (second, "b")
-            )
-            low, high = sorted((abs(difference.low80), abs(difference.high80)))
-            better = called[difference.quantity].better
-            parts.append(
-                {
-                    "who": ahead,
-                    "tone": tone,
-                    "points": f"{number_text(abs(difference.value))} points {better}",
-                    "interval": f"80 % interval {number_text(low)} to {number_text(high)}",
-                    "sure": _is_sure(difference),
-                }
-            )
-    tied = [
-        called[difference.quantity].in_text for difference in differences if not difference.shown
-    ]
-    return {"told": parts, "tied": tied}
-
-
-def _is_sure(difference: Difference) -> bool:
-    """Whether the 95 % interval shows it, too."""
-    return bool(difference.low95 > 0 or difference.high95 < 0)
-
-
-def _row(
+def row_of(
     quantity: Quantity, difference: Difference, a: Submission, b: Submission, *, up: bool
 ) -> dict[str, Any]:
+    """Return a line of the table of differences, with what the first sentence says of it: who is
+    ahead, by how much, and whether the 95 % interval shows it, too.
+    """
     both = [Interval.of(difference.first), Interval.of(difference.second)]
-    if not difference.shown:
-        words, ahead, tone = "No difference shown", "", ""
-    else:
-        ahead, tone = (a.full_name, "a") if (difference.value > 0) == up else (b.full_name, "b")
-        better = quantity.better
-        words = f"is {better}" if _is_sure(difference) else "is likely ahead; not at 95 %"
+    who, tone, words = "", "", "No difference shown"
+    is_sure = bool(difference.low95 > 0 or difference.high95 < 0)
+    if difference.shown:
+        who, tone = (a.full_name, "a") if (difference.value > 0) == up else (b.full_name, "b")
+        words = f"is {quantity.better}" if is_sure else "is likely ahead; not at 95 %"
+    low, high = sorted((abs(difference.low80), abs(difference.high80)))
     return {
         "name": quantity.label,
+        "in_text": quantity.in_text,
         "first": both[0],
         "second": both[1],
         "kinds": ["final" if system.status == "scored" else "moment" for system in (a, b)],
         "n": [difference.first.n_labels, difference.second.n_labels],
         "axis": drawing.axis_over(both),
-        "difference": Interval.of(difference),
-        "value": number_text(difference.value, signed=True),
-        "written": (
-            f"{number_text(difference.low80, signed=True)} to"
-            f" {number_text(difference.high80, signed=True)}"
-        ),
-        "who": ahead,
+        **_written(difference),
+        "who": who,
         "tone": tone,
         "words": words,
+        "points": f"{number_text(abs(difference.value))} points {quantity.better}",
+        "interval": f"80 % interval {number_text(low)} to {number_text(high)}",
+        "sure": is_sure,
+    }
+
+
+def _written(difference: Difference) -> dict[str, Any]:
+    """Return a difference as it is drawn, and in words with its 80 % interval."""
+    value, low, high = (
+        number_text(getattr(difference, name), signed=True) for name in ("value", "low80", "high80")
+    )
+    return {
+        "difference": Interval.of(difference),
+        "value": value,
+        "written": f"{low} to {high}",
+    }
+
+
+def by_relation(evaluation: Evaluation, a: Submission, b: Submission) -> dict[str, Any] | None:
+    """Return how two systems differ relation by relation, with how many relations are left out;
+    None where the evaluation kept nothing of this pair.
+
+    Relations of few judgments are left out: they would tell what those were, and intervals would
+    promise too much.
+    """
+    stored = evaluation.details.relations
+    if not {a.pk, b.pk} <= set(stored.systems):
+        return None
+    measured = differences_by_relation(evaluation, a.pk, b.pk, least=LEAST)
+    labels = a.track.corpus.relation_names()
+    rows: list[dict[str, Any]] = [
+        {
+            "name": labels.get(difference.quantity, difference.quantity),
+            "first": difference.first,
+            "second": difference.second,
+            **_written(difference),
+        }
+        for difference in measured
+    ]
+    return {
+        "rows": rows,
+        "differences": measured,
+        "axis": drawing.axis_over([row["difference"] for row in rows], bounds=(-1, 1), zero=True),
+        "left_out": len(stored.errors) - len(rows),
+        "least": LEAST,
+        "told_apart": sum(bool(difference.told_apart) for difference in measured),
     }
 
 
 def overlap(
     request: Asking, evaluation: Evaluation, a: Submission, b: Submission
 ) -> list[dict[str, Any]]:
-    """What both predict and what one predicts alone; shares only as far as they do not tell single
-    judgments.
+    """Return what both predict and what one predicts alone; shares only as far as they do not tell
+    single judgments.
     """
     parts = evaluation.details.parts(a.pk, b.pk)
     if not parts:
@@ -374,54 +308,37 @@ def _share_of_part(part: Part, everything: bool) -> dict[str, Any]:
     elif part.n_labels < FEW and not everything:
         why = f"too few judgments to say ({count_text(part.n_labels)})"
     else:
-        share = Interval.of(part)
-        return {"n": part.n, "share": share, "judged": part.n_labels}
+        return {"n": part.n, "share": Interval.of(part), "judged": part.n_labels}
     return {"n": part.n, "share": None, "why": why}
 
 
 def examples(request: HttpRequest, a: Submission, b: Submission) -> list[dict[str, Any]]:
-    """Judged claims of each kind, of systems whose judgments the visitor may see."""
+    """Return judged claims of each kind, of systems whose judgments the visitor may see."""
     groups = []
-    for tone, mine, other in (("a", a, b), ("b", b, a)):
-        if may_see(mine):
-            ids, right = _judged(request, mine, other, both=False)
-            claims = describe(
-                mine,
-                [*ids[right == 1][:2], *ids[right == 0][:1]],
-                public=only_public(request.user, mine),
-            )
-            groups.append(
-                {
-                    "title": f"Only {mine.full_name}",
-                    "tone": tone,
-                    "rows": claims,
-                    "submission": mine,
-                }
-            )
-    if may_see(a) and may_see(b):
-        ids, right = _judged(request, a, b, both=True)
-        claims = describe(
-            a, ids[right == 0][:EXAMPLES].tolist(), public=only_public(request.user, a)
+    wanted = (
+        ("a", f"Only {a.full_name}", a, b, {1: 2, 0: 1}),
+        ("b", f"Only {b.full_name}", b, a, {1: 2, 0: 1}),
+        ("", "Both say it, and it is wrong", a, b, {0: EXAMPLES}),
+    )
+    for tone, title, mine, other, numbers in wanted:
+        if not may_see(mine) or (not tone and not may_see(other)):
+            continue
+        public = only_public(request.user, mine)
+        judged = verdicts(mine, public=public)
+        ids, right = np.array(judged.prediction, dtype=np.int64), judged.value
+        instance_of = dict(Prediction.objects.filter(pk__in=ids).values_list("pk", "instance_id"))
+        shared = Prediction.objects.filter(
+            submission=other, instance__in=list(instance_of.values())
         )
-        groups.append(
-            {"title": "Both say it, and it is wrong", "tone": "", "rows": claims, "submission": a}
-        )
+        theirs = set(shared.values_list("instance_id", flat=True))
+        of_both = np.array([instance_of[pk] in theirs for pk in ids.tolist()], dtype=np.bool_)
+        kept = of_both != bool(tone)
+        chosen: list[int] = []
+        for value, n in numbers.items():
+            chosen += ids[kept & (right == value)][:n].tolist()
+        claims = describe(mine, chosen, public=public)
+        groups.append({"title": title, "tone": tone, "rows": claims, "submission": mine})
     return groups
-
-
-def _judged(
-    request: HttpRequest, row: Submission, other: Submission, *, both: bool
-) -> tuple[Any, Any]:
-    """Ids of a submission's judged predictions that another one predicts too (or does not), and
-    whether each is right.
-    """
-    judged = verdicts(row, public=only_public(request.user, row))
-    ids, right = judged.prediction, judged.value
-    instance_of = dict(Prediction.objects.filter(pk__in=ids).values_list("pk", "instance_id"))
-    shared = Prediction.objects.filter(submission=other, instance__in=list(instance_of.values()))
-    theirs = set(shared.values_list("instance_id", flat=True))
-    kept = np.array([(instance_of[pk] in theirs) == both for pk in ids], dtype=np.bool_)
-    return np.array(ids, dtype=np.int64)[kept], right[kept]
 
 
 urlpatterns = [
