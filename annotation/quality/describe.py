@@ -80,7 +80,6 @@ class AnswerLine:
     gold: bool | None
     signals: list[str]
     rejection: Rejection | None
-    raw: object
 
     @property
     def rejectable(self) -> bool:
@@ -221,7 +220,6 @@ def _answer(row: Assignment) -> AnswerLine:
         gold=held.get("gold"),
         signals=[SIGNALS.get(signal.kind, signal.kind) for signal in row.signals.all()],
         rejection=undone[0] if undone else None,
-        raw=row.raw,
     )
 
 

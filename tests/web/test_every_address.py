@@ -216,6 +216,6 @@ def test_no_address_of_a_track_of_texts_fails_nor_is_one_offered_that_is_not_the
     ]
     assert len(of_tracks) > 30
     assert [one for one in of_tracks if _answer(admin, "GET", one) == "500"] == []
-    page = admin.get("/desk/quality/").content.decode()
+    page = admin.get("/desk/tracks/texts/").content.decode()
     offered = set(re.findall(r'href="(/desk/tracks/texts/[^"#]*)"', page))
     assert offered and {_answer(admin, "GET", one) for one in offered} == {"200"}

@@ -1,4 +1,4 @@
-"""The desk's page of money: sums, CSV, caps, estimates, the kill switch; for admins alone."""
+"""The desk's page of money: sums, CSV, caps, the kill switch; for admins alone."""
 
 from __future__ import annotations
 
@@ -108,18 +108,6 @@ def test_caps_are_changed_with_a_reason_that_is_kept(toy: Toy, as_user: As) -> N
     admin.post(address, {"track": "toy", "scope": "day", "cap": "", "why": "No need any more"})
     assert not Budget.objects.filter(scope="day").exists()
     assert as_user("Rosa").post(address, {"track": "toy"}).status_code == 403
-
-
-def test_an_estimate_is_made_before_anything_is_launched(toy: Toy, as_user: As) -> None:
-    admin, address = as_user("Admin"), reverse("desk-money") + "?track=toy&interface=relation"
-    page = admin.get(f"{address}&questions=100&people=3").content.decode()
-    assert "$15.00" in page and "The caps allow 100 questions" in page
-    assert "Give whole numbers" in admin.get(f"{address}&questions=many").content.decode()
-    assert (
-        "no price"
-        in admin.get(reverse("desk-money") + "?track=toy&interface=x&questions=1").content.decode()
-    )
-    assert "1 to 100 people" in admin.get(f"{address}&questions=1&people=999").content.decode()
 
 
 def test_the_desk_takes_everything_down_and_says_whether_the_books_agree(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -13,11 +13,10 @@ from django.urls.converters import StringConverter
 from annotation.hits import batch, progress
 from annotation.hits.batch import CannotChange
 from annotation.quality import agreement
-from kbpo.accounts.models import User
 from kbpo.money.purpose import Purpose
 from kbpo.web.components.drawing import axis_over
 from kbpo.web.desk.quality.agreement import agreement_lines
-from kbpo.web.http import for_admins, is_armed
+from kbpo.web.http import admin_of, for_admins, is_armed, why_of
 
 
 @for_admins
@@ -45,8 +44,7 @@ def one(request: HttpRequest, payer: Purpose) -> HttpResponse:
 
 def _change(request: HttpRequest, payer: Purpose) -> str:
     """Return why the batch was not changed, as a sentence; nothing if it was."""
-    user, verb = cast(User, request.user), request.POST.get("verb", "")
-    why = request.POST.get("why", "").replace("\x00", "").strip()[:500]
+    user, verb, why = admin_of(request), request.POST.get("verb", ""), why_of(request)
     try:
         if verb == "pause":
             batch.pause_batch(payer, user, why)

@@ -187,15 +187,6 @@ class CorpusWords(forms.ModelForm):  # type: ignore[type-arg]
         }
 
 
-class Words(forms.CharField):
-    """Lines of text; browsers send another end of lines than we keep."""
-
-    widget = forms.Textarea(attrs={"rows": 16, "class": "code", "spellcheck": "false"})
-
-    def to_python(self, value: Any) -> str:
-        return str(super().to_python(str(value or "").replace("\r\n", "\n")))
-
-
 class SchemaWords(forms.ModelForm):  # type: ignore[type-arg]
     """What people read of the schema: annotators in questions that are asked from now on, everybody
     on the track's page.
@@ -203,7 +194,8 @@ class SchemaWords(forms.ModelForm):  # type: ignore[type-arg]
 
     title = "Its schema"
 
-    schema = Words(
+    schema = LinesField(
+        widget=forms.Textarea(attrs={"rows": 16, "class": "code", "spellcheck": "false"}),
         label="Words of the schema",
         help_text=(
             "Questions asked from now on say it so, on every track of these texts. Which types and"
@@ -333,8 +325,14 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         if track.status == Track.Status.DRAFT:
             seen = "This is how everybody will see it; until it is open, admins alone do."
         messages.success(request, f"Saved. {seen}")
-        if "closes_on" in forms_[0].changed_data and (past := _past_last_day(track)):
-            messages.warning(request, past)
+        day = track.closes_on if "closes_on" in forms_[0].changed_data else None
+        if day and day < clock.now().date() and track.status != Track.Status.CLOSED:
+            # it may be meant
+            follows = "The track’s page announces it so."
+            if track.status == Track.Status.OPEN:
+                follows = "Runs are taken all the same until you close the track."
+            past = f"The last day, {day.day} {day:%B} {day.year}, is past."
+            messages.warning(request, f"{past} {follows}")
         return redirect("track", slug=slug)
     status = 422 if request.method == "POST" else 200
     of_kind = class_of(track.kind)
@@ -347,19 +345,6 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "declared": track.kind.startswith(FORM),
     }
     return render(request, "desk/describe.html", context, status=status)
-
-
-def _past_last_day(track: Track) -> str:
-    """Return what a last day in the past means, as a sentence: it may be meant, before a track is
-    closed; empty where the day is to come, or the track is closed.
-    """
-    day = track.closes_on
-    if day is None or day >= clock.now().date() or track.status == Track.Status.CLOSED:
-        return ""
-    past = f"The last day, {day.day} {day:%B} {day.year}, is past."
-    if track.status == Track.Status.OPEN:
-        return f"{past} Runs are taken all the same until you close the track."
-    return f"{past} The track’s page announces it so."
 
 
 def _send_along_what_is_shown(form: Any) -> None:
@@ -382,16 +367,14 @@ def _save(forms_: list[Any], track: Track, who: User) -> None:
             reprice(form.price(), who)
         elif form.changed_data:
             form.instance.save(update_fields=form.changed_data)
-            changes += form.changes() if isinstance(form, SchemaWords) else _changes(form)
+            if isinstance(form, SchemaWords):
+                changes += form.changes()
+                continue
+            for name in form.changed_data:
+                before, after = form.initial.get(name), form.cleaned_data[name]
+                changes.append(Change(form[name].label, _text(before), _text(after)))
     for change in changes:
         change.note(track, who)
-
-
-def _changes(form: Any) -> list[Change]:
-    return [
-        Change(form[name].label, _text(form.initial.get(name)), _text(form.cleaned_data[name]))
-        for name in form.changed_data
-    ]
 
 
 def _text(value: Any) -> str:

@@ -4,14 +4,12 @@ come in.
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
-from django.db.models import Sum
-from django.db.models.functions import TruncDate
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
@@ -24,14 +22,14 @@ from annotation.desk.command import CannotDismiss, CannotRetry
 from annotation.hits import take_down
 from annotation.labels import exclude
 from annotation.models import Worker
-from annotation.quality import agreement, describe
+from annotation.quality import describe
 from annotation.quality.warn import warned_since
 from annotation.workers import volunteer
 from annotation.workers.models import Appeal
 from kbpo import clock
 from kbpo.accounts.audit import DISMISS, note
 from kbpo.accounts.models import AccountRequest
-from kbpo.money.models import Budget, Ledger
+from kbpo.money.models import Budget
 from kbpo.money.spend import NOTHING, OverBudget, balance, balances, committed_under
 from kbpo.queue import nudge
 from kbpo.releases.make import order
@@ -40,19 +38,14 @@ from kbpo.releases.write import CannotRelease
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import CannotChange
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of
-from kbpo.web.components.days import Day, draw_days
-from kbpo.web.components.drawing import axis_over
 from kbpo.web.desk.health import signs
 from kbpo.web.desk.people.workers import table_of
-from kbpo.web.desk.quality.agreement import agreement_lines
 from kbpo.web.desk.quality.experts import waiting_for_experts
 from kbpo.web.desk.stages import failures, runs, stages
 from kbpo.web.http import act, admin_of, at_one_moment, for_admins, is_armed, pk_of, text_of, why_of
 from kbpo.web.research.submissions import put_back
 
 A_WEEK = timedelta(days=7)
-DAYS_DRAWN = 14
 SPENDING = ("open", "frozen")
 """Statuses of tracks that spend money"""
 FEW = 4
@@ -108,7 +101,6 @@ def _context() -> dict[str, Any]:
         "excluded": exclude.excluded_since(clock.now() - A_WEEK),
         "online": describe.online(),
         "runs": runs(),
-        **_agreement(),
         "now": clock.now(),
     }
 
@@ -159,29 +151,6 @@ def _overdue() -> list[Track]:
     return [track for track in announced.order_by("closes_on") if track.is_overdue]
 
 
-def _agreement() -> dict[str, Any]:
-    """Return how far people agree on each track that is judged, and the axis that all of it is
-    drawn on. Where people rate, that is told beside what each question is worth.
-    """
-    tracks = Track.objects.filter(status__in=["open", "frozen"]).order_by("name")
-    measured: list[dict[str, Any]] = []
-    unmeasured: list[Track] = []
-    for track in tracks:
-        if lines := agreement_lines(agreement.measure(track=track)):
-            measured.append({"track": track, "lines": lines})
-        elif not kind_of(track).rates:
-            unmeasured.append(track)
-    intervals = []
-    for each in measured:
-        for line in each["lines"]:
-            intervals.append(line["interval"])
-    return {
-        "agreement": measured,
-        "unmeasured": unmeasured,
-        "axis": axis_over(intervals, bounds=(-1.0, 1.0), ticks=3),
-    }
-
-
 def money() -> dict[str, Any]:
     """Today's spending, what is set aside, and every cap with what it leaves."""
     today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
@@ -194,53 +163,22 @@ def money() -> dict[str, Any]:
         "owed": accrue.total_owed(),
         "in_doubt": journey.in_doubt(),
         "check": check_books.last_check(),
-        "caps": [cap for row in _caps() if (cap := _cap(row))["nearly"]],
-        "days": _days(),
+        "caps": _nearly_used(),
     }
 
 
-def _days() -> str:
-    """Return what was spent on each of the last days, drawn, with the caps of a day together;
-    without them where a track that spends has none.
-    """
-    today = clock.now().date()
-    first_day = today - timedelta(days=DAYS_DRAWN - 1)
-    movements = Ledger.objects.filter(kind="spend", created_at__date__gte=first_day)
-    movements = movements.exclude(state=Ledger.State.FAILED)
-    sums: dict[date, Decimal] = dict(
-        movements.annotate(day=TruncDate("created_at"))
-        .values_list("day")
-        .annotate(Sum("amount"))
-        .order_by()
-    )
-    days = [first_day + timedelta(days=n) for n in range(DAYS_DRAWN)]
-    caps = [row.cap for row in _caps() if row.scope == "day"]
-    is_capped = Track.objects.filter(status__in=SPENDING).count() == len(caps)
-    cap = sum(caps, Decimal(0)) if is_capped else Decimal(0)
-    return draw_days([Day(day, sums.get(day, Decimal(0))) for day in days], cap)
-
-
-def _caps() -> list[Budget]:
+def _nearly_used() -> list[dict[str, Any]]:
+    """Return the caps of tracks that spend and of teams of which little is left."""
     budgets = Budget.objects.filter(track__status__in=SPENDING, scope__in=["track", "day", "team"])
-    return list(
-        budgets.exclude(scope="team", team=None)
-        .select_related("track", "team")
-        .order_by("track__name", "scope")
-    )
-
-
-def _cap(row: Budget) -> dict[str, Any]:
-    used = committed_under(row, row.team, None)
-    name = {"track": "in all", "day": "today", "team": f"by {row.team.name}" if row.team else ""}[
-        row.scope
-    ]
-    return {
-        "name": f"{row.track.name}, {name}",
-        "used": used,
-        "cap": row.cap,
-        "full": used >= row.cap,
-        "nearly": used >= NEARLY * row.cap,
-    }
+    budgets = budgets.exclude(scope="team", team=None).select_related("track", "team")
+    caps = []
+    for row in budgets.order_by("track__name", "scope"):
+        used = committed_under(row, row.team, None)
+        if used >= NEARLY * row.cap:
+            span = {"track": "in all", "day": "today", "team": f"by {row.team}"}[row.scope]
+            name = f"{row.track.name}, {span}"
+            caps.append({"name": name, "used": used, "cap": row.cap, "full": used >= row.cap})
+    return caps
 
 
 @transaction.atomic

@@ -12,7 +12,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import path
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
 from kbpo.accounts.models import Audit
@@ -26,13 +25,25 @@ from kbpo.web.table import Column, Table, code, tag
 PAGE = 100
 COLUMNS = (
     Column("at", "When", itemgetter("at_"), lambda row: time_text(row["at_"])),
-    Column("what", "What", itemgetter("what_"), lambda row: _what(row)),
+    Column(
+        "what",
+        "What",
+        itemgetter("what_"),
+        lambda row: format_html(
+            "{} {}", row["what_"], tag("money", "info") if row["book_"] == "money" else ""
+        ),
+    ),
     Column(
         "about", "About", itemgetter("about_"), lambda row: code(Truncator(row["about_"]).chars(28))
     ),
     Column("who", "Who", itemgetter("who_")),
     Column("before", value=itemgetter("before_")),
-    Column("after", "From, to", itemgetter("after_"), lambda row: _from_to(row)),
+    Column(
+        "after",
+        "From, to",
+        itemgetter("after_"),
+        lambda row: " → ".join(filter(None, [row["before_"], row["after_"]])),
+    ),
     Column("why", "Why", itemgetter("why_")),
     Column("track", value=itemgetter("track_")),
     Column("book", value=itemgetter("book_")),
@@ -94,32 +105,19 @@ def _money(movements: QuerySet[Ledger]) -> Any:
     )
 
 
-def _asked(request: HttpRequest) -> dict[str, str]:
+@for_admins
+def show(request: HttpRequest) -> HttpResponseBase:
+    """Return the log, a hundred entries a page, or all of them as a file."""
     asked = {
         name: request.GET.get(name, "").replace("\x00", "")[:120]
         for name in ("book", "about", "track", "who")
     }
-    return asked | {"book": asked["book"] if asked["book"] in ("states", "money") else ""}
-
-
-@for_admins
-def show(request: HttpRequest) -> HttpResponseBase:
-    """Return the log, a hundred entries a page, or all of them as a file."""
-    asked = _asked(request)
+    asked["book"] = asked["book"] if asked["book"] in ("states", "money") else ""
     table = Table("log", COLUMNS, entries(**asked), request, PAGE)
     if "format" in request.GET:
         return table.file(request)
     context = {"table": table, "asked": asked, "tracks": Track.objects.order_by("name")}
     return render(request, "desk/log.html", context)
-
-
-def _what(row: dict[str, Any]) -> SafeString:
-    is_money = row["book_"] == "money"
-    return format_html("{} {}", row["what_"], tag("money", "info") if is_money else "")
-
-
-def _from_to(row: dict[str, Any]) -> str:
-    return f"{row['before_']} → {row['after_']}" if row["before_"] else row["after_"]
 
 
 urlpatterns = [path("desk/log/", show, name="desk-log")]

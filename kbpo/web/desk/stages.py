@@ -88,31 +88,17 @@ def stages() -> list[Stage]:
     )
     by_status = {status: (n, oldest) for status, n, oldest in waiting}
     ours = [
-        _stage(*step, *by_status.get(step[2], (0, None)), now) for step in (*SUBMISSIONS, SCORE)
+        (name, step, *by_status.get(status, (0, None)), limit)
+        for name, step, status, limit in (*SUBMISSIONS, SCORE)
     ]
     crowd = [
-        Stage(
-            stage.what,
-            stage.step,
-            stage.waiting,
-            now - stage.oldest if stage.oldest else None,
-            stage.limit,
-        )
+        (stage.what, stage.step, stage.waiting, stage.oldest, stage.limit)
         for stage in journey.oldest()
     ]
-    return [*ours[:-1], *crowd, ours[-1]]
-
-
-def _stage(
-    name: str,
-    step: str,
-    status: str,
-    limit: timedelta,
-    waiting: int,
-    oldest: datetime | None,
-    now: datetime,
-) -> Stage:
-    return Stage(name, step, waiting, now - oldest if oldest else None, limit)
+    return [
+        Stage(name, step, n, now - oldest if oldest else None, limit)
+        for name, step, n, oldest, limit in [*ours[:-1], *crowd, ours[-1]]
+    ]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.core.exceptions import ValidationError
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -37,7 +37,7 @@ from kbpo.tracks.recall import TrackWithRecall, recall_of
 from kbpo.tracks.registry import KINDS, class_of, kind_of, kinds, n_inputs
 from kbpo.web.components.figures import count_text, half_width_text, time_text
 from kbpo.web.desk.checklist import next_of, steps_of, unfinished
-from kbpo.web.http import for_admins, is_armed
+from kbpo.web.http import admin_of, for_admins, is_armed, why_of
 from kbpo.web.table import Column, Table, link, tag
 
 VERBS = {"open": open_track, "freeze": freeze_track, "close": close_track}
@@ -91,6 +91,16 @@ class PresentationField(forms.MultipleChoiceField):
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         return not self.disabled and set(self.prepare_value(initial or {})) != set(data or ())
+
+
+def _dollars(label: str, *, min_value: float = 0, max_digits: int = 12, **options: Any) -> Any:
+    return forms.DecimalField(
+        label=f"{label}, in dollars",
+        min_value=min_value,
+        max_digits=max_digits,
+        decimal_places=2,
+        **options,
+    )
 
 
 class TrackForm(forms.Form):
@@ -161,45 +171,14 @@ class TrackForm(forms.Form):
         initial="pool",
         help_text="Where the questions are put up; a marketplace’s fee is added.",
     )
-    budget = forms.DecimalField(
-        min_value=0,
-        max_digits=12,
-        decimal_places=2,
-        initial="500.00",
-        label="Budget in all, in dollars",
-    )
-    day = forms.DecimalField(
-        min_value=0,
-        max_digits=12,
-        decimal_places=2,
-        required=False,
-        label="Cap for a day, in dollars",
-    )
-    submission = forms.DecimalField(
-        min_value=0,
-        max_digits=12,
-        decimal_places=2,
-        required=False,
-        label="Cap for one submission, in dollars",
-    )
-    team = forms.DecimalField(
-        min_value=0,
-        max_digits=12,
-        decimal_places=2,
-        required=False,
-        label="Budget of every team, in dollars",
-    )
-    reward = forms.DecimalField(
-        min_value=0.01,
+    budget = _dollars("Budget in all", initial="500.00")
+    day = _dollars("Cap for a day", required=False)
+    submission = _dollars("Cap for one submission", required=False)
+    team = _dollars("Budget of every team", required=False)
+    reward = _dollars("Price of one answer", min_value=0.01, max_digits=8)
+    extra = _dollars(
+        "Besides, where an answer takes more work",
         max_digits=8,
-        decimal_places=2,
-        label="Price of one answer, in dollars",
-    )
-    extra = forms.DecimalField(
-        min_value=0,
-        max_digits=8,
-        decimal_places=2,
-        label="Besides, where an answer takes more work, in dollars",
         help_text="It is set aside for every answer, and returns where it was not earned.",
     )
     seconds = forms.IntegerField(
@@ -214,12 +193,8 @@ class TrackForm(forms.Form):
         asking, distributions = of_kind.asking[0], of_kind.measures.distributions
         choices = {
             "kind": [(name, name) for name in kinds()],
-            "distribution": [
-                (name, distribution.label) for name, distribution in distributions.items()
-            ],
-            "criterion": [
-                (criterion.name, criterion.label) for criterion in of_kind.measures.criteria
-            ],
+            "distribution": [(name, one.label) for name, one in distributions.items()],
+            "criterion": [(one.name, one.label) for one in of_kind.measures.criteria],
         }
         for name, options in choices.items():
             cast(forms.ChoiceField, self.fields[name]).choices = options
@@ -249,14 +224,10 @@ class TrackForm(forms.Form):
                 cleaned.pop("corpus"), cleaned.pop("name"), money=money, who=who, **cleaned
             )
         except ValidationError as wrong:
-            errors = (
-                wrong.message_dict
-                if hasattr(wrong, "error_dict")
-                else {NON_FIELD_ERRORS: wrong.messages}
-            )
+            errors = wrong.message_dict if hasattr(wrong, "error_dict") else {"": wrong.messages}
             for field, sentences in errors.items():
-                shown_field = {"slug": "name"}.get(field, field)
-                self.add_error(shown_field if shown_field in self.fields else None, sentences)
+                shown = "name" if field == "slug" else field
+                self.add_error(shown if shown in self.fields else None, sentences)
             return None
 
 
@@ -310,43 +281,35 @@ def listing(request: HttpRequest) -> HttpResponse:
 
 @for_admins
 def new(request: HttpRequest) -> HttpResponse:
-    """Return the form that makes a track; it begins as a draft that nobody sees."""
+    """Return the form that makes a track; it begins as a draft that nobody sees. Where no kind is
+    asked for it is the first one whose systems are run on what the corpus has.
+    """
     if not Corpus.objects.exists():
         return redirect("desk-tracks")
-    asked = request.POST.get("kind") or request.GET.get("kind", "")
-    choices = kinds()
-    kind = asked if asked in choices else _kind_for(request.GET.get("corpus", ""))
-    form = TrackForm(request.POST or None, kind=kind, initial={"corpus": request.GET.get("corpus")})
-    track = (
-        form.make(cast(User, request.user))
-        if request.method == "POST" and form.is_valid()
-        else None
-    )
-    if track is not None:
+    choices, slug = kinds(), request.GET.get("corpus", "")
+    kind = request.POST.get("kind") or request.GET.get("kind", "")
+    if kind not in choices:
+        corpora = list(Corpus.objects.filter(slug=slug))
+        usable = (name for name in KINDS if any(class_of(name).n_inputs_of(corpora).values()))
+        kind = next(usable, "kbp")
+    form = TrackForm(request.POST or None, kind=kind, initial={"corpus": slug})
+    if request.method == "POST" and form.is_valid() and (track := form.make(admin_of(request))):
         messages.success(request, f"{track.name} is made, as a draft. Open it when it is right.")
         return redirect("desk-track", slug=track.slug)
-    chosen = (
-        Corpus.objects.filter(slug=form["corpus"].value()).first()
-        or Corpus.objects.order_by("name").first()
-    )
-    status = 422 if request.method == "POST" else 200
-    context: dict[str, Any] = {"form": form, "corpus": chosen, "kind": kind}
-    context["kinds"] = {name: of_kind.words.kind or name for name, of_kind in choices.items()}
-    context |= {"forms": [form], "status": status}
-    if chosen is not None:
-        of_kind = class_of(kind)
-        context |= {"words": of_kind.words, "n_inputs": of_kind.n_inputs_of([chosen])[chosen.pk]}
+    by_name = Corpus.objects.order_by("name")
+    chosen = by_name.filter(slug=form["corpus"].value()).first() or by_name[0]
+    of_kind, status = class_of(kind), 422 if request.method == "POST" else 200
+    context = {
+        "form": form,
+        "forms": [form],
+        "status": status,
+        "corpus": chosen,
+        "kind": kind,
+        "kinds": {name: of_kind.words.kind or name for name, of_kind in choices.items()},
+        "words": of_kind.words,
+        "n_inputs": of_kind.n_inputs_of([chosen])[chosen.pk],
+    }
     return render(request, "desk/track_new.html", context, status=status)
-
-
-def _kind_for(slug: str) -> str:
-    """Return the first kind of track whose systems are run on what the corpus has; the first of all
-    where it has nothing.
-    """
-    corpora = list(Corpus.objects.filter(slug=slug))
-    return next(
-        (kind for kind in KINDS if any(class_of(kind).n_inputs_of(corpora).values())), "kbp"
-    )
 
 
 @for_admins
@@ -370,16 +333,17 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
         for verb, becomes in BECOMES.items()
         if track.status in MOVES[becomes]
     ]
-    sums, kind = balance(track=track), kind_of(track)
+    kind = kind_of(track)
     latest = track.evaluations.order_by("-number").first()
     steps = steps_of(track)
     context: dict[str, Any] = {
         "track": track,
+        "kind": kind,
         "steps": steps,
         "next_step": None if track.status == Track.Status.CLOSED else next_of(steps),
         "moves": moves,
         "refusal": refusal,
-        "money": sums,
+        "money": balance(track=track),
         "budgets": Budget.objects.filter(track=track).select_related("team").order_by("scope"),
         "releases": track.releases.order_by("-number"),
         "prices": Price.objects.filter(track=track),
@@ -396,62 +360,48 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
             kind.measures.criterion(track.criterion).label,
         ],
         "platform": dict(places()).get(track.platform, track.platform),
-        "criteria": [criterion.label for criterion in kind.measures.criteria],
-        "rated": kind.rates,
-        "unchecked": kind.words.unchecked,
-        "how_drawn": track.how_drawn(),
-        "presented": track.shown_as.words,
         "n_inputs": n_inputs(track),
-        "words": kind.words,
         "has_recall": recall_of(track) is not None,
     }
     return render(request, "desk/track.html", context, status=409 if refusal else 200)
 
 
 def _move(track: Track, request: HttpRequest) -> str:
-    """Return why the track was not moved, as a sentence; nothing if it was."""
-    verb = request.POST.get("verb", "")
+    """Return why the track was not moved, as a sentence; nothing if it was. A draft is opened only
+    where a run of it could be paid and, unfinished, only where somebody says so.
+    """
+    verb, who = request.POST.get("verb", ""), admin_of(request)
     if verb == "release":
-        return _order_release(track, request)
+        try:
+            made = order(track, who)
+        except CannotRelease as refusal:
+            return str(refusal)
+        messages.success(
+            request, f"Release {made.number} is being made. It will stand on this page."
+        )
+        return ""
     if verb not in VERBS:
         return "Say whether to open, freeze or close it."
     if verb == "close" and not is_armed(request, track.slug):
         return f"Nothing was closed: type {track.slug} to arm the button."
-    if verb == "open" and (refusal := _why_not_open(track, request)):
-        return refusal
+    if verb == "open" and track.status == Track.Status.DRAFT:
+        cap = Budget.objects.filter(track=track, scope=Budget.Scope.TRACK).first()
+        if cap is not None and committed_under(cap, None, None) >= cap.cap:
+            return (
+                f"Nothing was opened: nothing is left of its budget of ${cap.cap} in all, so that"
+                " no run could be paid. Raise it on the page Money first."
+            )
+        lacking = ", ".join(step.name for step in unfinished(track))
+        if lacking and not is_armed(request, track.slug):
+            return (
+                f"Nothing was opened: {lacking} is to do. Type {track.slug} to open it all the"
+                " same."
+            )
     try:
-        why = request.POST.get("why", "").replace("\x00", "").strip()[:500]
-        moved = VERBS[verb](track, cast(User, request.user), why)
+        moved = VERBS[verb](track, who, why_of(request))
     except CannotMove as refusal:
         return str(refusal)
     messages.success(request, f"{moved.name} is {moved.get_status_display().lower()} now.")
-    return ""
-
-
-def _why_not_open(track: Track, request: HttpRequest) -> str:
-    """Return why a draft is not opened, as a sentence: no run of it could be paid, or somebody has
-    yet to say that it is opened unfinished; nothing of other tracks.
-    """
-    cap = Budget.objects.filter(track=track, scope=Budget.Scope.TRACK).first()
-    is_draft = track.status == Track.Status.DRAFT
-    if is_draft and cap is not None and committed_under(cap, None, None) >= cap.cap:
-        return (
-            f"Nothing was opened: nothing is left of its budget of ${cap.cap} in all, so that no"
-            " run could be paid. Raise it on the page Money first."
-        )
-    lacking = ", ".join(step.name for step in unfinished(track))
-    if lacking and not is_armed(request, track.slug):
-        return f"Nothing was opened: {lacking} is to do. Type {track.slug} to open it all the same."
-    return ""
-
-
-def _order_release(track: Track, request: HttpRequest) -> str:
-    """Return why no release was ordered, as a sentence; nothing if it was."""
-    try:
-        made = order(track, cast(User, request.user))
-    except CannotRelease as refusal:
-        return str(refusal)
-    messages.success(request, f"Release {made.number} is being made. It will stand on this page.")
     return ""
 
 

@@ -4,7 +4,6 @@ undoing it.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from django.contrib import messages
@@ -28,8 +27,6 @@ from kbpo.web.table import Column, Table, code, link, tag
 
 MOST_READ = 8
 """Answers in doubt that stand on a page in words"""
-LONG = 80
-"""Characters of a field that stand in a line"""
 
 
 def _who(line: Any) -> SafeString:
@@ -95,9 +92,8 @@ def one(request: HttpRequest, handle: str) -> HttpResponse:
     """
     refusal = _change(request, handle) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
-        remains = (
-            describe.record(handle, 1) is not None
-        )  # an erased worker has another hash, which nobody is told
+        # an erased worker has another hash, which nobody is told
+        remains = describe.record(handle, 1) is not None
         return redirect("desk-worker", handle=handle) if remains else redirect("desk-workers")
     record = describe.record(handle)
     if record is None:
@@ -116,59 +112,32 @@ def _change(request: HttpRequest, handle: str) -> str:
     """Return why nothing was changed, as a sentence; nothing if something was."""
     if describe.record(handle, 1) is None:
         raise Http404("There is no such annotator.")
-    user, why = admin_of(request), _text(request, "why")
-    verb = request.POST.get("verb")
-    if verb in ("write", "erase"):
-        return _write_or_erase(request, handle, verb)
-    if verb not in ("exclude", "reinstate", "keep"):
+    user, verb, why = admin_of(request), request.POST.get("verb"), _text(request, "why")
+    if verb not in ("write", "erase", "exclude", "reinstate", "keep"):
         return "Say whether to leave them out, to keep them or to reinstate them."
-    if not why:
+    if verb == "erase" and not is_armed(request, "erase"):
+        return "Nothing was erased: type the word erase to arm the button."
+    if verb in ("exclude", "reinstate", "keep") and not why:
         return "Say why: it is recorded, and the annotator reads it."
-    if verb == "exclude":
-        messages.warning(
-            request, f"Excluded: {command.exclude_worker(handle, user, why)}. All work stays paid."
-        )
-    elif verb == "keep":
-        return _keep(request, handle, why)
-    else:
-        messages.success(
-            request,
-            f"Reinstated, and counting again: {command.reinstate_worker(handle, user, why)}.",
-        )
-    return ""
-
-
-def _keep(request: HttpRequest, handle: str, why: str) -> str:
-    """Return why nothing was changed, as a sentence; nothing if they stay."""
-    try:
-        command.keep_worker(handle, admin_of(request), why)
-    except ValueError as no:
-        return str(no)
-    messages.success(
-        request, "They stay. What was known against them by now does not count any more."
-    )
-    return ""
-
-
-def _write_or_erase(request: HttpRequest, handle: str, verb: str) -> str:
-    """Return why nothing was sent or erased, as a sentence; nothing if it was."""
-    user = admin_of(request)
     try:
         if verb == "write":
-            messages.success(
-                request,
-                command.write_to(handle, user, _text(request, "subject"), request.POST["text"]),
+            said = command.write_to(
+                handle, user, _text(request, "subject"), request.POST.get("text", "")
             )
-        elif not is_armed(request, "erase"):
-            return "Nothing was erased: type the word erase to arm the button."
+        elif verb == "erase":
+            said = command.erase_worker(handle, user, why)
+        elif verb == "exclude":
+            said = f"Excluded: {command.exclude_worker(handle, user, why)}. All work stays paid."
+        elif verb == "reinstate":
+            shown = command.reinstate_worker(handle, user, why)
+            said = f"Reinstated, and counting again: {shown}."
         else:
-            messages.warning(request, command.erase_worker(handle, user, _text(request, "why")))
-    except (ValueError, KeyError) as no:
-        return (
-            str(no)
-            if isinstance(no, ValueError)
-            else "The message is empty. Write a sentence or two."
-        )
+            command.keep_worker(handle, user, why)
+            said = "They stay. What was known against them by now does not count any more."
+    except ValueError as no:
+        return str(no)
+    show = messages.warning if verb in ("exclude", "erase") else messages.success
+    show(request, said)
     return ""
 
 
@@ -234,35 +203,8 @@ def _reject(request: HttpRequest, pk: int, worker: Worker, answer: Any) -> HttpR
         "refusal": refusal,
         "sure": sure,
         "read": _read(pk),
-        "sent": _sent(answer.raw),
     }
     return render(request, "desk/reject.html", context, status=422 if refusal else 200)
-
-
-def _sent(raw: object) -> list[tuple[str, str, str]]:
-    """Return what a form said, field by field, without what it left empty: name, value, and what is
-    too long for a line.
-    """
-    fields = []
-    for name, value in (raw if isinstance(raw, dict) else {}).items():
-        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        if len(text) > LONG:
-            fields.append((name, _size_of(text), text))
-        elif text:
-            fields.append((name, text, ""))
-    return fields
-
-
-def _size_of(text: str) -> str:
-    """Return how much a long field holds."""
-    try:
-        inside = json.loads(text)
-    except (ValueError, RecursionError):
-        inside = None
-    listed = isinstance(inside, list | dict)
-    n = len(inside) if listed else len(text)
-    singular, many = ("entry", "entries") if listed else ("character", "characters")
-    return f"{n:,} {singular if n == 1 else many}"
 
 
 def _undo(request: HttpRequest, pk: int, worker: Worker) -> HttpResponse:

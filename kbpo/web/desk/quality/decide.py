@@ -15,7 +15,7 @@ from annotation.models import Assignment, Question
 from annotation.quality.gold import CannotMake, make_gold
 from annotation.questions.known import is_open, known_answer, questions_about
 from kbpo.tracks.models import Track
-from kbpo.web.http import admin_of, for_admins
+from kbpo.web.http import admin_of, for_admins, why_of
 from kbpo.web.judging.views import raw_of, show
 
 
@@ -38,7 +38,12 @@ def gold(request: HttpRequest, pk: int) -> HttpResponse:
     gold (POST).
     """
     source = get_object_or_404(Question.objects.select_related("track"), pk=pk, status="settled")
-    return _decide(request, source, _an_answer(source))
+    assignments = Assignment.objects.filter(
+        hit__questions=source, responses__counts=True, raw__isnull=False
+    )
+    earliest = assignments.order_by("pk").first()
+    given = part(source, earliest.raw) if earliest and isinstance(earliest.raw, dict) else None
+    return _decide(request, source, given)
 
 
 def _decide(request: HttpRequest, source: Question, answer: object) -> HttpResponse:
@@ -54,7 +59,7 @@ def _decide(request: HttpRequest, source: Question, answer: object) -> HttpRespo
     }
     if request.method != "POST":
         return show(request, source, answer, context)
-    raw, why = raw_of(request.POST), request.POST.get("why", "").replace("\x00", "").strip()[:500]
+    raw, why = raw_of(request.POST), why_of(request)
     raw.pop("why", None)  # a reason is no part of the answer
     try:
         made = make_gold(source, raw, admin_of(request), why)
@@ -64,14 +69,3 @@ def _decide(request: HttpRequest, source: Question, answer: object) -> HttpRespo
         request, f"Gold question {made.pk} is made. It is dealt out at the rate of the track."
     )
     return redirect(back)
-
-
-def _an_answer(question: Question) -> object:
-    """Return an answer that somebody gave to a question, to begin with; None if there is none that
-    counts.
-    """
-    assignments = Assignment.objects.filter(
-        hit__questions=question, responses__counts=True, raw__isnull=False
-    )
-    earliest = assignments.order_by("pk").first()
-    return part(question, earliest.raw) if earliest and isinstance(earliest.raw, dict) else None

@@ -39,34 +39,6 @@ from scoring.report import Figure
 
 WHAT = "checks"
 USUAL = 40
-TOOLS = (
-    # name, when, what it does to scores and pay, the page of a track
-    (
-        "Gold questions",
-        "You want to know who reads with care, while they work.",
-        "Signals, never labels. Each answer is paid.",
-        "desk-gold",
-    ),
-    (
-        "Pilot",
-        "Before a track opens: are the questions clear, how many people are needed?",
-        "No label, no score. Paid from the track’s budget.",
-        "desk-pilots",
-    ),
-    (
-        "Agreement and signals",
-        "Every week: do people agree, who answers against the others or too fast?",
-        "May leave answers out of labels, after a warning. Never of pay.",
-        "desk-track-quality",
-    ),
-    (
-        "Experts",
-        "How often is the crowd wrong? Scores shall be right although it errs. A team doubts a"
-        " judgment.",
-        "Corrected scores beside the crowd’s; an answer to a dispute changes no score.",
-        "desk-experts",
-    ),
-)
 
 
 # -- All tracks
@@ -79,30 +51,16 @@ def waiting_for_experts() -> int:
 
 @for_admins
 def show_all(request: HttpRequest) -> HttpResponse:
-    """Return what waits for an expert on all tracks, and a map of the tools."""
-    user, tracks = admin_of(request), list(Track.objects.exclude(status="draft").order_by("-pk"))
-    queue = []
-    for track in tracks:
+    """Return what waits for an expert on all tracks."""
+    user, queue = admin_of(request), []
+    for track in Track.objects.exclude(status="draft").order_by("-pk"):
         waits = ExpertCheck.objects.filter(track=track, status="open")
         counted = waits.aggregate(n=Count("pk"), since=Min("raised_at"))
         if counted["n"]:
             yours = askable(track, user, judged_by(user)).count()
             queue.append({"track": track, "yours": yours, **counted})
-    tools = []
-    for name, when, does, page in TOOLS:
-        links = [
-            (track.name, reverse(page, args=[track.slug]))
-            for track in tracks
-            if not (page == "desk-experts" and kind_of(track).words.unchecked)
-            and not (page == "desk-pilots" and recall_of(track) is None)
-        ]
-        tools.append({"name": name, "when": when, "does": does, "links": links})
-    context = {
-        "queue": sorted(queue, key=lambda row: row["since"]),
-        "tools": tools,
-        "tracks": tracks,
-    }
-    return render(request, "desk/quality_tools.html", context)
+    context = {"queue": sorted(queue, key=lambda row: row["since"])}
+    return render(request, "desk/expert_queue.html", context)
 
 
 # -- One track

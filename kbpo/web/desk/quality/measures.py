@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -13,7 +13,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, re_path
 
-from annotation.hits import batch
 from annotation.interfaces.registry import interface_of
 from annotation.labels import revise
 from annotation.labels.export import EXPORTS
@@ -35,14 +34,13 @@ from annotation.quality.gold import (
 from annotation.quality.signals import NAMES
 from annotation.quality.warn import set_exclude_for
 from annotation.questions.known import known, unmarked, unmarked_target
-from kbpo.accounts.models import User
 from kbpo.money.spend import OverBudget
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.drawing import axis_over
 from kbpo.web.desk.quality.agreement import agreement_lines, published_of
 from kbpo.web.expensive import export as limited_export
-from kbpo.web.http import admin_of, for_admins
+from kbpo.web.http import admin_of, for_admins, text_of, why_of
 from kbpo.web.table import csv_stream, json_stream
 
 
@@ -59,29 +57,13 @@ def track(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and not refusal:
         return redirect("desk-track-quality", slug=slug)
     lines = agreement_lines(agreement.measure(track=track))
-    batches = [own_batch for own_batch in batch.batches(50) if own_batch.track == track]
-    measured = [
-        (own_batch, agreement_lines(agreement.measure(payer=own_batch.payer)))
-        for own_batch in batches[:10]
-    ]
-    by_batch = [
-        (own_batch, measures)
-        for own_batch, measures in measured
-        if any(line["told"].questions for line in measures)
-    ]
-    axis = axis_over(
-        [line["interval"] for line in [*lines, *(x for _, measures in by_batch for x in measures)]],
-        bounds=(-1.0, 1.0),
-        ticks=3,
-    )
     policy, kind = policy_of(track), kind_of(track)
     context = {
         "track": track,
         "rated": kind.rates,
         "unchecked": kind.words.unchecked,
         "lines": lines,
-        "by_batch": by_batch,
-        "axis": axis,
+        "axis": axis_over([line["interval"] for line in lines], bounds=(-1.0, 1.0), ticks=3),
         "policy": policy,
         "golds": standings(track),
         "published": [
@@ -97,11 +79,10 @@ def track(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _change_signals(request: HttpRequest, track: Track) -> str:
     """Return why nothing was changed, as a sentence; nothing if it was."""
-    why = request.POST.get("why", "").replace("\x00", "").strip()[:500]
+    timed = "timed" in request.POST if "times" in request.POST else None
+    kinds = request.POST.getlist("kind")
     try:
-        timed = "timed" in request.POST if "times" in request.POST else None
-        kinds = request.POST.getlist("kind")
-        set_exclude_for(track, kinds, admin_of(request), why, timed=timed)
+        set_exclude_for(track, kinds, admin_of(request), why_of(request), timed=timed)
     except ValueError as refusal:
         return str(refusal)
     messages.success(request, "Noted. It holds for what is settled from now on.")
@@ -110,8 +91,7 @@ def _change_signals(request: HttpRequest, track: Track) -> str:
 
 def _switch_aggregation(request: HttpRequest, track: Track) -> str:
     """Aggregate the track's answers by another method; return a sentence if that is refused."""
-    method = request.POST["method"]
-    why = request.POST.get("why", "").replace("\x00", "").strip()[:500]
+    method, why = request.POST["method"], why_of(request)
     if method not in Policy.Aggregation.values:
         return "Choose how answers are aggregated."
     if not why:
@@ -139,15 +119,18 @@ def gold(request: HttpRequest, slug: str) -> HttpResponse:
     money aside or retires.
     """
     track = get_object_or_404(Track, slug=slug)
+    refusal = ""
     if request.method == "POST" and "place" in request.POST:
         target = unmarked_target(track, request.POST["place"])
         if target is not None:
             return redirect("gold_know", slug=slug, pk=target)
         refusal = "That one was marked or asked about meanwhile. Choose another one."
-    else:
-        refusal = _change_gold(request, track) if request.method == "POST" else ""
-    if request.method == "POST" and not refusal:
-        return redirect("desk-gold", slug=slug)
+    elif request.method == "POST":
+        try:
+            messages.success(request, _change_gold(request, track))
+            return redirect("desk-gold", slug=slug)
+        except (CannotMake, OverBudget) as cannot:
+            refusal = str(cannot)
     policy = policy_of(track)
     context = {
         "track": track,
@@ -174,41 +157,31 @@ def _named(candidate: Any) -> str:
 
 
 def _change_gold(request: HttpRequest, track: Track) -> str:
-    """Return why nothing was changed, as a sentence; nothing if something was."""
-    verbs = {
-        "retire": _retire,
-        "teach": _teach,
-        "stop": _stop_teaching,
-        "rate": _set_rate,
-        "money": _set_aside,
-    }
-    verb = request.POST.get("verb", "")
-    if verb not in verbs:
-        return "Say what to change."
-    why = request.POST.get("why", "").replace("\x00", "").strip()[:500]
-    try:
-        messages.success(request, verbs[verb](request, track, why))
-    except (CannotMake, OverBudget) as refusal:
-        return str(refusal)
-    return ""
-
-
-def _retire(request: HttpRequest, track: Track, why: str) -> str:
-    """Return what was done, as a sentence. Raises CannotMake, as do the others."""
-    gold = _chosen(request, [standing.gold for standing in standings(track)])
-    retire(gold, admin_of(request), why)
-    return "It is gold no more. Answers to it stay paid."
-
-
-def _teach(request: HttpRequest, track: Track, why: str) -> str:
-    gold = _chosen(request, [standing.gold for standing in standings(track)])
-    teach(gold, request.POST.get("why", "").replace("\x00", ""), admin_of(request))
-    return "It is a question of the tutorial from now on, and gold no more."
-
-
-def _stop_teaching(request: HttpRequest, track: Track, why: str) -> str:
-    stop_teaching(_chosen(request, taught_on(track)), admin_of(request), why)
-    return "It is taught no more."
+    """Return what was done, as a sentence. Raises CannotMake, OverBudget."""
+    verb, why, who = request.POST.get("verb", ""), why_of(request), admin_of(request)
+    if verb == "retire":
+        retire(_chosen(request, [standing.gold for standing in standings(track)]), who, why)
+        return "It is gold no more. Answers to it stay paid."
+    if verb == "teach":
+        gold = _chosen(request, [standing.gold for standing in standings(track)])
+        teach(gold, text_of(request, "why", 2000), who)
+        return "It is a question of the tutorial from now on, and gold no more."
+    if verb == "stop":
+        stop_teaching(_chosen(request, taught_on(track)), who, why)
+        return "It is taught no more."
+    if verb == "rate":
+        share = _number(request.POST.get("percent", ""))
+        if share is None or not 0 <= share <= 50:
+            raise CannotMake("Give a share between 0 and 50 %.")
+        set_rate(track, float(share / 100), who, why)
+        return f"{share} % of the questions are gold from now on."
+    if verb == "money":
+        amount = _number(request.POST.get("amount", ""))
+        if amount is None or not 0 < amount <= 10_000 or amount != round(amount, 2):
+            raise CannotMake("Give an amount of dollars above 0, to the cent.")
+        set_aside(track, amount, who, why, key=request.POST.get("key", "")[:32])
+        return f"${amount} of the budget of {track.name} is set aside for gold."
+    raise CannotMake("Say what to change.")
 
 
 def _chosen(request: HttpRequest, golds: Sequence[Gold]) -> Gold:
@@ -216,22 +189,6 @@ def _chosen(request: HttpRequest, golds: Sequence[Gold]) -> Gold:
         if str(gold.pk) == request.POST.get("gold"):
             return gold
     raise CannotMake("That gold question is not there any more.")
-
-
-def _set_rate(request: HttpRequest, track: Track, why: str) -> str:
-    share = _number(request.POST.get("percent", ""))
-    if share is None or not 0 <= share <= 50:
-        raise CannotMake("Give a share between 0 and 50 %.")
-    set_rate(track, float(share / 100), cast(User, request.user), why)
-    return f"{share} % of the questions are gold from now on."
-
-
-def _set_aside(request: HttpRequest, track: Track, why: str) -> str:
-    amount = _number(request.POST.get("amount", ""))
-    if amount is None or not 0 < amount <= 10_000 or amount != round(amount, 2):
-        raise CannotMake("Give an amount of dollars above 0, to the cent.")
-    set_aside(track, amount, cast(User, request.user), why, key=request.POST.get("key", "")[:32])
-    return f"${amount} of the budget of {track.name} is set aside for gold."
 
 
 def _number(text: str) -> Decimal | None:

@@ -6,19 +6,17 @@ from __future__ import annotations
 
 import secrets
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import path
 
-from annotation.quality.fewer import OfSoMany
 from annotation.questions.pilot import (
     ITEMS,
     WORKERS,
     CannotPilot,
-    PilotPlan,
     cost_of_as_many,
     default_items,
     is_of_documents,
@@ -30,14 +28,13 @@ from annotation.questions.pilot import (
     plan_pilot,
     seed_of,
 )
-from kbpo.accounts.models import User
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import OverBudget, allowance
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import class_of
 from kbpo.web.components.drawing import axis_over
 from kbpo.web.desk.quality.agreement import agreement_lines, name_of, published_of
-from kbpo.web.http import for_admins, track_of_relations
+from kbpo.web.http import admin_of, for_admins, track_of_relations, why_of
 
 
 def unit_of(track: Track, interface: str) -> str:
@@ -65,7 +62,14 @@ def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespon
     for line in lines:
         line["published"] = published_of(line["told"])
     context = {
-        "fewer": [_of_so_many(few) for few in report.fewer],
+        "fewer": [
+            {
+                "name": name_of(few.interface, few.what),
+                "told": few,
+                "published": published_of(few) if few.workers == 3 else None,
+            }
+            for few in report.fewer
+        ],
         "track": track,
         "pilot": pilot,
         "unit": unit_of(track, pilot.interface) if pilot else "",
@@ -80,46 +84,34 @@ def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespon
     return render(request, "desk/pilots.html", context, status=422 if refusal else 200)
 
 
-def _of_so_many(few: OfSoMany) -> dict[str, Any]:
-    """κ of so many people, with the published value where that is of as many."""
-    published = published_of(few) if few.workers == 3 else None
-    return {"name": name_of(few.interface, few.what), "told": few, "published": published}
-
-
 def _kind(track: Track, asked: QueryDict, interface: str) -> dict[str, Any]:
     """Return the form of one kind of pilot: what was said in it and, if that was something, its
-    price.
+    price or, as a sentence, why there is none.
     """
-    mine = asked.get("interface") == interface
+    mine = asked if asked.get("interface") == interface else {}
     key = secrets.token_hex(16)  # a form's own: sent twice, it launches once
-    plan, refusal = (
-        _price(track, asked, interface, key) if mine and "workers" in asked else (None, "")
-    )
+    plan, refusal = None, ""
+    if "workers" in mine:
+        try:
+            workers, items = _numbers(asked)
+            plan = plan_pilot(
+                track, workers=workers, items=items, interface=interface, seed=seed_of(key)
+            )
+        except CannotPilot as cannot:
+            refusal = str(cannot)
     return {
         "interface": interface,
         "unit": unit_of(track, interface),
         "key": key,
-        "said_workers": asked.get("workers", "") if mine else WORKERS,
-        "why": asked.get("why", "") if mine else "",
-        "said_items": asked.get("items", "") if mine else default_items(interface),
+        "said_workers": mine.get("workers", WORKERS),
+        "why": mine.get("why", ""),
+        "said_items": mine.get("items", default_items(interface)),
         "plan": plan,
         "refusal": refusal,
         "default": default_items(interface),
         "as_many": (WORKERS, ITEMS),
         "large": cost_of_as_many(track) if is_of_documents(interface) else None,
     }
-
-
-def _price(
-    track: Track, asked: QueryDict, interface: str, key: str
-) -> tuple[PilotPlan | None, str]:
-    """Return what is asked for, with its price; or why there is none, as a sentence."""
-    try:
-        workers, items = _numbers(asked)
-        seed = seed_of(key)
-        return plan_pilot(track, workers=workers, items=items, interface=interface, seed=seed), ""
-    except CannotPilot as refusal:
-        return None, str(refusal)
 
 
 def _numbers(asked: QueryDict) -> tuple[int, int]:
@@ -137,38 +129,29 @@ def _launch(request: HttpRequest, track: Track) -> str:
     if interface not in known:
         return "A pilot is of pairs or of documents."
     try:
+        shown = Decimal(request.POST.get("at_most", ""))
+    except ArithmeticError:
+        shown = Decimal("NaN")
+    if not shown.is_finite() or not key:
+        return "Look at the price first, then launch."
+    try:
         workers, items = _numbers(request.POST)
         made = launch_pilot(
             track,
-            cast(User, request.user),
+            admin_of(request),
             workers=workers,
             items=items,
             key=key,
             interface=interface,
             seed=seed_of(key),
-            at_most=_shown(request),
-            why=_why(request),
+            at_most=shown,
+            why=why_of(request),
         )
     except (CannotPilot, OverBudget) as refusal:
         return str(refusal)
     extent = f"{made.items} {unit_of(track, made.interface)}s"
     messages.success(request, f"Pilot {made.pk}: {made.workers} people are asked about {extent}.")
     return ""
-
-
-def _why(request: HttpRequest) -> str:
-    return request.POST.get("why", "").replace("\x00", "").strip()[:500]
-
-
-def _shown(request: HttpRequest) -> Decimal:
-    """Return the price that was shown. Raises CannotPilot without one."""
-    try:
-        shown = Decimal(request.POST.get("at_most", ""))
-    except ArithmeticError as error:
-        raise CannotPilot("Look at the price first, then launch.") from error
-    if not shown.is_finite() or not request.POST.get("key"):
-        raise CannotPilot("Look at the price first, then launch.")
-    return shown
 
 
 urlpatterns = [
