@@ -128,9 +128,6 @@ class Membership(models.Model):
         db_default=False,
         help_text="Sees what the team sees; uploads, spends, changes and invites nothing",
     )
-    news_read_at = models.DateTimeField(
-        null=True, help_text="Up to when they have read what happened to the team's runs"
-    )
     joined_at = models.DateTimeField(
         null=True, default=clock.now, help_text="Null: before this was noted"
     )

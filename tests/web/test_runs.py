@@ -1,5 +1,5 @@
-"""Your runs: what waits first, then what is new, then every run with its score, and money that adds
-up; refused uploads and discards apart.
+"""Your runs: what waits first, then every run with its score, and money that adds up; refused
+uploads and discards apart.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from kbpo import clock
-from kbpo.accounts.models import Membership, Token
-from kbpo.evaluation.models import Evaluation, Flip
+from kbpo.accounts.models import Token
+from kbpo.evaluation.models import Evaluation
 from kbpo.money.models import Budget
 from kbpo.money.spend import reserve, spend
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from tests.conftest import Toy
-from tests.web.scored import make_study, score
+from tests.web.scored import score
 
 As = Callable[[str], Client]
 Draft = Callable[..., Submission]
@@ -54,43 +54,9 @@ def test_what_waits_comes_first_with_its_price_and_its_end(
     at_most = as_user("Rosa").get(reverse("upload-confirm", args=[row.pk])).context["quote"].at_most
     assert f"It costs at most <b>${at_most}</b>" in page
     assert f"{row.status_since + timedelta(days=7):%B}" in page.partition("discarded on")[2][:30]
-    assert page.index("waits.jsonl") < page.index("Since your last visit") < page.index(">Runs<")
+    assert page.index("waits.jsonl") < page.index(">Runs<")
     assert "waits.jsonl" not in page_of(as_user("Tim"))
     assert 'aria-current="page" data-key="g r"' in page
-
-
-def test_news_tell_before_and_now_until_they_are_read(toy: Toy, as_user: As, draft: Draft) -> None:
-    make_study(toy.track, toy.teams["Patterns"])
-    row, rosa = draft(name="Patterns 1"), as_user("Rosa")
-    old = scored(toy, row, 0.3)
-    earlier = clock.now() - timedelta(days=2)
-    Evaluation.objects.filter(pk=old.pk).update(made_at=earlier)
-    mine = Membership.objects.get(user=toy.users["Rosa"])
-    mine.news_read_at = earlier + timedelta(hours=1)
-    mine.save()
-    score(Evaluation.objects.create(track=toy.track, number=2), row, 0.4)
-    turned = row.predictions.first()
-    assert turned is not None
-    Flip.objects.create(
-        submission=row, instance=turned.instance, criterion="correct", before=1.0, now=0.0
-    )
-    page = rosa.get(reverse("runs"))
-    news = page.context["news"]
-    assert [piece.title for piece in news] == [
-        "1 verdict on Patterns 1 turned after more answers",
-        f"Patterns 1 on {toy.track.name} is scored",
-    ]
-    assert "1 from right to wrong. F1 30.0 (28.0–32.0) before, F1 40.0 (38.0–42.0) now." in (
-        news[0].text.replace("\xa0", " ")
-    )
-    until = page.context["now"].isoformat()
-    row.move("failed", "The disk was full.")
-    assert rosa.post(reverse("runs"), {"action": "read", "until": until}).status_code == 302
-    left = rosa.get(reverse("runs")).context["news"]
-    assert [piece.title for piece in left] == [f"Patterns 1 on {toy.track.name} was given up"]
-    for nonsense in ("", "tomorrow", "2999-01-01T00:00:00+00:00", "2026-01-01T00:00:00"):
-        rosa.post(reverse("runs"), {"action": "read", "until": nonsense})
-    assert len(rosa.get(reverse("runs")).context["news"]) == 1
 
 
 def test_money_is_one_sum_of_the_ledger(toy: Toy, as_user: As, draft: Draft) -> None:

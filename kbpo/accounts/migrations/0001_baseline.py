@@ -102,7 +102,6 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('may_only_look', models.BooleanField(db_default=False, default=False, help_text='Sees what the team sees; uploads, spends, changes and invites nothing')),
-                ('news_read_at', models.DateTimeField(help_text="Up to when they have read what happened to the team's runs", null=True)),
                 ('joined_at', models.DateTimeField(default=kbpo.clock.now, help_text='Null: before this was noted', null=True)),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to=settings.AUTH_USER_MODEL)),
             ],

@@ -1,12 +1,10 @@
-"""Your runs: what waits for a team, what happened to its runs, the runs with their scores, and its
-money. A researcher's home after login.
+"""Your runs: what waits for a team, its runs with their scores, and its money. A researcher's home
+after login.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cache
 from operator import attrgetter
 from typing import Any, cast
@@ -19,7 +17,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
-from django.utils.dateparse import parse_datetime
 from django.views.decorators.cache import never_cache
 
 from kbpo import clock
@@ -39,7 +36,6 @@ from kbpo.web.components import drawing
 from kbpo.web.components.figures import count_text
 from kbpo.web.http import act, at_one_moment, check_may_act, pk_of
 from kbpo.web.research.follow import time_left
-from kbpo.web.research.news import mark_read, news_of, since_of
 from kbpo.web.research.quote import quote
 from kbpo.web.research.teams import UNDER_WAY, money_of, open_invitations
 from kbpo.web.research.upload import drafts, for_researchers, team_of
@@ -118,23 +114,23 @@ COLUMNS = (
 @for_researchers
 @at_one_moment
 def show(request: HttpRequest) -> HttpResponseBase:
-    """Return the page: it says first what waits, then what is new, then everything. As a file all
-    runs of the team. A POST does what its form names.
+    """Return the page: it says first what waits, then everything. As a file all runs of the team. A
+    POST does what its form names.
     """
     if request.method == "POST":
-        return act(request, {"read": mark_as_read, "delete": delete_discard})
+        return act(request, {"delete": delete_discard})
     team = team_of(request, looks=True)
     if team is None:  # an admin who belongs to no team
         return render(request, "upload_not_yet.html", {"researcher": True}, status=403)
     if "format" in request.GET:
         return Table(f"runs-{team.slug}", COLUMNS, runs(_of_state(team, "all")[0])).file(request)
     user, now = cast(User, request.user), clock.now()
-    since = since_of(user, team)
     state = request.GET.get("state", "all")
     chosen, counts = _of_state(team, state)
     page = Paginator(chosen, PAGE).get_page(request.GET.get("page"))
     listed = runs(page)
     discards = Submission.objects.filter(team=team).discards().order_by("-pk")
+    open_tracks = Track.objects.filter(status="open")
     context = {
         "team": team,
         "teams": [
@@ -146,9 +142,7 @@ def show(request: HttpRequest) -> HttpResponseBase:
             for own_team in user.teams.order_by("pk")
         ],
         "now": now,
-        "since": since,
         "waiting": _waiting(team),
-        "news": news_of(team, since),
         "states": [
             {"url": _url(team, state=name), "text": f"{text} {n}", "current": name == state}
             for (name, text), n in zip(STATES.items(), counts, strict=True)
@@ -165,8 +159,12 @@ def show(request: HttpRequest) -> HttpResponseBase:
         "members": roles_of(team),
         "acts": may_act(team, user),
         "invited": open_invitations(team).count(),
-        "left": _left(team),
-        "open_tracks": Track.objects.filter(status="open").order_by("-pk"),
+        "left": [
+            (track, left)
+            for track in open_tracks.order_by("name")
+            if (left := runs_left(track, team)) is not None
+        ],
+        "open_tracks": open_tracks.order_by("-pk"),
         "tokens": user.tokens.filter(revoked_at=None).count(),
     }
     return render(request, "runs.html", context)
@@ -195,40 +193,28 @@ def _of_state(team: Team, state: str) -> tuple[QuerySet[Submission], list[int]]:
 
 
 def _waiting(team: Team) -> list[dict[str, Any]]:
-    """Return the uploads that wait; what limits them is asked once a track."""
-
-    @cache
-    def limited(track: Track) -> str:
-        return no_run_left(track, team)
-
-    return [_draft(row, limited) for row in drafts(team)]
-
-
-def _draft(row: Submission, limited: Callable[[Track], str]) -> dict[str, Any]:
-    """Return an upload that waits: for us while it is read, else for its team."""
-    is_planned = row.status == "planned" and not row.track.refusal
-    limit = Submission.DEADLINES["planned"][0]
-    parts = [f"{count_text(row.n_items or 0)} {kind_of(row.track).words.items}"]
-    for word in ("error", "warning"):
-        n = row.counts.get(f"{word}s", 0)
-        parts += [f"{count_text(n)} {word}{'' if n == 1 else 's'}"] if n else []
-    return {
-        "submission": row,
-        "said": ", ".join(parts),
-        "quote": quote(row, None) if is_planned else None,
-        "refused": and_kept(row, limited(row.track)) if is_planned else "",
-        "until": row.status_since + limit if row.status == "planned" else None,
-    }
-
-
-def _left(team: Team) -> list[tuple[Track, int]]:
-    """Return how many runs the team may still confirm, on open tracks that limit them."""
-    limited = []
-    for track in Track.objects.filter(status="open").order_by("name"):
-        left = runs_left(track, team)
-        if left is not None:
-            limited.append((track, left))
-    return limited
+    """Return the uploads that wait, for us while they are read, else for the team; what limits them
+    is asked once a track.
+    """
+    limited = cache(lambda track: no_run_left(track, team))
+    waiting = []
+    for row in drafts(team):
+        is_planned = row.status == "planned" and not row.track.refusal
+        parts = [f"{count_text(row.n_items or 0)} {kind_of(row.track).words.items}"]
+        for word in ("error", "warning"):
+            n = row.counts.get(f"{word}s", 0)
+            parts += [f"{count_text(n)} {word}{'' if n == 1 else 's'}"] if n else []
+        limit = Submission.DEADLINES["planned"][0]
+        waiting.append(
+            {
+                "submission": row,
+                "said": ", ".join(parts),
+                "quote": quote(row, None) if is_planned else None,
+                "refused": and_kept(row, limited(row.track)) if is_planned else "",
+                "until": row.status_since + limit if row.status == "planned" else None,
+            }
+        )
+    return waiting
 
 
 def runs(rows: Page[Submission] | QuerySet[Submission]) -> list[Run]:
@@ -237,14 +223,19 @@ def runs(rows: Page[Submission] | QuerySet[Submission]) -> list[Run]:
     for row in rows:
         of_track.setdefault(row.track, []).append(row)
     money = balances([row.purpose for row in rows])
-    shown = _watched([row for row in rows if row.status in UNDER_WAY])
+    under_way = [row for row in rows if row.status in UNDER_WAY]
+    intervals = InterimInterval.objects.filter(
+        submission__in=under_way, order=F("submission__orders")
+    ).telling()
+    last = intervals.order_by("submission_id", "-n").distinct("submission_id")
+    watched = {interval.submission_id: interval for interval in last}
     run_of: dict[int, Run] = {}
     for track, mine in of_track.items():
         evaluation = track.evaluations.order_by("-number").first()
         scores = headlines(evaluation, [row.pk for row in mine]) if evaluation else {}
         places = ranks(evaluation) if evaluation else {}
         for row in mine:
-            interval, label, n, kind = _score(row, scores.get(row.pk), shown.get(row.pk))
+            interval, label, n, kind = _score(row, scores.get(row.pk), watched.get(row.pk))
             judged = extent_of(row) if row.status == "judging" else None
             run_of[row.pk] = Run(
                 row,
@@ -259,15 +250,6 @@ def runs(rows: Page[Submission] | QuerySet[Submission]) -> list[Run]:
                 time_left(row, judged) if judged else None,
             )
     return [run_of[row.pk] for row in rows]
-
-
-def _watched(runs: list[Submission]) -> dict[int, InterimInterval]:
-    """Return the last interval that may be watched of each of these runs, in its present order."""
-    intervals = InterimInterval.objects.filter(
-        submission__in=runs, order=F("submission__orders")
-    ).telling()
-    last = intervals.order_by("submission_id", "-n").distinct("submission_id")
-    return {interval.submission_id: interval for interval in last}
 
 
 def _score(
@@ -286,27 +268,6 @@ def _score(
         quantity = measures.printed(measures.mean, row.track.criterion)
         return drawing.Interval.of(shown), f"{quantity.label}, provisional", shown.n, "live"
     return NOTHING, "", 0, "final"
-
-
-def mark_as_read(request: HttpRequest) -> HttpResponse:
-    """Mark what was shown of a team as read; what happened since the page was made stays news."""
-    team = team_of(request, looks=True)
-    if team is None:  # an admin who belongs to no team
-        return redirect("runs")
-    until = _moment(request.POST.get("until", ""))
-    if until is None or until > clock.now():
-        messages.error(request, "Nothing was marked: the form did not say when it was made.")
-    else:
-        mark_read(cast(User, request.user), team, until)
-    return redirect(f"{reverse('runs')}{_url(team)}")
-
-
-def _moment(text: str) -> datetime | None:
-    try:
-        moment = parse_datetime(text[:40])
-    except ValueError:
-        return None
-    return moment if moment is not None and moment.tzinfo is not None else None
 
 
 def delete_discard(request: HttpRequest) -> HttpResponse:
