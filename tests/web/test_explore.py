@@ -7,12 +7,10 @@ from __future__ import annotations
 import csv
 import json
 import re
-from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 from urllib.parse import urlencode
 
-import numpy as np
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -23,10 +21,8 @@ from kbpo.corpus.models import Mention
 from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label, Target
-from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.models import DocumentSample
 from kbpo.sampling.open_track import close_track, freeze_track
-from kbpo.sampling.order import may_order
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.submissions.tally import count
 from kbpo.tracks.models import Track
@@ -112,38 +108,12 @@ def listed(explorer: Explorer, size: int = 7, **said: str) -> list[int]:
     return found
 
 
-def test_new_labels_are_put_into_what_is_kept(
-    row: Submission, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_new_labels_are_seen_in_what_is_kept(row: Submission, world: World) -> None:
     kept = Explorer(row, public=False).judged
     asked = set(row.batches.values_list("samples__target", flat=True))
     targets = Target.objects.filter(instances__predictions__submission=row).exclude(pk__in=asked)
-    read = []
-    whole = Explorer._judge
-    monkeypatch.setattr(
-        Explorer, "_judge", lambda self, *some: read.append(some) or whole(self, *some)
-    )
     world.answer(list(targets.order_by("pk")[:2]))
-    renewed, anew = Explorer(row, public=False).judged, whole(Explorer(row, public=False))
-    assert len(read) == 1 and read[0], "what was known is read again"
-    assert renewed.ids.size > kept.ids.size
-    one = Label.objects.filter(target__kind="pair").latest("pk").target
-    again = whole(Explorer(row, public=False), {one.pk}).ids.tolist()
-    told = Prediction.objects.filter(pk__in=again).select_related("instance")
-    assert {each.instance.document_id for each in told} == {one.document_id}, "and of no other"
-    for name in ("ids", "confidence", "value", "split", "alone"):
-        np.testing.assert_array_equal(getattr(renewed, name), getattr(anew, name), name)
-    for of in ("parts", "facets"):
-        for name, values in getattr(anew, of).items():
-            np.testing.assert_array_equal(getattr(renewed, of)[name], values, name)
-    # What is said of a mention changes the verdicts of its whole document.
-    mention = Label.objects.filter(target__kind="mention", value__has_key="canonical").earliest(
-        "pk"
-    )
-    moved = dict(mention.value, canonical=[0, 1])
-    record([NewLabel(mention.target_id, moved, "expert", "majority", 1, "elsewhere")])
-    renewed, anew = Explorer(row, public=False).judged, whole(Explorer(row, public=False))
-    np.testing.assert_array_equal(renewed.value, anew.value)
+    assert Explorer(row, public=False).judged.ids.size > kept.ids.size
 
 
 def test_every_count_is_what_its_filter_lists(row: Submission) -> None:
@@ -380,14 +350,6 @@ def test_the_api_tells_all_scores_by_slice_to_the_runs_own_team(row: Submission,
     ]
     assert told["value"] is not None and told["low80"] <= told["value"] <= told["high80"]
     assert told["n_predictions"] == row.predictions.filter(predicate__name=LIVES).count()
-    Submission.objects.filter(pk=row.pk).update(
-        plan={"chosen": "0.05", "options": {"0.05": {"each": "0.15"}}}
-    )
-    page = client_of(toy, "Rosa").get(reverse("submission-explore", args=[row.pk]))
-    thin = [one for one in page.context["slices"]["rows"] if one["would_do"]]
-    assert thin and all(one["price"] == Decimal("0.15") * one["would_do"] for one in thin)
-    order = f'href="{reverse("submission", args=[row.pk])}#more"'
-    assert (order in page.content.decode()) == may_order(row)
     public = Client().get(address, headers=header_of(toy, "Tim")).json()["slices"]
     assert public == [], "each has few judgments, and the track is open"
 

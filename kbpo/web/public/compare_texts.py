@@ -16,15 +16,14 @@ from django.core.paginator import Paginator
 from django.http import QueryDict
 from django.utils.safestring import SafeString, mark_safe
 
-from kbpo.scores.models import Scorer
-from kbpo.scores.read import by_input, read_scores, scorers_of
+from kbpo.scores.read import by_input
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.measures import Criterion
 from kbpo.tracks.registry import kind_of
 from kbpo.tracks.texts.ratings import NOTHING, Rated, rated, targets_of
 from kbpo.web.components import drawing, plots
-from kbpo.web.research.judged import is_restricted, may_see, only_public
+from kbpo.web.research.judged import is_restricted, may_see, only_public, scores_of
 
 ON_A_PAGE = 10
 MOST_DOTS = 500
@@ -167,22 +166,14 @@ def _table(
     instances = np.array([(first[key], second[key]) for key in keys], dtype=np.int64)
     instances = instances.reshape(-1, 2)
     every = np.unique(instances)
-    place = np.searchsorted(every, instances)
-    targets = targets_of(every)[place] if every.size else instances
+    targets = targets_of(every)[np.searchsorted(every, instances)] if every.size else instances
     ratings = rated(np.unique(targets).tolist(), public=public)
     shown = (np.isin(targets, list(ratings)) | ~np.array(restricted)).all(axis=1)
     keys = [key for key, is_shown in zip(keys, shown, strict=True) if is_shown]
-    instances, targets, place = instances[shown], targets[shown], place[shown]
+    instances, targets = instances[shown], targets[shown]
     rated_as = kind.measures.criterion(criterion)
     values = [[ratings.get(t, NOTHING).value(rated_as) for t in row] for row in targets.tolist()]
-    numbers = list(scorers_of(kind.track).filter(is_used=True).values_list("pk", flat=True))
-    scores = read_scores(kind.track, every, numbers)
-    labels = {metric.name: metric.label for metric in kind.metrics}
-    row_of = Scorer.objects.in_bulk(scores.scorers)
-    named = [
-        (pk, str(labels.get(row.name, row.name) if row.source == "computed" else row))
-        for pk, row in ((pk, row_of[pk]) for pk in scores.scorers)
-    ]
+    named, scores = scores_of(kind.track, instances)
     return Table(
         keys,
         instances,
@@ -190,7 +181,7 @@ def _table(
         targets,
         np.array(values, dtype=np.float64).reshape(-1, 2),
         named,
-        scores.value[place] if every.size else np.zeros((0, 2, len(named))),
+        scores,
     )
 
 

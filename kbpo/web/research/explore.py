@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
+from math import isnan
 from textwrap import shorten
 from typing import Any
 
+import numpy as np
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -39,6 +41,7 @@ from kbpo.web.research.judged import (
     is_restricted,
     may_see,
     only_public,
+    scores_of,
     with_disputes,
 )
 from kbpo.web.research.missed import MISSED, NOT_READ_YET, Fact, missed_of
@@ -198,7 +201,9 @@ def tabs_of(
 
 
 def rows_of(explorer: Explorer, ids: list[int]) -> list[Judged]:
-    """Predictions ready for a page, with how many other systems on the board predict each."""
+    """Return predictions ready for a page, with how many other systems on the board predict each;
+    of texts with what metrics and judges say of them.
+    """
     judged = explorer.judged.ids
     unjudged = set(ids) - set(judged.tolist())
     predictions = describe(explorer.submission, ids, public=explorer.public, unjudged=unjudged)
@@ -214,6 +219,12 @@ def rows_of(explorer: Explorer, ids: list[int]) -> list[Judged]:
     n_others = dict(counted)
     for row in predictions:
         row.prediction.others = n_others.get(row.prediction.instance_id, 0)
+    if explorer.kind.rates:
+        named, scores = scores_of(explorer.submission.track, np.array(instances, dtype=np.int64))
+        labels = [label for _, label in named]
+        for row, values in zip(predictions, scores.tolist(), strict=True):
+            said = zip(labels, values, strict=True)
+            row.prediction.scores = {label: one for label, one in said if not isnan(one)}
     return predictions
 
 
@@ -434,6 +445,7 @@ def as_record(row: Judged) -> dict[str, Any]:
             "remark": "" if dispute.status == "open" else dispute.remark,
         },
         "other_systems": row.prediction.others,
+        **({"scores": row.prediction.scores} if hasattr(row.prediction, "scores") else {}),
     }
 
 

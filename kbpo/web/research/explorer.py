@@ -8,9 +8,8 @@ off the tally that was made when the file was read). No request reads a whole ru
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
@@ -21,7 +20,6 @@ from django.core.cache import cache
 from numpy.typing import NDArray
 
 from annotation.desk import experts
-from kbpo import clock
 from kbpo.corpus.fetch import fetch
 from kbpo.evaluation.flips import flips_of
 from kbpo.evaluation.models import Flip
@@ -48,15 +46,11 @@ MOST_DOCUMENTS, MOST_OF_ENTITY = 500, 250
 """Texts that a search looks into; and that are looked through for a name, mention by mention"""
 LOOKED_THROUGH = 5_000
 """Predictions that a page looks through for those that no other system predicts"""
-KEPT, KEPT_PUBLIC = 3600, 60
-"""Seconds for which verdicts are kept; new labels are put into them. What is public depends on the
-clock as well."""
-LATE = timedelta(minutes=2)
-"""How long a label may take to be seen after it got its number"""
+KEPT = 60
+"""Seconds for which verdicts are kept, until there is a new label: what is public depends on the
+clock as well"""
 MOST_NAMED = 60
 """Values that a refusal names"""
-MOST_NEW = 2000
-"""New labels above which all verdicts are read anew"""
 VERDICTS = {
     "right": "Right",
     "wrong": "Wrong",
@@ -278,23 +272,6 @@ class Rows:
             },
         } | _of_facets(self.facets)
 
-    def replaced(self, newer: Rows) -> Rows:
-        """Return the same with newer verdicts in the place of those that are known, or beside
-        them.
-        """
-        old = self.at(np.flatnonzero(~np.isin(self.ids, newer.ids)))
-        both = Rows(
-            np.concatenate([old.ids, newer.ids]),
-            np.concatenate([old.confidence, newer.confidence]),
-            _joined(old.facets, newer.facets),
-            np.concatenate([old.judged, newer.judged]),
-            np.concatenate([old.value, newer.value]),
-            np.concatenate([old.split, newer.split]),
-            _joined(old.parts, newer.parts),
-            np.concatenate([old.alone, newer.alone]),
-        )
-        return both.at(np.argsort(both.ids, kind="stable"))
-
     def at(self, places: NDArray[np.int64]) -> Rows:
         """Some of them."""
         return Rows(
@@ -307,21 +284,6 @@ class Rows:
             {name: values[places] for name, values in self.parts.items()},
             self.alone[places],
         )
-
-
-def _joined(
-    first: Mapping[str, NDArray[Any]], second: Mapping[str, NDArray[Any]]
-) -> dict[str, NDArray[Any]]:
-    return {name: np.concatenate([values, second[name]]) for name, values in first.items()}
-
-
-@dataclass(frozen=True, eq=False)
-class Kept:
-    """What was judged when the newest label had a number."""
-
-    rows: Rows
-    newest: int
-    at: datetime
 
 
 def _of_facets(facets: Mapping[str, NDArray[Any]]) -> dict[str, Options]:
@@ -412,44 +374,30 @@ class Explorer:
     def judged(self) -> Rows:
         """What is judged, as far as the viewer may see."""
         submission = self.submission
-        newest = Label.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+        newest = Label.objects.order_by("-pk").values_list("pk", flat=True).first()
         states = Track.objects.filter(corpus=submission.track.corpus_id).order_by("pk")
         version = (
             submission.pk,
             submission.received_at.isoformat(),
             self.public,
+            newest,
             *states.values_list("status", flat=True),
             *self.others,
         )
         key = f"explorer:{hash_of(version)}"
-        kept: Kept | None = cache.get(key)
-        if kept is None or kept.newest != newest:
-            kept = Kept(self._renewed(kept), newest, clock.now())
-            cache.set(key, kept, KEPT_PUBLIC if self.public else KEPT)
-        return kept.rows
-
-    def _renewed(self, kept: Kept | None) -> Rows:
-        """Return what is judged now, from what was kept where little is new."""
-        if kept is None:
-            return self._judge()
-        late = Label.objects.filter(pk__gt=kept.newest - MOST_NEW, created_at__gt=kept.at - LATE)
-        labels = late.union(Label.objects.filter(pk__gt=kept.newest))
-        targets = set(labels.values_list("target_id", flat=True)[: MOST_NEW + 1])
-        if len(targets) > MOST_NEW:
-            return self._judge()
-        return kept.rows.replaced(self._judge(targets))
-
-    def _judge(self, targets: Collection[int] | None = None) -> Rows:
-        judgments = verdicts(self.submission, public=self.public, targets=targets)
-        rows = self._read(judgments.prediction)
-        order = np.argsort(np.array(judgments.prediction, dtype=np.int64), kind="stable")
-        return replace(
-            rows,
-            judged=np.ones(order.size, dtype=np.bool_),
-            value=judgments.value[order],
-            split=judgments.split[order],
-            parts={name: values[order] for name, values in judgments.parts.items()},
-        )
+        rows: Rows | None = cache.get(key)
+        if rows is None:
+            judgments = verdicts(submission, public=self.public)
+            order = np.argsort(np.array(judgments.prediction, dtype=np.int64), kind="stable")
+            rows = replace(
+                self._read(judgments.prediction),
+                judged=np.ones(order.size, dtype=np.bool_),
+                value=judgments.value[order],
+                split=judgments.split[order],
+                parts={name: values[order] for name, values in judgments.parts.items()},
+            )
+            cache.set(key, rows, KEPT)
+        return rows
 
     def _read(self, ids: Sequence[int]) -> Rows:
         """Some predictions, as if nobody had judged them."""

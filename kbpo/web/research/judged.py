@@ -10,7 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from django.http import Http404
+from numpy.typing import NDArray
 
 from annotation.desk import experts
 from annotation.quality.pace import seconds_of
@@ -18,6 +20,8 @@ from kbpo.accounts.models import User
 from kbpo.instances.models import Label
 from kbpo.pool.visibility import sees_all
 from kbpo.sampling.models import ExpertCheck
+from kbpo.scores.models import Scorer
+from kbpo.scores.read import read_scores, scorers_of
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Judged, Verdicts
 from kbpo.tracks.models import Track
@@ -60,13 +64,9 @@ def is_of_team(user: Any, submission: Submission) -> bool:
     return isinstance(user, User) and (user.is_staff or submission.team_id in user.team_keys)
 
 
-def verdicts(
-    submission: Submission, *, public: bool, targets: Collection[int] | None = None
-) -> Verdicts:
-    """Return what people said of a submission's predictions; of them the public ones, if asked. If
-    asked, only what may rest on labels of `targets`.
-    """
-    return kind_of(submission.track).verdicts(submission.pk, public=public, targets=targets)
+def verdicts(submission: Submission, *, public: bool) -> Verdicts:
+    """Return what people said of a submission's predictions; of them the public ones, if asked."""
+    return kind_of(submission.track).verdicts(submission.pk, public=public)
 
 
 def describe(
@@ -92,6 +92,24 @@ def describe(
         else replace(row, seconds=found.alone, about_seconds=found.about)
         for row, found in ((row, took.get(row.prediction.instance.target_id)) for row in rows)
     ]
+
+
+def scores_of(
+    track: Track, instances: NDArray[np.int64]
+) -> tuple[list[tuple[int, str]], NDArray[np.float64]]:
+    """Return the metrics and judges of a track that are in use, by number and name, and what each
+    says of these instances, in a last axis; NaN where it says nothing.
+    """
+    every = np.unique(instances)
+    used = scorers_of(track).filter(is_used=True)
+    scores = read_scores(track, every, list(used.values_list("pk", flat=True)))
+    labels = {metric.name: metric.label for metric in kind_of(track).metrics}
+    row_of = Scorer.objects.in_bulk(scores.scorers)
+    named = [
+        (pk, str(labels.get(row.name, row.name) if row.source == "computed" else row))
+        for pk, row in ((pk, row_of[pk]) for pk in scores.scorers)
+    ]
+    return named, scores.value[np.searchsorted(every, instances)]
 
 
 def dispute(user: User, submission: Submission, prediction: int, note: str) -> ExpertCheck:

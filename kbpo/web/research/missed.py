@@ -23,7 +23,7 @@ from kbpo.web.public.documents import shows_readers
 from kbpo.web.research.explorer import (
     ELSEWHERE,
     GIVEN,
-    KEPT_PUBLIC,
+    KEPT,
     Choice,
     Explorer,
     carried,
@@ -135,7 +135,7 @@ def _found(
     facts: list[tuple[Found, set[int]]] | None = cache.get(key)
     if facts is None:
         facts = kind.found_by(read, [submission.pk, *runs], public=public)
-        cache.set(key, facts, KEPT_PUBLIC)
+        cache.set(key, facts, KEPT)
     return facts
 
 
