@@ -1,4 +1,4 @@
-"""The search of every page’s head: into a track’s texts, or for tracks, runs and help pages."""
+"""The search of every page’s head: into a track’s texts, or for tracks and runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from django.urls import reverse
 
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.web.public.search import PAGES, sections
 from tests.conftest import Toy
 
 As = Callable[[str], Client]
@@ -97,14 +96,3 @@ def test_tracks_are_found_and_drafts_by_admins_alone(toy: Toy, client: Client, a
     assert shown in found(client, "toy track") and shown not in found(client, "toy horse")
     Track.objects.update(status="draft")
     assert shown not in found(client, "toy") and shown in found(as_user("Admin"), "toy")
-
-
-def test_what_the_help_pages_say_is_found_where_it_stands(client: Client) -> None:
-    assert f'href="{reverse("help")}#tac-kb"' in found(client, "TAC KBP knowledge base")
-    first = re.search(r'<li><a href="([^"]*)"', found(client, "recall totals"))
-    assert first and first[1] == f"{reverse('methods')}#unequal", "a heading comes first"
-    assert {one.page for one in sections()} == set(PAGES)
-    for one in sections():
-        assert not re.search(r"[{}<>]%|%[{}]|<\w", one.text), one
-        html = client.get(reverse(one.page)).content.decode()
-        assert f'id="{one.anchor}"' in html

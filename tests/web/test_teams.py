@@ -4,11 +4,8 @@ closed, and their data taken along.
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.test import Client
@@ -21,7 +18,6 @@ from kbpo.accounts.models import AccountRequest, Audit, Team, Token, User
 from kbpo.sampling.confirm import confirm
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import withdraw
-from kbpo.web.public.own_data import zip_of
 from tests.conftest import PASSWORD, Toy
 
 As = Callable[[str], Client]
@@ -135,16 +131,9 @@ def test_one_takes_ones_own_data_along_and_nobody_elses(
     told = json.loads(client.get(reverse("own-data")).content)
     assert told["account"]["username"] == "rosa" and told["teams"][0]["owner"] is True
     assert [one["id"] for one in told["runs"]] == [row.pk]
-    answer: Any = client.get(reverse("own-data-zip"))
-    folder = zipfile.ZipFile(io.BytesIO(b"".join(answer.streaming_content)))
-    assert next(zip_of(toy.users["Rosa"])).startswith(b"PK"), "sent before all of it is packed"
-    assert json.loads(folder.read("data.json"))["runs"] == told["runs"]
-    kept = [name for name in folder.namelist() if name.startswith("runs/")]
-    with row.file.open("rb") as file:
-        assert [folder.read(name) for name in kept] == [file.read()]
     others = json.loads(as_user("Tim").get(reverse("own-data")).content)
     assert others["runs"] == [] and "nils" not in json.dumps(others)
-    assert Client().get(reverse("own-data-zip")).status_code == 302
+    assert Client().get(reverse("own-data")).status_code == 302
 
 
 def test_a_team_is_told_of_money_on_tracks_alone_that_concern_it(

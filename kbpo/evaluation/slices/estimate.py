@@ -6,12 +6,10 @@ number, the guaranteed one first.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from estimators.sample_size import for_half_width
 from kbpo.evaluation.models import Slice
 from kbpo.evaluation.slices.rule import BadRule, Rule, Table, read
 from kbpo.tracks.base import Group, Trait
@@ -22,9 +20,6 @@ from scoring.arrays import Bools, Floats
 from scoring.data import Data
 from scoring.pool import Pool
 from scoring.slices import OWN, TABLE, Cut, Keep, SliceScore, score_cuts
-
-ENOUGH = 0.10
-"""Half-width of the 80 % interval from which a slice says something."""
 
 
 def slice_scores(track: Track, data: Data, keep: Keep = lambda *_: None) -> Iterator[SliceScore]:
@@ -130,19 +125,3 @@ def weights_of(table: Table, traits: Mapping[str, Trait]) -> Floats:
     for name, weight in table.weight:
         weight_of[trait.names == name] = weight
     return np.asarray(weight_of[trait.code])
-
-
-def would_do(value: float | None, variance: float | None, n_labels: int) -> int:
-    """How many judgments more would bring the interval to ±10 %, if they are worth what those so
-    far are.
-
-    Reckoned with the middle of what the value may be (half a right and half a wrong judgment
-    added), since a few judgments that agree prove little; 42 where nothing is known, as where the
-    variance has no bound (a claim of the slice could not have been drawn).
-    """
-    if value is None or variance is None or not math.isfinite(variance) or not n_labels:
-        return for_half_width(ENOUGH, 0.8)
-    share = (min(1.0, max(0.0, value)) * n_labels + 0.5) / (n_labels + 1)
-    spread = max(variance * n_labels, share * (1 - share))
-    needed = for_half_width(ENOUGH, 0.8) * spread / 0.25
-    return max(0, math.ceil(needed) - n_labels)

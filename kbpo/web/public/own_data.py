@@ -1,11 +1,9 @@
-"""All that is known of one person, as JSON, or as a zip with the files that they uploaded."""
+"""All that is known of one person, as JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
@@ -46,12 +44,7 @@ from kbpo.accounts.models import (
 )
 from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
-from kbpo.web.table import zipped
 
-MOST_BYTES = 2_000_000_000
-"""Bytes of uploaded files in a zip; what does not fit is named in it"""
-PART = 1 << 20
-"""Bytes that are packed before they are sent"""
 ACCOUNT = ("username", "email", "first_name", "last_name", "date_joined", "last_login")
 ROLES = ("is_researcher", "is_annotator", "is_volunteer", "is_staff")
 ANNOTATOR = ("handle", "created_at", "last_seen_at", "excluded_reason", "wants", "goal", "keys")
@@ -187,29 +180,3 @@ def named_in(user: User) -> list[dict[str, Any]]:
 def as_json(user: User) -> str:
     """Return it as text, indented for people."""
     return json.dumps(data_of(user), cls=DjangoJSONEncoder, indent=2, ensure_ascii=False) + "\n"
-
-
-def zip_of(user: User) -> Iterator[bytes]:
-    """Yield a zip file as it is made: data.json, the uploads as they came, and which of them are
-    missing.
-    """
-    return zipped(_files(user))
-
-
-def _files(user: User) -> Iterator[tuple[str, Iterator[bytes]]]:
-    yield "data.json", iter([as_json(user).encode()])
-    left, missing = MOST_BYTES, []
-    for row in Submission.objects.filter(user=user).order_by("pk"):
-        name = f"runs/{row.pk}-{row.file_name.replace('/', '_')}"
-        try:
-            if row.file_size > left:
-                raise OSError
-            source = row.file.open("rb")
-        except (OSError, ValueError):  # too large, or deleted with what was refused
-            missing.append(name)
-            continue
-        with source:
-            yield name, iter(partial(source.read, PART), b"")
-        left -= row.file_size
-    if missing:
-        yield "missing.txt", iter(["\n".join(missing).encode() + b"\n"])

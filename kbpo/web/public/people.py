@@ -12,8 +12,7 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.contrib.auth.views import LoginView, LogoutView, PasswordChangeView
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from django.http.response import HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse, reverse_lazy
 from django.views.decorators.cache import never_cache
@@ -29,7 +28,7 @@ from kbpo.accounts.sign_up import NewPassword
 from kbpo.accounts.teams import CannotChange
 from kbpo.web.expensive import export
 from kbpo.web.http import address_of, is_armed
-from kbpo.web.public.own_data import as_json, zip_of
+from kbpo.web.public.own_data import as_json
 from kbpo.web.research import teams
 
 TOKENS = 20
@@ -237,10 +236,6 @@ def _check_may_leave(team: Team, user: User) -> None:
         raise CannotChange(f"{team.name}: {refusal}") from refusal
 
 
-PACKED = Limit("own_data_zip", 5, 3600)
-"""How often somebody may have their uploads packed"""
-
-
 @never_cache
 @login_required
 @export
@@ -251,26 +246,9 @@ def own_data(request: HttpRequest) -> HttpResponse:
     return HttpResponse(text, content_type="application/json", headers=headers)
 
 
-@never_cache
-@login_required
-@export
-def own_data_zip(request: HttpRequest) -> HttpResponseBase:
-    """Return the same with the files that they uploaded, sent while it is packed; a few times an
-    hour.
-    """
-    if not PACKED.count(str(request.user.pk)):
-        sentence = "You fetched this a few times already. Come again in an hour; nothing changed.\n"
-        headers = {"Retry-After": str(PACKED.wait(str(request.user.pk)))}
-        return HttpResponse(sentence, status=429, content_type="text/plain", headers=headers)
-    headers = {"Content-Disposition": 'attachment; filename="my-data.zip"'}
-    packed = zip_of(cast(User, request.user))
-    return StreamingHttpResponse(packed, content_type="application/zip", headers=headers)
-
-
 urlpatterns = [
     path("account/close/", close, name="account-close"),
     path("account/my-data.json", own_data, name="own-data"),
-    path("account/my-data.zip", own_data_zip, name="own-data-zip"),
     path("login/", Login.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("account/", account, name="account"),

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
 
-from kbpo.evaluation.latest import PRINTED, Latest
+from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.leaderboard import headlines
-from kbpo.evaluation.models import Evaluation, Headline, InterimInterval
-from kbpo.submissions.models import Submission
+from kbpo.evaluation.models import Evaluation, Headline
 from kbpo.tracks.measures import Quantity
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.drawing import Interval
 from kbpo.web.public import cite
-from scoring.report import ENDS, Figure
+from scoring.report import Figure
 from scoring.words import figure_text
 
-INTERIM = ("made_at", "n")
 MOST = 200
 """Evaluations on the plot: the latest"""
 
@@ -53,15 +50,6 @@ class History:
         )
 
 
-def interim_of(submission: Submission) -> Iterator[dict[str, Any]]:
-    """Yield the intervals that were safe to watch while a run was judged, as fine as they are
-    printed: beyond that they would tell what was judged for others.
-    """
-    for row in InterimInterval.objects.filter(submission=submission).telling().order_by("n"):
-        shares = {name: round(getattr(row, name), PRINTED) for name in ENDS}
-        yield {name: getattr(row, name) for name in INTERIM} | shares
-
-
 def history_of(latest: Latest) -> History | None:
     """Return a run's final scores in the evaluations that everybody is told of, of a private run in
     all that are kept; None before there is one.
@@ -84,27 +72,20 @@ def history_of(latest: Latest) -> History | None:
     return History(quantity, figures, headline[1] if headline else None) if figures else None
 
 
-def _cited(latest: Latest, history: History) -> tuple[Evaluation, str]:
-    """Return the evaluation whose figures stand on a run's page, and the figure that is cited of
-    it, in words; where it says nothing of the run, the last that does.
-    """
-    evaluation, figure = history.figures[-1]
-    still = ""
-    if latest.evaluation is not None and history.shown is not None:
-        evaluation, figure = latest.evaluation, history.shown
-        still = ", provisional" if latest.submission.status != "scored" else ""
-    return evaluation, f"{history.quantity.label} {figure_text(figure)}{still}"
-
-
 def about(request: HttpRequest, latest: Latest) -> dict[str, Any]:
-    """Return what a run's page tells of its past, and how it is cited; nothing before it has a
-    score.
+    """Return what a run's page tells of its past, and how the figure is cited that stands on it, or
+    stood there last; nothing before it has a score.
     """
     submission = latest.submission
     history = history_of(latest) if submission.has_score else None
     if history is None:
         return {}
-    evaluation, cited = _cited(latest, history)
+    evaluation, figure = history.figures[-1]
+    still = ""
+    if latest.evaluation is not None and history.shown is not None:
+        evaluation, figure = latest.evaluation, history.shown
+        still = ", provisional" if submission.status != "scored" else ""
+    cited = f"{history.quantity.label} {figure_text(figure)}{still}"
     context: dict[str, Any] = {"history": history, "evaluation": evaluation, "cited": cited}
     if submission.is_on_board:
         permalink = request.build_absolute_uri(

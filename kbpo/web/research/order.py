@@ -4,7 +4,6 @@ buys one.
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any, cast
 
 from django.contrib import messages
@@ -20,7 +19,7 @@ from kbpo.sampling.order import CannotOrder, may_order, offered, order
 from kbpo.sampling.plan import refresh, was_computed_before
 from kbpo.submissions.models import Submission
 from kbpo.web.components.figures import count_text, half_width_text, money_text
-from kbpo.web.research.quote import Quote, quotes
+from kbpo.web.research.quote import quotes
 
 
 def renewed(submission: Submission) -> Further | None:
@@ -42,8 +41,9 @@ def more(submission: Submission, extent: Extent, further: Further | None) -> dic
         waits = submission.status == "judging" and submission.scored_at is None
         return {"ordered": submission.target_half_width} if waits else None
     judging = submission.status == "judging"
+    now = None if extent.half_width is None else round(extent.half_width, 3)  # as it is printed
     context: dict[str, Any] = {
-        "now": submission.target_half_width if judging else _rounded(extent.half_width),
+        "now": submission.target_half_width if judging else now,
         "ordered": submission.target_half_width if judging else None,
         "exact": not judging and extent.half_width == 0,
     }
@@ -57,8 +57,17 @@ def more(submission: Submission, extent: Extent, further: Further | None) -> dic
     chosen = fitting[0] if fitting else 0
     return context | {
         "offer": offer,
-        "stamp": _stamp(offer),
-        "rows": [_row(step) for step in steps],
+        "stamp": offer.made_at.isoformat() if offer.made_at else "",
+        "rows": [
+            {
+                "value": step.width,
+                "half_width": step.half_width,
+                "n": step.most,
+                "cost": step.at_most,
+                "time": step.likely or step.work,
+            }
+            for step in steps
+        ],
         "chosen": chosen,
         "quote": steps[chosen],
         "have_words": f"{count_text(steps[chosen].judged)} judged or asked for",
@@ -68,37 +77,20 @@ def more(submission: Submission, extent: Extent, further: Further | None) -> dic
     }
 
 
-def _rounded(half_width: float | None) -> float | None:
-    """To a tenth of a point, as scores are printed."""
-    return None if half_width is None else round(half_width, 3)
-
-
-def _row(quote: Quote) -> dict[str, Any]:
-    """Return a step of the slider."""
-    time = quote.likely or quote.work
-    return {
-        "value": quote.width,
-        "half_width": quote.half_width,
-        "n": quote.most,
-        "cost": quote.at_most,
-        "time": time,
-    }
-
-
-def _stamp(offer: Further) -> str:
-    return offer.made_at.isoformat() if offer.made_at else ""
-
-
 def buy(request: HttpRequest, submission: Submission) -> HttpResponse:
     """Order what the slider says. The press that came with the same number changes nothing."""
     number = request.POST.get("order", "")
+    try:
+        made_at = parse_datetime(request.POST.get("offer", ""))
+    except ValueError:
+        made_at = None
     try:
         ordered = order(
             submission,
             cast(User, request.user),
             half_width=request.POST.get("target", ""),
             number=int(number) if number.isdecimal() and len(number) < 5 else None,
-            made_at=_moment(request.POST.get("offer", "")),
+            made_at=made_at,
         )
     except CannotOrder as refusal:
         messages.error(request, f"{refusal} Nothing was ordered.")
@@ -113,10 +105,3 @@ def buy(request: HttpRequest, submission: Submission) -> HttpResponse:
             request, f"Ordered: {width}, at most {money_text(option['at_most'])}. Judging goes on."
         )
     return redirect("submission", pk=submission.pk)
-
-
-def _moment(text: str) -> datetime | None:
-    try:
-        return parse_datetime(text)
-    except ValueError:
-        return None

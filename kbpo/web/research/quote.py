@@ -96,40 +96,30 @@ def quotes(submission: Submission, options: dict[str, Any] | None = None) -> lis
     people, kind = people_expected(submission.track), kind_of(submission.track)
     share = people / submission.track.workers_per_question
     population = kind.words.populations.get(kind.measures.population, "")
-    return [
-        _quote(width, options[width], room.left, cap, rate, people, share, population)
-        for width in sorted(options, reverse=True)
-    ]
-
-
-def _quote(
-    width: str,
-    option: dict[str, Any],
-    left: Decimal | None,
-    cap: str,
-    rate: float,
-    people: Decimal,
-    share: Decimal,
-    population: str,
-) -> Quote:
-    answers = float(option["new"] * people)
-    return Quote(
-        width=width,
-        half_width=float(width),
-        targets=option["targets"],
-        judged=option["judged"],
-        new=option["new"],
-        most=at_most_new(option),
-        each=Decimal(option["each"]),
-        at_most=Decimal(option["at_most"]),
-        expected=round_up(Decimal(option["at_most"]) * share),
-        work=timedelta(seconds=option["work_seconds"]),
-        left=left,
-        cap=cap,
-        likely=timedelta(hours=answers / rate) if rate and answers else None,
-        all_judged=float(option["all_judged"]) if "all_judged" in option else None,
-        population=population,
-    )
+    told = []
+    for width in sorted(options, reverse=True):
+        option = options[width]
+        at_most, answers = Decimal(option["at_most"]), float(option["new"] * people)
+        told.append(
+            Quote(
+                width=width,
+                half_width=float(width),
+                targets=option["targets"],
+                judged=option["judged"],
+                new=option["new"],
+                most=at_most_new(option),
+                each=Decimal(option["each"]),
+                at_most=at_most,
+                expected=round_up(at_most * share),
+                work=timedelta(seconds=option["work_seconds"]),
+                left=room.left,
+                cap=cap,
+                likely=timedelta(hours=answers / rate) if rate and answers else None,
+                all_judged=float(option["all_judged"]) if "all_judged" in option else None,
+                population=population,
+            )
+        )
+    return told
 
 
 def quote(submission: Submission, asked: str | None) -> Quote | None:

@@ -8,7 +8,6 @@ from typing import Any
 from kbpo.evaluation.latest import Latest
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
-from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.measures import DEFAULT, UNWEIGHED
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
@@ -27,38 +26,43 @@ SCOPES = {
 
 
 def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """Scores by criterion: the guaranteed pair first, each with its rows and one axis. `looked` is
-    what may be watched of the submission while it is judged.
+    """Return the scores by criterion: the guaranteed pair first, each with its rows and one axis.
+    `looked` is what may be watched of the submission while it is judged.
     """
     submission, figures = latest.submission, latest.figures
-    kind = kind_of(submission.track)
+    kind, guaranteed = kind_of(submission.track), submission.track.criterion
     looked = looked if submission.status != "scored" else None
     criteria = {criterion for _, criterion, _, _ in figures}
-    guaranteed = submission.track.criterion
+    has_recall = {key[1] for key in figures if not kind.measures.quantity(key[0]).weighed}
+    scope = SCOPES[Track.Scope(submission.track.scope)] if has_recall else ""
     result: list[dict[str, Any]] = []
     for criterion in sorted(criteria, key=lambda name: (name != guaranteed, name)):
         rows = _rows(submission, figures, criterion, looked)
-        scope = ""
-        if _has_recall(kind, figures, criterion):
-            scope = SCOPES[Track.Scope(submission.track.scope)]
+        rests_on = [  # how many judgments the watched interval rests on, and how many there are
+            {"n": looked["now"].n, "now": row["figure"].n_labels}
+            for row in rows
+            if looked is not None and row["safe"] and looked["now"].n < row["figure"].n_labels
+        ]
         result.append(
             {
                 "name": kind.measures.criterion(criterion).label,
                 "criterion": criterion,
                 "rows": rows,
                 "axis": drawing.axis_over(row["interval"] for row in rows),
-                "scope": scope,
+                "scope": scope if criterion in has_recall else "",
                 "watched": any(row["safe"] for row in rows),
-                "rests_on": _rests_on(rows, looked),
-                "has_few": any(map(_is_drawn_as_few, rows)),
+                "rests_on": next(iter(rests_on), None),
+                "has_few": any(
+                    row["kind"] == "few" and row["interval"].estimate is not None for row in rows
+                ),
                 "counted": _counted(latest, criterion),
                 "lost": rows[0]["figure"].n_missing if rows else 0,
             }
         )
     unjudged = _unjudged(submission) if any(table["lost"] for table in result) else (0, 0)
     for table in result:
-        table["missing"] = gap = _missing(table["lost"], *unjudged) if table["lost"] else None
-        table["why_missing"] = _why_missing(gap) if gap else []
+        if table["lost"]:
+            table["missing"], table["why_missing"] = _missing(table["lost"], *unjudged)
     return result
 
 
@@ -68,40 +72,31 @@ def _rows(
     criterion: str,
     looked: dict[str, Any] | None,
 ) -> list[dict[str, Any]]:
-    """Return the lines of the table of one criterion, each with what experts make of it beneath."""
-    rows: list[dict[str, Any]] = []
-    for key, label in _lines(submission.track, criterion):
-        figure = figures.get((*key, DEFAULT))
-        if figure is None:
-            continue
-        guaranteed = key == _guaranteed(submission.track)
-        row = {
-            "name": label,
-            "figure": figure,
-            "interval": drawing.Interval.of(figure),
-            "safe": False,
-            "guaranteed": guaranteed,
-            "kind": _kind(submission, figure),
-        }
-        if guaranteed and looked is not None:
-            row |= {"interval": looked["interval"], "safe": True, "kind": "live"}
-        rows += [row, *_corrected(submission, figures, key, label)]
-    return rows
-
-
-def _rests_on(rows: list[dict[str, Any]], looked: dict[str, Any] | None) -> dict[str, int] | None:
-    """Return how many judgments the interval rests on that may be watched, and how many there are
-    now; None where there are no more.
+    """Return the lines of the table of one criterion, each with what experts make of it beneath. An
+    interval that is made for one look is drawn as of the moment until judging ends.
     """
-    for row in rows:
-        if looked is not None and row["safe"] and looked["now"].n < row["figure"].n_labels:
-            return {"n": looked["now"].n, "now": row["figure"].n_labels}
-    return None
-
-
-def _is_drawn_as_few(row: dict[str, Any]) -> bool:
-    """Return whether a line is drawn as one of few judgments."""
-    return row["kind"] == "few" and row["interval"].estimate is not None
+    track, rows = submission.track, list[dict[str, Any]]()
+    for key, label in _lines(track, criterion):
+        if (*key, DEFAULT) not in figures:
+            continue
+        for method, name in ((DEFAULT, label), ("expert", f"{label}, corrected")):
+            if (figure := figures.get((*key, method))) is None:
+                continue
+            row: dict[str, Any] = {
+                "name": name,
+                "figure": figure,
+                "interval": drawing.Interval.of(figure),
+                "safe": False,
+                "guaranteed": method == DEFAULT
+                and key == (kind_of(track).measures.mean, track.criterion, track.distribution),
+                "kind": "few" if figure.few else "final",
+            }
+            if submission.status != "scored":
+                row["kind"] = "moment"
+            if row["guaranteed"] and looked is not None:
+                row |= {"interval": looked["interval"], "safe": True, "kind": "live"}
+            rows.append(row)
+    return rows
 
 
 def _counted(latest: Latest, criterion: str) -> list[str]:
@@ -121,14 +116,6 @@ def _counted(latest: Latest, criterion: str) -> list[str]:
     return sentences
 
 
-def _has_recall(
-    kind: Kind, figures: dict[tuple[str, str, str, str], Figure], criterion: str
-) -> bool:
-    return any(
-        key[1] == criterion and not kind.measures.quantity(key[0]).weighed for key in figures
-    )
-
-
 def _unjudged(submission: Submission) -> tuple[int, int]:
     """Return how many of the drawn relations that a submission predicts have no judgment yet and
     are not given up, and how many of these somebody is still asked about.
@@ -144,18 +131,14 @@ def _unjudged(submission: Submission) -> tuple[int, int]:
     return len(unanswered), len(unanswered & asked)
 
 
-def _missing(n: int, unanswered: int, asked: int) -> dict[str, int]:
-    """Return why n of them have no judgment under a criterion: they wait for one; nobody is asked
-    any more, since the run that they were drawn for has ended; or nobody could answer.
+def _missing(n: int, unjudged: int, asked: int) -> tuple[dict[str, int], list[str]]:
+    """Return why n of them have no judgment under a criterion, in numbers and in words: they wait
+    for one; nobody is asked any more, since the run that they were drawn for has ended; or nobody
+    could answer.
     """
     waiting = min(n, asked)
-    dropped = min(n - waiting, unanswered - waiting)
-    return {"n": n, "waiting": waiting, "dropped": dropped, "unanswered": n - waiting - dropped}
-
-
-def _why_missing(gap: dict[str, int]) -> list[str]:
-    """Return the reasons of `_missing`, each with how many there are, in words."""
-    waiting, dropped, unanswered = (gap[name] for name in ("waiting", "dropped", "unanswered"))
+    dropped = min(n - waiting, unjudged - waiting)
+    unanswered = n - waiting - dropped
     reasons = []
     if waiting:
         reasons.append(f"{count_text(waiting)} {'waits' if waiting == 1 else 'wait'} for one")
@@ -168,11 +151,7 @@ def _why_missing(gap: dict[str, int]) -> list[str]:
     if unanswered:
         was = "was" if unanswered == 1 else "were"
         reasons.append(f"{count_text(unanswered)} found no answer and {was} given up")
-    return reasons
-
-
-def _guaranteed(track: Track) -> Key:
-    return kind_of(track).measures.mean, track.criterion, track.distribution
+    return {"n": n, "waiting": waiting, "dropped": dropped, "unanswered": unanswered}, reasons
 
 
 def _lines(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
@@ -195,28 +174,6 @@ def _lines(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
             yield (quantity.name, criterion, UNWEIGHED), quantity.label
 
 
-def _corrected(
-    submission: Submission,
-    figures: dict[tuple[str, str, str, str], Figure],
-    key: tuple[str, str, str],
-    label: str,
-) -> list[dict[str, Any]]:
-    """Return the row of a number as expert checks correct it; none without any."""
-    figure = figures.get((*key, "expert"))
-    if figure is None:
-        return []
-    kind = _kind(submission, figure)
-    return [
-        {
-            "name": f"{label}, corrected",
-            "figure": figure,
-            "interval": drawing.Interval.of(figure),
-            "safe": False,
-            "kind": kind,
-        }
-    ]
-
-
 def not_corrected(latest: Latest) -> list[str]:
     """Return why numbers of a submission are not corrected by expert checks, as sentences; none
     without any checks.
@@ -233,12 +190,3 @@ def checked(latest: Latest) -> dict[str, Any] | None:
         return None
     has_recall = recall_of(latest.submission.track) is not None
     return {"figure": corrected, "crowd": latest.guaranteed(), "has_recall": has_recall}
-
-
-def _kind(submission: Submission, figure: Any) -> drawing.Kind:
-    """Return how an interval is drawn that is made for one look: until judging ends, not as one
-    that may be watched.
-    """
-    if submission.status != "scored":
-        return "moment"
-    return "few" if figure.few else "final"

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
-
-from django.urls import reverse
 
 from kbpo.evaluation import latest
 from kbpo.evaluation.latest import Latest
-from kbpo.evaluation.slices.estimate import would_do
-from kbpo.sampling.order import may_order
 from kbpo.submissions.models import Submission
-from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.components.plots import Moment
@@ -56,21 +50,44 @@ def by_slice(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[st
     """Return the table of one group of slices, and the switch between the groups that there are, on
     the page at that address.
     """
-    submission = latest.submission
-    kind = kind_of(submission.track)
-    scores_of = _scores_of(latest, own=own)
-    beside = [
-        name for name in kind.measures.criterion_names() if name != submission.track.criterion
-    ]
+    submission, track = latest.submission, latest.submission.track
+    kind = kind_of(track)
+    scores_of: dict[str, dict[str, Figure]] = {}
+    for key, figure in told(latest, own=own).items():
+        # Recall and the mean by their quantity, the mean under another criterion by this.
+        is_beside = key.quantity == kind.measures.mean and key.criterion != track.criterion
+        name = key.criterion if is_beside else key.quantity
+        scores_of.setdefault(key.slice, {})[name] = figure
     names = {name: group.label for name, group in kind.groups.items()} | {OWN: DEFINED}
-    there = {_group_of(key) for key in scores_of}
+    there = {key.partition(":")[0] for key in scores_of}
     groups = [group for group in names if group in there]
     group = chosen if chosen in groups else next(iter(groups), "")
-    labels = submission.track.corpus.relation_names()
-    rows = []
-    for key, scores in scores_of.items():
-        if _group_of(key) == group:
-            rows.append(_row(kind, key, scores, submission, labels, beside))
+    words = dict(track.corpus.relation_names())
+    if group in kind.groups:
+        words |= kind.groups[group].words
+    beside = [name for name in kind.measures.criterion_names() if name != track.criterion]
+    rows: list[dict[str, Any]] = []
+    for slice_, scores in scores_of.items():
+        in_group, _, name = slice_.partition(":")
+        if in_group != group:
+            continue
+        stored, recall = scores[kind.measures.mean], scores.get("recall")
+        figure = stored.printed
+        rows.append(
+            {
+                "name": words.get(name) or name,
+                "n": stored.n_predictions or 0,
+                "figure": figure,
+                "criteria": [one and one.printed for one in map(scores.get, beside)],
+                "interval": drawing.Interval.of(figure),
+                "kind": "few"
+                if figure.few
+                else "final"
+                if submission.status == "scored"
+                else "moment",
+                "recall": recall.printed if recall and recall.value is not None else None,
+            }
+        )
     rows.sort(key=lambda row: (-row["n"], row["name"]))
     if not any(any(row["criteria"]) for row in rows):  # empty columns say nothing
         beside = []
@@ -79,81 +96,18 @@ def by_slice(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[st
     return {
         "rows": rows,
         "name": names.get(group, "").lower(),
-        "quantity": kind.measures.printed(kind.measures.mean, submission.track.criterion).label,
-        "distribution": kind.measures.distributions[submission.track.distribution].label,
-        "criterion": kind.measures.criterion(submission.track.criterion).label,
+        "quantity": kind.measures.printed(kind.measures.mean, track.criterion).label,
+        "distribution": kind.measures.distributions[track.distribution].label,
+        "criterion": kind.measures.criterion(track.criterion).label,
         "criteria": [kind.measures.criterion(name).label for name in beside],
         "axis": drawing.axis_over([row["interval"] for row in rows]),
         "recall": any(row["recall"] for row in rows),
-        "more": any(row["would_do"] for row in rows),
-        "orders": own and submission.track.status == "open" and may_order(submission),
-        "order_url": reverse("submission", args=[submission.pk]) + "#more",
         "own": group == OWN,
         "options": [
             {"url": f"{address}?by={key}#slices", "text": names[key], "current": key == group}
             for key in groups
         ],
     }
-
-
-def _scores_of(latest: Latest, *, own: bool) -> dict[str, dict[str, Figure]]:
-    """Slice -> its scores: recall and the mean by their quantity, the mean under another criterion
-    than the track's by this.
-    """
-    track = latest.submission.track
-    mean = kind_of(track).measures.mean
-    scores_of: dict[str, dict[str, Figure]] = {}
-    for key, figure in told(latest, own=own).items():
-        is_beside = key.quantity == mean and key.criterion != track.criterion
-        name = key.criterion if is_beside else key.quantity
-        scores_of.setdefault(key.slice, {})[name] = figure
-    return scores_of
-
-
-def _group_of(key: str) -> str:
-    """Return the group that a slice belongs to."""
-    return key.partition(":")[0]
-
-
-def _row(
-    kind: Kind,
-    key: str,
-    scores: dict[str, Figure],
-    submission: Submission,
-    labels: dict[str, str],
-    beside: list[str],
-) -> dict[str, Any]:
-    stored = scores[kind.measures.mean]
-    figure, (group, _, name) = stored.printed, key.partition(":")
-    words = kind.groups[group].words if group in kind.groups else {}
-    would = _more_of(figure, stored) if figure.few else 0
-    recall = scores.get("recall")
-    by_criterion = [
-        scores[criterion].printed if criterion in scores else None for criterion in beside
-    ]
-    return {
-        "name": words.get(name) or labels.get(name, name),
-        "n": stored.n_predictions or 0,
-        "figure": figure,
-        "criteria": by_criterion,
-        "interval": drawing.Interval.of(figure),
-        "kind": "few" if figure.few else "final" if submission.status == "scored" else "moment",
-        "would_do": would,
-        "price": would * _each(submission),
-        "recall": recall.printed if recall and recall.value is not None else None,
-    }
-
-
-def _each(submission: Submission) -> Decimal:
-    """Return what a judgment cost in what was confirmed last."""
-    plan = submission.plan
-    return Decimal(plan.get("options", {}).get(plan.get("chosen"), {}).get("each", "0"))
-
-
-def _more_of(figure: Figure, stored: Figure) -> int:
-    """Return how many judgments more would do: never more than are left."""
-    left = max(0, (stored.n_predictions or 0) - figure.n_labels)
-    return min(left, would_do(figure.value, stored.variance, figure.n_labels))
 
 
 def watched(submission: Submission) -> dict[str, Any] | None:

@@ -5,7 +5,7 @@ people judged.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, cast
 
@@ -15,13 +15,8 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.db.models import BigIntegerField
-from django.http import (
-    Http404,
-    HttpRequest,
-    HttpResponse,
-    HttpResponseRedirect,
-)
+from django.db.models import BigIntegerField, OuterRef
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
@@ -32,29 +27,22 @@ from rest_framework.request import Request
 
 from annotation.quality.reliability import reliability
 from annotation.questions import share
-from kbpo.accounts.models import Team, User
+from kbpo.accounts.models import User
 from kbpo.accounts.teams import may_act
 from kbpo.evaluation.extent import Extent, extent_of
 from kbpo.evaluation.flips import flips_of
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.leaderboard import ranks
+from kbpo.evaluation.models import Evaluation
+from kbpo.instances.models import Label
 from kbpo.money.models import Ledger
-from kbpo.money.spend import (
-    ZERO,
-    Balance,
-    OverBudget,
-    balance,
-    given_back_since,
-    reserve,
-)
-from kbpo.prepared import Columns, Prepared
+from kbpo.money.spend import ZERO, Balance, OverBudget, balance, given_back_since, reserve
 from kbpo.queue import nudge
 from kbpo.sampling.models import Further
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, set_role, withdraw
 from kbpo.submissions.receive import describe as say_of_run
-from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.http import act, at_one_moment, check_may_act, is_armed, why_of
@@ -106,51 +94,32 @@ HISTORY = columns("evaluation", "made_at", "number", *ENDS)
 PROBLEMS = columns(
     *("line", "severity", "code", "text", "line_text", "culprit_begin", "culprit_end"),
 )
+SEVERITIES = {"error": "errors", "warning": "warnings", "info": "notes"}
 MOVING = ("confirmed", "judging")
 """Statuses in which a page follows what is judged"""
 KEPT_WHILE_JUDGED = 5
 """Seconds that its parts are kept meanwhile: they tell how long it still takes"""
 NONE = "There is no run {}, or it is not yours to see."
 """By its number"""
-SUBMISSION, TRACK, TEAM = Columns(Submission, "s"), Columns(Track, "t"), Columns(Team, "m")
-FOUND = Prepared(f"""
-    SELECT
-        (SELECT id FROM evaluation_evaluation WHERE track_id = s.track_id
-            ORDER BY number DESC LIMIT 1),
-        (SELECT max(id) FROM instances_label),
-        (SELECT max(status_since) FROM submissions_submission WHERE track_id = s.track_id),
-        {SUBMISSION.sql}, {TRACK.sql}, {TEAM.sql}
-    FROM submissions_submission s
-    JOIN tracks_track t ON t.id = s.track_id
-    JOIN accounts_team m ON m.id = s.team_id
-    WHERE s.id = %(submission)s AND s.deleted_at IS NULL
-""")
-"""By hand: every look at a submission's page begins with it."""
-N_NEWS = 3
 LARGEST = BigIntegerField.MAX_BIGINT
 """No row has a greater number, and the database takes none"""
 
 
-@dataclass(frozen=True)
-class _Found:
-    """A submission with its track and team."""
-
-    submission: Submission
-    news: tuple[Any, ...]
-    """What is otherwise as soon as its track is scored again, anything is judged, or a run beside
-    it is drawn, ends or is withdrawn"""
-
-
-def _found(pk: int) -> _Found | None:
-    """Return the submission of that number; None if there is none, or it was deleted."""
-    told = FOUND.first(submission=pk) if pk <= LARGEST else None
-    if told is None:
-        return None
-    at_track = N_NEWS + SUBMISSION.n
-    row = SUBMISSION.row(told[N_NEWS:at_track])
-    row.track = TRACK.row(told[at_track : at_track + TRACK.n])
-    row.team = TEAM.row(told[at_track + TRACK.n :])
-    return _Found(row, told[:N_NEWS])
+def _found(pk: int) -> tuple[Submission, list[Any]] | None:
+    """Return the submission of that number with its track and team, and what is otherwise as soon
+    as its track is scored again, anything is judged, or a run beside it is drawn, ends or is
+    withdrawn. None if there is none, or it was deleted.
+    """
+    evaluations = Evaluation.objects.filter(track=OuterRef("track")).order_by("-number")
+    beside = Submission.objects.filter(track=OuterRef("track")).order_by("-status_since")
+    news = {
+        "evaluated": evaluations.values("pk")[:1],
+        "labelled": Label.objects.order_by("-pk").values("pk")[:1],
+        "moved": beside.values("status_since")[:1],
+    }
+    submissions = Submission.objects.select_related("track", "team").annotate(**news)
+    row = submissions.filter(pk=pk, deleted_at=None).first() if pk <= LARGEST else None
+    return None if row is None else (row, [getattr(row, name) for name in news])
 
 
 Asking = HttpRequest | Request
@@ -188,13 +157,10 @@ def _shown(request: Asking, row: Submission, *, own: bool = False) -> Submission
     """Return the same, if it may be seen. Raises Http404."""
     if is_own(request, row) or (row.is_on_board and not own):
         return row
-    raise Http404(NONE.format(row.pk) if own or not row.is_gone else _gone(row))
-
-
-def _gone(row: Submission) -> str:
-    """Return what everybody is told of a run that they had seen, as a sentence."""
+    if own or not row.is_gone:
+        raise Http404(NONE.format(row.pk))
     on = f" on {date_format(row.withdrawn_at, 'j F Y')}" if row.withdrawn_at else ""
-    return f"{row.full_name} was withdrawn{on}."
+    raise Http404(f"{row.full_name} was withdrawn{on}.")
 
 
 def is_own(request: Asking, submission: Submission) -> bool:
@@ -212,8 +178,10 @@ def show(request: HttpRequest, pk: int) -> HttpResponseBase:
         return _change(request, pk)
     if "format" in request.GET:
         return _history_file(request, pk)
-    part = _moving if request.GET.get("part") == "live" else _whole
-    return part(request, pk, _further(request, pk))
+    further = _further(request, pk)
+    if request.GET.get("part") == "live":
+        return _moving(request, pk, further)
+    return _whole(request, pk, further)
 
 
 @login_required
@@ -240,12 +208,12 @@ def _further(request: HttpRequest, pk: int) -> Further | None:
     if not request.user.is_authenticated:
         return None
     found = _found(pk)
-    return renewed(found.submission) if found and is_own(request, found.submission) else None
+    return renewed(found[0]) if found and is_own(request, found[0]) else None
 
 
 @at_one_moment
 def _whole(request: HttpRequest, pk: int, further: Further | None) -> HttpResponse:
-    page = _Page.of(request, pk, further)
+    page = _Page(request, pk, further)
     submission = page.submission
     if page.own and submission.status in ("received", "read", "planned", "refused", "expired"):
         return redirect("upload-check", pk=pk)
@@ -257,7 +225,7 @@ def _whole(request: HttpRequest, pk: int, further: Further | None) -> HttpRespon
 
 @at_one_moment
 def _moving(request: HttpRequest, pk: int, further: Further | None) -> HttpResponse:
-    return HttpResponse(_Page.of(request, pk, further).live())
+    return HttpResponse(_Page(request, pk, further).live())
 
 
 class _Page:
@@ -265,24 +233,19 @@ class _Page:
     whether those that were drawn before are still true.
     """
 
-    def __init__(self, request: HttpRequest, found: _Found, further: Further | None) -> None:
-        submission = found.submission
+    def __init__(self, request: HttpRequest, pk: int, further: Further | None) -> None:
+        """Raises Http404 where the reader may not see the submission."""
+        if (found := _found(pk)) is None:
+            raise Http404(NONE.format(pk))
+        submission, self.news = found
+        _shown(request, submission)
         self.request, self.submission, self.further = request, submission, further
-        self.news = found.news
         self.own = is_own(request, submission)
         self.teams_own = submission.team_id in getattr(request.user, "team_keys", ())
         self.acts = self.own and acts(request, submission)
         self.seen = may_see(submission)
         self.sees_all = not only_public(request.user, submission)
         self.sums = balance(purpose=submission.purpose) if self.own else None
-
-    @classmethod
-    def of(cls, request: HttpRequest, pk: int, further: Further | None) -> _Page:
-        """Return the page of a submission that the reader may see. Raises Http404."""
-        if (found := _found(pk)) is None:
-            raise Http404(NONE.format(pk))
-        _shown(request, found.submission)
-        return cls(request, found, further)
 
     @cached_property
     def latest(self) -> Latest:
@@ -472,23 +435,19 @@ def noticed(submission: Submission) -> list[dict[str, Any]]:
     by_severity: dict[str, Counter[str]] = {}
     for severity, code in problems:
         by_severity.setdefault(severity, Counter())[code] += 1
-    words = {"error": ("errors", "bad"), "warning": ("warnings", "warn"), "info": ("notes", "")}
+    tones = {"error": "bad", "warning": "warn"}
     return [
         {
             "tag": _several(sum(by_severity[severity].values()), word),
-            "tone": tone,
+            "tone": tones.get(severity, ""),
             "codes": ", ".join(
-                f"{_in_words(code)} ({n:,})" for code, n in by_severity[severity].most_common(3)
+                f"{code.rpartition('.')[2].replace('_', ' ')} ({n:,})"
+                for code, n in by_severity[severity].most_common(3)
             ),
         }
-        for severity, (word, tone) in words.items()
+        for severity, word in SEVERITIES.items()
         if severity in by_severity
     ]
-
-
-def _in_words(code: str) -> str:
-    """Return the code of a message without its family: “missing inverse”."""
-    return code.rpartition(".")[2].replace("_", " ")
 
 
 def _several(n: int, word: str) -> str:
@@ -509,35 +468,37 @@ def problems(request: HttpRequest, pk: int) -> HttpResponseBase:
     table = problems_of(submission)
     if "format" in request.GET:
         return table.file(request)
-    listed = table.rows
     severity = request.GET.get("severity", "")
-    counts = Counter(listed.values_list("severity", flat=True))
-    if severity in counts:
-        listed = listed.filter(severity=severity)
+    counts = Counter(table.rows.values_list("severity", flat=True))
+    listed = table.rows.filter(severity=severity) if severity in counts else table.rows
     page = Paginator(listed, 50).get_page(request.GET.get("page"))
-    address = reverse("submission-problems", args=[pk])
-    options = [
-        {"url": address, "text": f"All {sum(counts.values()):,}", "current": severity not in counts}
-    ] + [
-        {
-            "url": f"{address}?severity={name}",
-            "text": f"{counts[name]:,} {word}",
-            "current": severity == name,
-        }
-        for name, word in (("error", "errors"), ("warning", "warnings"), ("info", "notes"))
-        if counts[name]
+    context = {
+        "submission": submission,
+        "page": page,
+        "problems": told(page),
+        "options": severities(submission, counts, severity),
+        "severity": severity,
+    }
+    return render(request, "problems.html", context)
+
+
+def severities(
+    submission: Submission, counts: Mapping[str, int], shown: str = ""
+) -> list[dict[str, Any]]:
+    """Return the switch of the page of problems, with how many there are of each severity."""
+    address = reverse("submission-problems", args=[submission.pk])
+    every, counted = sum(counts.values()), [name for name in SEVERITIES if counts.get(name)]
+    return [
+        {"url": address, "text": f"All {every:,}", "current": shown not in counts},
+        *(
+            {
+                "url": f"{address}?severity={name}",
+                "text": _several(counts[name], SEVERITIES[name]),
+                "current": shown == name,
+            }
+            for name in counted
+        ),
     ]
-    return render(
-        request,
-        "problems.html",
-        {
-            "submission": submission,
-            "page": page,
-            "problems": told(page),
-            "options": options,
-            "severity": severity,
-        },
-    )
 
 
 def told(rows: Any) -> list[dict[str, Any]]:
@@ -563,10 +524,9 @@ class RunForm(forms.Form):
         max_length=80,
         label="Run name",
         help_text="It stands on the board beside your team’s name.",
-        error_messages={
-            "required": "A run needs a name of 1 to 80 characters.",
-            "max_length": "A run needs a name of 1 to 80 characters.",
-        },
+        error_messages=dict.fromkeys(
+            ("required", "max_length"), "A run needs a name of 1 to 80 characters."
+        ),
     )
     description = forms.CharField(
         max_length=2000,
@@ -694,10 +654,8 @@ def put_back(submission: Submission, who: User) -> bool:
         key = f"again:{row.pk}:{balance(purpose=row.purpose).released}"
         why = "What was given back when it was given up"
         reserve(row.track, row.team, row.purpose, wanted, key=key, who=who, why=why)
-    row.move(
-        ["received", "read", "planned", "confirmed", "judging"][min(4, reached(row))],
-        who=who,
-    )
+    steps = ["received", "read", "planned", "confirmed", "judging"]
+    row.move(steps[min(4, reached(row))], who=who)
     submission.refresh_from_db()
     for step in ("ingest", "plan", "draw", "estimate"):
         nudge(step)

@@ -63,9 +63,7 @@ class JoinForm(SignUpForm):
 
     def __init__(self, *args: Any, role: str = "researcher", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if (
-            role == "annotator"
-        ):  # they read and agree to the terms, which have versions, before their first question
+        if role == "annotator":  # they agree to terms of their own before their first question
             del self.fields["terms"]
 
 
@@ -95,7 +93,14 @@ def join(request: HttpRequest, code: str) -> HttpResponse:
             return render(request, "people/join.html", {"refusal": USED_UP}, status=410)
         if not has_account:
             login(request, user)
-        return _welcome(request, invitation)
+        if invitation.role == "annotator":
+            messages.success(request, "Welcome. Here is your own page.")
+            return redirect("annotate")
+        if (team := invitation.team) is None:
+            return redirect("account")
+        may = "see what it does" if invitation.role == "observer" else "submit for it"
+        messages.success(request, f"Welcome. You belong to {team.name} now and can {may}.")
+        return redirect(f"{reverse('runs')}?{urlencode({'team': team.slug})}")
     status = 422 if request.method == "POST" else 200
     context: dict[str, Any] = {"form": form, "invitation": invitation}
     if invitation.role == "annotator":
@@ -120,17 +125,6 @@ def accept(invitation: Invitation, who: User | JoinForm) -> User | None:
         teams.join(invitation.team, user, may_only_look=invitation.role == "observer")
     link(invitation, user)
     return cast(User, user)
-
-
-def _welcome(request: HttpRequest, invitation: Invitation) -> HttpResponse:
-    if invitation.role == "annotator":
-        messages.success(request, "Welcome. Here is your own page.")
-        return redirect("annotate")
-    if invitation.team is None:
-        return redirect("account")
-    may = "see what it does" if invitation.role == "observer" else "submit for it"
-    messages.success(request, f"Welcome. You belong to {invitation.team.name} now and can {may}.")
-    return redirect(f"{reverse('runs')}?{urlencode({'team': invitation.team.slug})}")
 
 
 @transaction.atomic
@@ -344,8 +338,9 @@ def member(request: HttpRequest, team: Team) -> HttpResponse:
     if not leaves and not teams.may_manage(team, user):
         raise PermissionDenied(ONLY_OWNERS)
     try:
+        if leaves and not is_armed(request, "leave"):
+            raise teams.CannotChange("You did not leave: type the word leave to arm the button.")
         if leaves:
-            _check_armed(request)
             check_may_leave(team, user)
         if verb == "remove":
             ended = teams.remove(team, person, user, why_of(request))
@@ -380,11 +375,6 @@ def _why_stays(team: Team, user: User) -> str:
     except teams.CannotChange as refusal:
         return str(refusal)
     return ""
-
-
-def _check_armed(request: HttpRequest) -> None:
-    if not is_armed(request, "leave"):
-        raise teams.CannotChange("You did not leave: type the word leave to arm the button.")
 
 
 def take_back(request: HttpRequest, team: Team) -> HttpResponse:

@@ -50,8 +50,16 @@ from kbpo.tracks.registry import kind_of, n_inputs, n_inputs_of
 from kbpo.web.components.figures import count_text
 from kbpo.web.http import act
 from kbpo.web.public.track import reads_offline
-from kbpo.web.research.quote import Quote, quote, quotes
-from kbpo.web.research.submissions import RunForm, acts, find, find_to_act, told
+from kbpo.web.research.quote import quote, quotes
+from kbpo.web.research.submissions import (
+    SEVERITIES,
+    RunForm,
+    acts,
+    find,
+    find_to_act,
+    severities,
+    told,
+)
 
 P = ParamSpec("P")
 DRAFT = ("received", "read", "planned")
@@ -59,7 +67,6 @@ SHOWN_LINES = 2
 """Lines of the example on the page"""
 SHOWN = 10
 """Problems on the page; the rest is a link away."""
-SEVERITIES = (("error", "errors"), ("warning", "warnings"), ("info", "notes"))
 ENDINGS = (".gz", ".tsv", ".txt", ".kb", ".jsonl", ".json")
 
 
@@ -250,35 +257,43 @@ def check(request: HttpRequest, pk: int) -> HttpResponse:
 def _checked(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     reading = submission.status in ("received", "read")
     share = progress_of(submission.pk) if submission.status == "received" else 1.0
+    took = left = None
+    if submission.read_at is not None:
+        took = max(submission.read_at - submission.received_at, timedelta(seconds=1))
+    if reading and 0.02 <= share < 1.0:  # if it goes on as it began
+        left = (clock.now() - submission.status_since) * ((1 - share) / share)
     goes_on = submission.status == "planned" and not submission.track.refusal
     options = quotes(submission) if goes_on else []
     chosen = quote(submission, request.GET.get("target")) if options else None
-    return {
+    context = {
         "submission": submission,
         "acts": acts(request, submission),
         "at": 2,
         "reading": reading,
         "share": share,
-        "left": _time_left(submission, share) if reading else None,
-        "took": _took(submission),
+        "left": left,
+        "took": took,
         "quote": chosen,
-        "refused": refusal_of(submission) if chosen else "",
         "quotes": options,
-        "targets": _targets(submission, options, chosen.width) if chosen else [],
         "faults": _faults(submission),
         "same": same_as(submission),
-        **(_words(chosen, submission) if chosen else {}),
-        **_problems(request, submission),
+        **_problems(submission),
     }
-
-
-def _words(chosen: Quote, submission: Submission) -> dict[str, str]:
-    """Return what stands at the ends of the bar, and on the choice about bad lines."""
-    return {
-        "paid_words": (
-            f"{count_text(chosen.judged)}"
-            f" {'label exists' if chosen.judged == 1 else 'labels exist'}"
-        ),
+    if chosen is None:
+        return context
+    address = reverse("upload-check", args=[submission.pk])
+    labels = "label exists" if chosen.judged == 1 else "labels exist"
+    return context | {
+        "refused": refusal_of(submission),
+        "targets": [
+            {
+                "url": f"{address}?{urlencode({'target': option.width})}",
+                "text": f"±{option.half_width * 100:g}",
+                "current": option.width == chosen.width,
+            }
+            for option in options
+        ],
+        "paid_words": f"{count_text(chosen.judged)} {labels}",
         "judge_words": f"{count_text(chosen.new)} to judge",
         "good_words": f"Evaluate the {count_text(submission.n_items or 0)} good ones",
     }
@@ -300,77 +315,25 @@ def _faults(submission: Submission) -> str:
     return ", and ".join(phrases)
 
 
-def _took(submission: Submission) -> timedelta | None:
-    """Return how long reading a file took, a second at least; None before it is read."""
-    if submission.read_at is None:
-        return None
-    return max(submission.read_at - submission.received_at, timedelta(seconds=1))
-
-
-def _time_left(submission: Submission, share: float) -> timedelta | None:
-    """Return how long the reading still takes if it goes on as it began; None while that cannot be
-    told.
-    """
-    if not 0.02 <= share < 1.0:
-        return None
-    return (clock.now() - submission.status_since) * ((1 - share) / share)
-
-
-def _targets(submission: Submission, options: list[Quote], chosen: str) -> list[dict[str, Any]]:
-    """Return the switch of half-widths."""
-    address = reverse("upload-check", args=[submission.pk])
-    return [
-        {
-            "url": f"{address}?{urlencode({'target': option.width})}",
-            "text": f"±{option.half_width * 100:g}",
-            "current": option.width == chosen,
-        }
-        for option in options
-    ]
-
-
-def _problems(request: HttpRequest, submission: Submission) -> dict[str, Any]:
-    """Return the first problems of the severity that the URL asks for, and the switch between
-    severities.
+def _problems(submission: Submission) -> dict[str, Any]:
+    """Return the first ten problems, errors before warnings before notes, each by line; and how
+    many there are of each severity.
     """
     problems = Problem.objects.filter(submission=submission).order_by("line", "pk")
     kept = Counter(problems.values_list("severity", flat=True))
-    counts = {name: max(kept[name], submission.counts.get(f"{name}s", 0)) for name, _ in SEVERITIES}
-    severity = request.GET.get("severity", "")
-    if severity in kept:
-        problems = problems.filter(severity=severity)
-    address = reverse("upload-check", args=[submission.pk])
-    keep = {"target": request.GET["target"]} if "target" in request.GET else {}
+    counts = {name: max(kept[name], submission.counts.get(f"{name}s", 0)) for name in SEVERITIES}
+    severest: list[Problem] = []
+    for severity in SEVERITIES:
+        if len(severest) < SHOWN:
+            severest += problems.filter(severity=severity)[: SHOWN - len(severest)]
     every = sum(counts.values())
-    options = [
-        {"url": f"{address}?{urlencode(keep)}", "text": f"All {every:,}", "current": not severity}
-    ]
-    options += [
-        {
-            "url": f"{address}?{urlencode(keep | {'severity': name})}",
-            "text": f"{counts[name]:,} {word if counts[name] != 1 else word.removesuffix('s')}",
-            "current": severity == name,
-        }
-        for name, word in SEVERITIES
-        if counts[name]
-    ]
-    total = counts.get(severity, every)
     return {
-        "problems": told(_most_severe(problems)),
-        "severities": options,
-        "more": max(0, total - SHOWN),
+        "problems": told(severest),
+        "severities": severities(submission, counts),
+        "more": max(0, every - SHOWN),
         "n_problems": every,
         "offline": reads_offline(submission.track),
     }
-
-
-def _most_severe(problems: QuerySet[Problem]) -> list[Problem]:
-    """Return the first ten: errors, then warnings, then notes, each by line."""
-    severest: list[Problem] = []
-    for severity, _ in SEVERITIES:
-        if len(severest) < SHOWN:
-            severest += problems.filter(severity=severity)[: SHOWN - len(severest)]
-    return severest
 
 
 def same_as(submission: Submission) -> Submission | None:
