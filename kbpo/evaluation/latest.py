@@ -14,9 +14,6 @@ from kbpo.tracks.registry import kind_of
 from scoring.report import Figure, Key, Report
 from scoring.score import DEFAULT
 
-PRINTED = 3
-"""Digits of a share as pages print it"""
-
 
 @dataclass(frozen=True)
 class Latest:

@@ -32,7 +32,6 @@ UPLOADS = ("submit", "api-submissions")
 """Names of the pages that take files of researchers"""
 OF_ADMINS = (
     "api-judges",
-    "api-track-judgments",
     "desk-annotations",
     "desk-corpora",
     "desk-forms",
@@ -61,10 +60,13 @@ class BodyLimitMiddleware:
         size = size_of(request)
         if request.path.startswith(JUDGING):
             return page(request, 413, TOO_LONG) if size > LONGEST_ANSWER else None
-        if size > max(int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE), _most(request)):
-            return page(request, 413)
         name = taker_of(request, request.resolver_match)
-        if not size or not name or name.startswith(API) or _may_send_files(request, name):
+        may_send, most = bool(name) and _may_send_files(request, name), 0
+        if may_send:
+            most = settings.UPLOAD_LIMIT_MB * MEGABYTE + BESIDE_THE_FILE
+        if size > max(int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE), most):
+            return page(request, 413)
+        if not size or not name or name.startswith(API) or may_send:
             return None
         if request.user.is_authenticated:
             return page(request, 403)
@@ -85,33 +87,15 @@ def taker_of(request: HttpRequest, match: ResolverMatch | None) -> str:
     return name if name is not None and name in UPLOADS + OF_ADMINS else ""
 
 
-def _most(request: HttpRequest) -> int:
-    """Return how many bytes of files this visitor may send to this page."""
-    name = taker_of(request, request.resolver_match)
-    if name and _may_send_files(request, name):
-        return settings.UPLOAD_LIMIT_MB * MEGABYTE + BESIDE_THE_FILE
-    return 0
-
-
 def _may_send_files(request: HttpRequest, name: str) -> bool:
     """Return whether this visitor sends files to a page that takes some.
 
     The API looks at the token before it reads anything, and at whose it is; a page cannot.
     """
-    may_upload = name in UPLOADS and _is_researcher(request)
-    return may_upload or _is_admin(request) or _has_token(request, name)
-
-
-def _has_token(request: HttpRequest, name: str) -> bool:
-    return name.startswith(API) and bool(request.headers.get("Authorization"))
-
-
-def _is_researcher(request: HttpRequest) -> bool:
-    return isinstance(request.user, User) and request.user.is_researcher
-
-
-def _is_admin(request: HttpRequest) -> bool:
-    return isinstance(request.user, User) and request.user.is_staff
+    if name.startswith(API) and request.headers.get("Authorization"):
+        return True
+    user = request.user
+    return isinstance(user, User) and (user.is_staff or (name in UPLOADS and user.is_researcher))
 
 
 AT_ONCE = 2

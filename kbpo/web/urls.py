@@ -1,11 +1,7 @@
 """Addresses of the pages: every page family lists its own."""
 
-from __future__ import annotations
-
 from kbpo.web.desk import (
-    annotations as annotation_files,
-)
-from kbpo.web.desk import (
+    annotations,
     batches,
     corpora,
     describe,
@@ -20,16 +16,13 @@ from kbpo.web.desk import (
     tracks,
 )
 from kbpo.web.desk.people import accounts, platforms, requests, workers
-from kbpo.web.desk.quality import (
-    experts,
-    measures,
-    pilots,
-)
+from kbpo.web.desk.quality import experts, measures, pilots
 from kbpo.web.public import (
     ask,
     board,
     client,
     compare,
+    documents,
     guidelines,
     health,
     metrics,
@@ -40,57 +33,39 @@ from kbpo.web.public import (
     track,
     whole,
 )
-from kbpo.web.public import (
-    documents as corpus,
-)
-from kbpo.web.research import (
-    explore,
-    ledger,
-    missed_page,
-    runs,
-    submissions,
-    upload,
-)
+from kbpo.web.research import explore, ledger, missed_page, runs, submissions, upload
 
+PUBLIC = (
+    health,
+    board,
+    track,
+    guidelines,
+    whole,
+    client,
+    compare,
+    documents,
+    metrics,
+    prose,
+    search,
+)
+RESEARCH = (runs, ledger, submissions, explore, missed_page, upload)
+ACCOUNT = (people, notices, ask)
+DESK = (
+    home,
+    batches,
+    workers,
+    accounts,
+    requests,
+    experts,
+    measures,
+    pilots,
+    log,
+    platforms,
+    money,
+)
+OF_TRACKS = (tracks, corpora, forms, annotations, judgments, slices, describe, reading, scores)
 urlpatterns = [
-    *health.urlpatterns,
-    *board.urlpatterns,
-    *track.urlpatterns,
-    *guidelines.urlpatterns,
-    *whole.urlpatterns,
-    *client.urlpatterns,
-    *runs.urlpatterns,
-    *ledger.urlpatterns,
-    *submissions.urlpatterns,
-    *explore.urlpatterns,
-    *missed_page.urlpatterns,
-    *upload.urlpatterns,
-    *prose.urlpatterns,
-    *search.urlpatterns,
-    *people.urlpatterns,
-    *notices.urlpatterns,
-    *ask.urlpatterns,
-    *home.urlpatterns,
-    *batches.urlpatterns,
-    *workers.urlpatterns,
-    *accounts.urlpatterns,
-    *requests.urlpatterns,
-    *experts.urlpatterns,
-    *measures.urlpatterns,
-    *pilots.urlpatterns,
-    *log.urlpatterns,
-    *platforms.urlpatterns,
-    *money.urlpatterns,
-    *tracks.urlpatterns,
-    *corpora.urlpatterns,
-    *forms.urlpatterns,
-    *annotation_files.urlpatterns,
-    *judgments.urlpatterns,
-    *slices.urlpatterns,
-    *describe.urlpatterns,
-    *reading.urlpatterns,
-    *scores.urlpatterns,
-    *compare.urlpatterns,
-    *corpus.urlpatterns,
-    *metrics.urlpatterns,
+    pattern
+    for family in (*PUBLIC, *RESEARCH, *ACCOUNT, *DESK, *OF_TRACKS)
+    for pattern in family.urlpatterns
 ]

@@ -73,10 +73,12 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     baseline = next((row for row in shown.rows if row.submission.role == "baseline"), None)
     below = [_standing(row, column, DASH) for row in shown.rows[BEST:] if row is baseline]
     downloads = _downloads(track)
+    team = request.user.team() if isinstance(request.user, User) else None
     if baseline is not None:
         for file in downloads:
             if file["name"] == "Its output":
                 file["score"] = drawing.Interval.of(baseline.figure(column))
+    n_of_best = [sum(row < BEST for row in group) for group in shown.groups]
     context: dict[str, Any] = {
         "track": track,
         "corpus": track.corpus,
@@ -108,10 +110,10 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "has_few": any(
             one["kind"] == "few" and one["figure"].estimate is not None for one in [*best, *below]
         ),
-        "tied": 1 < len(best) <= max(map(_of_best, shown.groups), default=0),
+        "tied": 1 < len(best) <= max(n_of_best, default=0),
         "axis": drawing.axis_over([one["figure"] for one in [*best, *below]], ticks=3),
         "n_systems": len(shown.rows),
-        "mine": _mine(request, track),
+        "mine": team and {"team": team, "left": runs_left(track, team)},
     }
     return render(request, "track.html", context)
 
@@ -131,83 +133,41 @@ def _standing(row: Row, column: str, place: int | str) -> dict[str, Any]:
     }
 
 
-def _of_best(group: list[int]) -> int:
-    """Return how many of the best systems a group of rows that cannot be told apart has."""
-    return sum(row < BEST for row in group)
-
-
 def _downloads(track: Track) -> list[dict[str, Any]]:
     """Return what can be fetched without an account; sizes in bytes, those of large corpora
     reckoned.
     """
-    slug, kind = [track.slug], kind_of(track)
-    n, files = n_inputs(track), []
-    size = partial(_size, track, n)
-    if track.corpus.may_be_downloaded and n:
-        files.append(
-            {
-                "name": kind.words.inputs.capitalize(),
-                "what": f"{n:,} {kind.words.downloaded}",
-                "format": "JSON Lines",
-                "url": reverse("api-documents", args=slug),
-                "file": texts_name(track),
-                "size": size("documents", kind.input_lines),
-            }
-        )
-    if files and track.corpus.has_mentions:
-        files.append(
-            {
-                "name": "Mentions",
-                "what": "Spans and types of the names that came with the texts",
-                "format": "JSON Lines",
-                "url": reverse("api-mention-types", args=slug),
-                "file": MENTIONS,
-                "size": size("mentions", partial(mention_lines, track.corpus)),
-            }
-        )
+    kind, corpus, files = kind_of(track), track.corpus, list[dict[str, Any]]()
+    n, size = n_inputs(track), partial(_size, track, n_inputs(track))
+
+    def add(name: str, what: str, form: str, page: str, file: str, size: int | None = None) -> None:
+        url = reverse(page, args=[track.slug])
+        row = {"name": name, "what": what, "format": form, "url": url, "file": file, "size": size}
+        files.append(row)
+
+    if corpus.may_be_downloaded and n:
+        what = f"{n:,} {kind.words.downloaded}"
+        bytes_ = size("documents", kind.input_lines)
+        inputs = kind.words.inputs.capitalize()
+        add(inputs, what, "JSON Lines", "api-documents", texts_name(track), bytes_)
+        if corpus.has_mentions:
+            what = "Spans and types of the names that came with the texts"
+            bytes_ = size("mentions", partial(mention_lines, corpus))
+            add("Mentions", what, "JSON Lines", "api-mention-types", MENTIONS, bytes_)
     if kind.words.schema:
-        files.append(
-            {
-                "name": "Schema",
-                "what": kind.words.schema,
-                "format": "JSON",
-                "url": reverse("api-schema-of-track", args=slug),
-                "file": "schema.json",
-                "size": len(JSONRenderer().render(track.corpus.schema)),
-            }
-        )
-    files.append(
-        {
-            "name": "Guidelines",
-            "what": "The instructions as annotators see them, with an example of their page",
-            "format": "Page",
-            "url": reverse("guidelines", args=slug),
-            "file": "read them",
-        }
-    )
+        bytes_ = len(JSONRenderer().render(corpus.schema))
+        add("Schema", kind.words.schema, "JSON", "api-schema-of-track", "schema.json", bytes_)
+    what = "The instructions as annotators see them, with an example of their page"
+    add("Guidelines", what, "Page", "guidelines", "read them")
     baseline = kind.baseline()
-    if baseline is not None and track.corpus.may_be_downloaded:
+    if baseline is not None and corpus.may_be_downloaded:
         lines = len(baseline.script.read_text(encoding="utf-8").splitlines())
-        files.append(
-            {
-                "name": "Baseline",
-                "what": f"{lines} lines of Python, nothing to install",
-                "format": "Python",
-                "url": reverse("baseline", args=slug),
-                "file": "baseline.py",
-                "size": baseline.script.stat().st_size,
-            }
-        )
-        files.append(
-            {
-                "name": "Its output",
-                "what": "Ready to be uploaded",
-                "format": "JSON Lines",
-                "url": reverse("baseline-output", args=slug),
-                "file": "baseline.jsonl.gz",
-                "size": size("baseline", baseline.lines),
-            }
-        )
+        bytes_ = baseline.script.stat().st_size
+        what = f"{lines} lines of Python, nothing to install"
+        add("Baseline", what, "Python", "baseline", "baseline.py", bytes_)
+        bytes_ = size("baseline", baseline.lines)
+        what, file = "Ready to be uploaded", "baseline.jsonl.gz"
+        add("Its output", what, "JSON Lines", "baseline-output", file, bytes_)
     for release in track.releases.filter(status="made").order_by("-number"):
         made = f"{release.made_at:%-d %B %Y}"
         files.append(
@@ -236,7 +196,7 @@ def _whole(track: Track, downloads: list[dict[str, Any]]) -> dict[str, Any] | No
     return {
         "url": reverse("track-zip", args=[track.slug]),
         "file": f"{track.slug}.zip",
-        "size": sum(file.get("size", 0) for file in parts),
+        "size": sum(file["size"] or 0 for file in parts),
         "names": [file["name"].lower() for file in parts],
     }
 
@@ -270,14 +230,6 @@ def baseline_command(track: Track) -> str:
     if track.corpus.has_mentions:
         names.append(MENTIONS)
     return f"python baseline.py {' '.join(names)} > baseline.jsonl"
-
-
-def _mine(request: HttpRequest, track: Track) -> dict[str, Any] | None:
-    """Return what somebody with a team may do here; None for everybody else."""
-    team = request.user.team() if isinstance(request.user, User) else None
-    if team is None:
-        return None
-    return {"team": team, "left": runs_left(track, team)}
 
 
 def baseline(request: HttpRequest, slug: str) -> FileResponse:
