@@ -96,6 +96,7 @@ class AnswersTrack(TextTrack):
 
     kind: ClassVar[str] = "answers"
     target_kind: ClassVar[str] = "answer"
+    form: ClassVar = shipped("answer_correctness")
     measures: ClassVar = measures_of(
         _shown("any_correct", "Some passage shows it"),
         _shown("avg_correct", "Share of passages that show it"),
@@ -104,7 +105,7 @@ class AnswersTrack(TextTrack):
     metrics: ClassVar = tuple(
         replace(metric, circular=metric.needs == "references") for metric in METRICS.values()
     )
-    asking: ClassVar = (Asking("answer_correctness", Decimal("0.40"), 120, people=1),)
+    asking: ClassVar = (Asking(form.name, form.price, form.seconds, people=1),)
     words: ClassVar = Words(
         item="answer",
         items="answers",
@@ -125,17 +126,6 @@ class AnswersTrack(TextTrack):
         fields=FIELDS | {"passage": "Which passage it came from, counted from 0; may be left out"},
         described="which systems gave an answer, and how long it is",
     )
-
-    def guide(self) -> Mapping[str, Any]:
-        shows = ("shows that it is correct", "shows that it is incorrect", "does not say")
-        asked = [
-            {"ask": ask, "options": [{"label": label} for label in labels]}
-            for ask, labels in (
-                ("Does the question make sense, and is the answer plausible?", ("yes", "no")),
-                ("If so: what does each passage say about this answer?", shows),
-            )
-        ]
-        return {"asked": asked}
 
     def unfit(self) -> dict[str, str]:
         inputs = Input.objects.filter(corpus=self.corpus)
@@ -158,7 +148,7 @@ class AnswersTrack(TextTrack):
         inputs = self._inputs(contents)
         return {
             pk: {
-                "title": "An answer",
+                "title": self.form.title,
                 "question": inputs[content["input"]].question,
                 "text": content["text"],
                 "passages": _passages(inputs[content["input"]], content.get("passage")),
