@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from queue import Empty, Queue
+from queue import Queue
 from threading import Event
 
 import pytest
@@ -47,27 +47,6 @@ def test_every_queue_has_a_worker_of_its_own_in_compose() -> None:
     assert taken == {name: name for name in celery.QUEUES}
 
 
-def test_a_tick_asks_all_queues_to_look_where_something_may_be_due(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    due = iter([False, True])
-    monkeypatch.setattr(celery, "import_string", lambda path: lambda: next(due))
-    with celery.app.connection_for_read() as connection:
-        queues = {name: connection.SimpleQueue(name) for name in celery.QUEUES}
-        for queue in queues.values():
-            queue.clear()
-        celery.tick()
-        for queue in queues.values():
-            with pytest.raises(Empty):
-                queue.get_nowait()
-        celery.tick()
-        for name, queue in queues.items():
-            message = queue.get_nowait()
-            message.ack()
-            assert message.payload[0] == [name]
-            queue.close()
-
-
 def test_a_file_that_is_being_read_delays_no_other_queue_in_one_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -90,29 +69,3 @@ def test_a_file_that_is_being_read_delays_no_other_queue_in_one_process(
         wait(looks.values(), timeout=30)
         single_worker.look_at_all(threads, looks)
         assert {ran.get(timeout=30) for _ in celery.QUEUES} == set(celery.QUEUES)
-
-
-def test_what_people_do_is_looked_at_each_second_until_the_next_tick(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    now = 0.0
-    answers = {"people": [2, 1, 0, 5], "scores": [1, 1]}
-    looks: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        nonlocal now
-        now += seconds
-
-    def look(names: tuple[str, ...]) -> int:
-        looks.append(now)
-        return answers[celery.QUEUE_OF[names[0]]].pop(0)
-
-    monkeypatch.setattr(celery.time, "monotonic", lambda: now)
-    monkeypatch.setattr(celery.time, "sleep", sleep)
-    monkeypatch.setattr(celery, "_look", look)
-    assert celery.look("people") == 3 and looks == [0, 1, 2]
-    assert celery.look("scores") == 1
-    answers["people"] = [1] * 10
-    looks.clear()
-    celery.look("people")
-    assert looks == [2, 3, 4, 5, 6], "the next tick comes after five seconds"

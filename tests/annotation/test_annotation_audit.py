@@ -4,16 +4,14 @@ not found in it.
 
 from __future__ import annotations
 
-from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 from annotation_world import GOOD, answer_all
 from django.test import Client
-from django.utils import timezone
 
-from annotation.labels import exclude, revise, settle
-from annotation.models import Policy, Question, Response, Worker
+from annotation.labels import exclude, settle
+from annotation.models import Response, Worker
 from annotation.workers import leave
 from kbpo.accounts.audit import ERASED
 from kbpo.accounts.models import Audit, User
@@ -44,24 +42,6 @@ def test_a_track_is_made_with_its_prices_and_caps(toy: Toy, root: User) -> None:
     create_track(toy.corpus, "Second", money=money, who=root, why="For May.")
     said = "relation $0.07 and 20% fee; track at most $500; day at most $50"
     assert entry("make track") == ("root", "track:second", said, "For May.")
-
-
-def test_labels_that_the_service_reaggregates_by_itself(
-    published: Submission, clients: list[Client]
-) -> None:
-    for client in clients:
-        answer_all(client)
-    settle.tick()
-    old = timezone.now() - timedelta(hours=1)
-    Policy.objects.create(track=published.track, aggregation=revise.MODEL, fitted_at=old)
-    revise.tick()
-    said = f"dawid_skene: 0 of {Question.objects.count()} labels changed"
-    assert entry("add up again") == (
-        None,
-        "track:toy",
-        said,
-        "New answers have come since the last fit",
-    )
 
 
 def test_whoever_is_erased_is_not_found_in_the_log(

@@ -95,41 +95,6 @@ def test_a_document_is_finished_by_keyboard_alone(
     assert page.faults == []  # type: ignore[attr-defined]
 
 
-def test_a_document_is_finished_by_mouse(
-    browser: Browser, live_server: Any, ordered: Question
-) -> None:
-    page = start(browser, live_server)
-
-    def choose(kind: str) -> None:
-        page.locator("#inspector .type", has_text=kind).click()
-
-    word(page, "Mara").hover()
-    page.mouse.down()
-    last = word(page, "Lindt").bounding_box()
-    assert last is not None
-    page.mouse.move(last["x"] + last["width"] / 2, last["y"] + last["height"] / 2)
-    page.mouse.move(last["x"] + last["width"] + 2, last["y"] + last["height"] / 2)
-    page.mouse.up()
-    assert page.locator("#inspector .head b").inner_text() == "“Mara Lindt”", "not the next word"
-    choose("Person")
-    page.get_by_label("Its Wikipedia title, if you know it").fill("Mara Lindt")
-    for words, which, kind in [
-        ("Nordwerk", 0, "Organisation"),
-        ("1990", 0, ""),
-        ("Lindt", 1, "Person"),
-        ("Halden", 0, "State"),
-        ("Nordwerk", 1, ""),
-        ("Bergen", 0, "State"),
-    ]:
-        word(page, words, which).dblclick()
-        if kind:
-            choose(kind)
-    page.locator("#primary").click()
-    with page.expect_navigation():
-        page.locator("#primary").click()
-    assert sent() == EXPECTED
-
-
 PEOPLE = [
     "Abel",
     "Bruno",

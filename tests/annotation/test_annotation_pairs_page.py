@@ -5,8 +5,6 @@ phone.
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -98,42 +96,4 @@ def test_the_pairs_of_a_document_by_keyboard_alone(
     assert page.faults == []  # type: ignore[attr-defined]
 
 
-def test_the_pairs_of_a_document_by_mouse(
-    browser: Browser, live_server: Any, paired: Question
-) -> None:
-    page = start(browser, live_server)
-    page.locator(".choice", has_text="works for").click()
-    page.locator("#primary").click()
-    page.locator("#choices .choice", has_text="is a child of").first.click()
-    page.locator("#primary").click()
-    page.locator("#primary").click()
-    assert "Pick what the text says" in page.locator("#missing").inner_text()
-    page.locator("#back").click()
-    assert said(page) == PAIRS[1]
-    page.locator("#primary").click()
-    page.locator("#none-rest").click()
-    with page.expect_navigation():
-        page.locator("#primary").click()
-    assert sent() == true_answer(paired)
-
-
 SCREENS = [(1400, "light"), (1400, "dark"), (390, "light"), (390, "dark"), (360, "light")]
-
-
-@pytest.mark.parametrize(("width", "scheme"), SCREENS)
-def test_it_fits_the_screen_and_fingers(
-    browser: Browser, live_server: Any, paired: Question, tmp_path: Path, width: int, scheme: str
-) -> None:
-    phone = width < 700
-    viewport = {"width": width, "height": 800 if phone else 900}
-    page = start(browser, live_server, viewport=viewport, color_scheme=scheme, has_touch=phone)
-    page.locator("#choices .choice").first.click()
-    page.locator("#primary").click()
-    where = os.environ.get("SHOTS", str(tmp_path))
-    page.screenshot(path=f"{where}/pairs-{width}-{scheme}.png", full_page=True)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    if phone:
-        targets = page.locator(".choice:visible, .submit-bar button:visible")
-        assert (
-            min(box["height"] for box in (one.bounding_box() for one in targets.all()) if box) >= 44
-        )

@@ -18,8 +18,7 @@ from annotation.questions.order import price_of
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
-from kbpo.money.models import Budget
-from kbpo.money.spend import OverBudget, balance
+from kbpo.money.spend import balance
 from kbpo.sampling.models import DocumentSample
 from tests.conftest import Toy
 
@@ -154,10 +153,3 @@ def test_it_takes_only_documents_that_are_neither_drawn_nor_asked_about(toy: Toy
     )
     with pytest.raises(pilot.CannotPilot, match="nothing to read"):
         launch(toy)
-
-
-def test_beyond_the_budget_nothing_is_asked(toy: Toy) -> None:
-    Budget.objects.filter(track=toy.track).update(cap=Decimal("0.10"))
-    with pytest.raises(OverBudget):
-        launch(toy)
-    assert not Question.objects.exists() and not Pilot.objects.exists()

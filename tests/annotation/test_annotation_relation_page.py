@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -155,35 +153,6 @@ def test_it_works_as_a_plain_form_without_script(
 
 
 SCREENS = [(1400, "light"), (1400, "dark"), (390, "light"), (390, "dark"), (360, "light")]
-
-
-@pytest.mark.parametrize(("width", "scheme"), SCREENS)
-def test_it_fits_the_screen_and_fingers(
-    browser: Browser, live_server: Any, published: Any, tmp_path: Path, width: int, scheme: str
-) -> None:
-    phone = width < 700
-    viewport = {"width": width, "height": 800 if phone else 900}
-    page = open_page(browser, live_server, viewport=viewport, color_scheme=scheme, has_touch=phone)
-    for choose in ("input[name=a]", "input[name=b]", "input[name=holds]"):
-        page.locator(choose).first.evaluate(
-            "one => one.closest('label').scrollIntoView({block: 'center'})"
-        )
-        page.locator(choose).first.check(force=True)
-    page.screenshot(
-        path=os.environ.get("SHOTS", str(tmp_path)) + f"/relation-{width}-{scheme}.png",
-        full_page=True,
-    )
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    if phone:
-        targets = page.locator(
-            ".pill:visible, .choice:visible, .submit-bar .button:visible, summary:visible"
-        )
-        heights = [box["height"] for box in (one.bounding_box() for one in targets.all()) if box]
-        assert min(heights) >= 44
-        box = page.locator(".submit-bar").bounding_box()
-        assert (
-            box is not None and box["y"] + box["height"] <= 800 + 1
-        )  # stays at the bottom of the screen
 
 
 def test_d_shows_the_whole_document_in_place_and_back(

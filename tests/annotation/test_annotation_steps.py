@@ -106,19 +106,6 @@ def test_the_highest_threshold_that_any_submission_raised_orders_a_question(
     assert Question.objects.get(target=targets[0]).order == pytest.approx(0.25)
 
 
-def test_a_later_submission_pays_only_for_what_is_not_asked_yet(
-    published: Submission, track: Track, targets: list[Target], clients: list[Client]
-) -> None:
-    twin = make_submission(track, targets, "Twin")
-    assert ask.tick() == 0
-    for client in clients:
-        answer_all(client)
-    settle.tick()
-    assert ask.tick() == 0
-    assert not Question.objects.filter(**twin.purpose.at("payer")).exists()
-    assert balance(purpose=twin.purpose).spent == 0
-
-
 def test_a_target_is_asked_again_only_for_what_was_not_shown(
     published: Submission,
     track: Track,

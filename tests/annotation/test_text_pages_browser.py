@@ -238,36 +238,6 @@ def test_a_text_is_rated_and_mended_by_finger(browser: Browser, live_server: Any
     assert page.faults == []
 
 
-def test_an_answer_is_checked_by_finger(browser: Browser, live_server: Any) -> None:
-    asked(
-        "answers",
-        [f"{PASSAGES[0]} {'It is far away. ' * 12}", PASSAGES[1]],
-        input="q",
-        text="Ida Marsk",
-    )
-    page = open_page(browser, live_server, **PHONE)
-    at_hand = page.locator(".passage:visible")
-    page.locator("[data-step=plausible] .choice").nth(0).tap()
-    at_hand.locator(".choice").nth(0).tap()
-    chosen_by_finger(page, 4, 20)
-    assert_is_in_view(page, ".mark-it:not([hidden])")
-    at_hand.get_by_role("button", name="Mark the chosen words").tap()
-    expect(at_hand.locator("mark")).to_contain_text("Marsk built it")
-    at_hand.locator("mark").tap()
-    expect(at_hand.locator("mark")).to_have_count(0)
-    chosen_by_finger(page, 4, 20)
-    at_hand.get_by_role("button", name="Mark the chosen words").tap()
-    assert_is_within_reach(page)
-    assert_is_in_view(page, ".confirm")
-    confirm_button(page).tap()
-    expect(at_hand).to_have_attribute("data-letter", "b")
-    at_hand.locator(".choice").nth(2).tap()
-    with page.expect_navigation():
-        submit_button(page).tap()
-    assert json.loads(sent()["marks-0"][0]) == [[4, 21]] and sent()["passage-1"] == ["neither"]
-    assert page.faults == []
-
-
 def submit_button(page: Page) -> Locator:
     return page.get_by_role("button", name="Submit")
 
@@ -284,18 +254,6 @@ def chosen_by_finger(page: Page, begin: int, end: int) -> None:
           getSelection().setBaseAndExtent(text, begin, text, end);
         }""",
         [begin, end],
-    )
-
-
-def assert_is_in_view(page: Page, selector: str) -> None:
-    """Something comes to stand on the screen, and nothing else above it, without any scrolling."""
-    page.wait_for_function(  # what opens is brought into view a moment later
-        """(selector) => {
-          const one = document.querySelector(selector);
-          const { x, y, width, height } = one.getBoundingClientRect();
-          return document.elementFromPoint(x + width / 2, y + height / 2) === one;
-        }""",
-        arg=selector,
     )
 
 

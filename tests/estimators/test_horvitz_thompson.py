@@ -8,18 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 
 from estimators.design import Design, contrast
 from estimators.horvitz_thompson import (
-    anticipated_of_systems,
     anticipated_variance,
     centred,
     difference,
     hajek,
     inclusion_iid,
 )
-from estimators.sums import Support
 
 METHODS = (difference, centred)
 guesses = st.floats(0.01, 0.99)
@@ -209,49 +206,6 @@ def test_the_anticipated_variance_is_the_expected_one_when_the_model_is_right(un
     np.testing.assert_allclose(
         anticipated_variance(p, pi, g, np.array([]), np.array([])), expected, atol=1e-9
     )
-
-
-def test_an_overconfident_model_is_scaled_up_and_a_good_one_never_down():
-    p, pi, g = np.full(4, 0.25), np.full(4, 0.5), np.full(4, 0.1)
-    plain = 4 * 0.25**2 * 0.09
-    assert anticipated_variance(p, pi, g, np.array([0.0]), np.array([0.1])) == pytest.approx(plain)
-    assert anticipated_variance(p, pi, g, np.array([1.0]), np.array([0.1])) == pytest.approx(
-        plain * 0.81 / 0.09
-    )
-    assert anticipated_variance(p, pi, g, np.array([np.nan]), np.array([0.1])) == pytest.approx(
-        plain
-    )
-
-
-def test_the_anticipated_variance_takes_sparse_weights_sums_targets_and_adds_documents():
-    p, pi, g = np.array([[0.5, 0.0], [0.5, 1.0]]), np.array([0.5, 0.5]), np.array([0.5, 0.5])
-    labels = (np.array([]), np.array([]))
-    dense = anticipated_variance(p, pi, g, *labels)
-    np.testing.assert_allclose(dense, [0.125, 0.25])
-    np.testing.assert_allclose(anticipated_variance(sparse.csr_array(p), pi, g, *labels), dense)
-    np.testing.assert_allclose(
-        anticipated_variance(p, pi, g, *labels, target=np.array([0, 0])), [0.25, 0.25]
-    )
-    with_documents = anticipated_variance(p, pi, g, *labels, document_term=[0.1, -1])
-    np.testing.assert_allclose(with_documents, dense + np.array([0.1, 0]))
-
-
-@pytest.mark.parametrize("rho", [0.0, 0.3, 1.0])
-def test_systems_given_one_by_one_have_the_anticipated_variance_of_their_table(rho):
-    rng = np.random.default_rng(8)
-    p = sparse.random_array((70, 3), density=0.5, rng=rng, format="csc")
-    pi, g, target = rng.uniform(0.1, 1, 70), rng.uniform(size=70), rng.integers(0, 30, 70)
-    labels = (rng.integers(0, 2, 9), rng.uniform(size=9))
-    whole = anticipated_variance(p, pi, g, *labels, target=target, correlation=rho)
-    spread = p.toarray() * np.sqrt(g * (1 - g) * (1 / pi - 1))[:, None]
-    sums = np.stack([np.bincount(target, weights=one) for one in spread.T], axis=1)
-    scale = anticipated_variance([1.0], [0.5], [0.5], *labels) / 0.25
-    by_hand = scale * (rho * (sums**2).sum(axis=0) + (1 - rho) * (spread**2).sum(axis=0))
-    np.testing.assert_allclose(whole, by_hand)
-    spans = list(zip(p.indptr, p.indptr[1:], strict=False))
-    own = [(Support.of(p.indices[a:b], target), p.data[a:b]) for a, b in spans]
-    alone = anticipated_of_systems(own, pi, g, *labels, correlation=rho)
-    np.testing.assert_allclose(alone, by_hand)
 
 
 def test_what_can_never_be_asked_has_infinite_anticipated_variance():

@@ -14,7 +14,7 @@ import pytest
 from django.test import Client
 
 from kbpo.accounts.models import Token
-from kbpo.evaluation.compare import closest, differences
+from kbpo.evaluation.compare import differences
 from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
@@ -198,21 +198,6 @@ def test_what_cannot_be_compared_is_told_in_a_sentence(
         in Client().get(f"{URL}?s={a}&s={b}&s=3&criterion=relation").content.decode()
     )
     assert Client().get("/tracks/nothing/compare/").status_code == 404
-
-
-def test_empty_it_offers_the_closest_pair(
-    world: World, pair: tuple[Submission, Submission], scored: Evaluation, toy: Toy
-) -> None:
-    assert set(closest(scored, distribution="instance", criterion="relation") or ()) == {
-        one.pk for one in pair
-    }
-    page = Client().get(f"{URL}?criterion=relation").content.decode()
-    assert "the closest neighbours on the board" in page and "<select" in page
-    marked = re.findall(r'<option value="(\d+)" selected', page)
-    assert len(marked) == 2 and set(map(int, marked)) == {one.pk for one in pair}, (
-        "two systems, not one twice"
-    )
-    assert "It takes two scored systems" in Client().get("/tracks/toy/compare/").content.decode()
 
 
 def test_the_api_tells_what_the_page_shows_relation_by_relation_and_of_the_parts(

@@ -161,20 +161,6 @@ def test_whoever_answered_as_one_of_the_crowd_does_not_check_it(
     assert "is for you" in admin.get(NEXT, follow=True).content.decode()
 
 
-def test_whoever_belongs_to_a_team_that_predicts_it_does_not_check_it(
-    crowd: Crowd, admin: Client, toy: Toy
-) -> None:
-    crowd.draw(25)
-    address = opened(admin)
-    crowd.track.is_study, crowd.track.owner = False, None
-    crowd.track.save()
-    toy.teams["Neural"].members.add(toy.users["Admin"])
-    assert "is for you" in admin.get(NEXT, follow=True).content.decode()
-    told = admin.post(address, ANSWER, follow=True).content.decode()
-    assert "your own team predicts something about it" in told
-    assert not ExpertCheck.objects.exclude(answered_at=None).exists()
-
-
 def test_no_request_reads_the_whole_track(
     crowd: Crowd, admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

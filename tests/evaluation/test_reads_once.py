@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -74,18 +73,3 @@ def test_a_batch_that_is_settled_is_seen_at_once(sampled: World) -> None:
 
 def _predicted(row: Submission) -> list[Target]:
     return list(Target.objects.filter(instances__predictions__submission=row).distinct())
-
-
-def test_what_each_system_predicts_is_read_as_the_tables_of_all_say(sampled: World) -> None:
-    pool = read(sampled.track).pool
-    assert pool.by_system, "it was kept"
-    anew = replace(pool, by_system={})
-    for column in range(len(pool.systems)):
-        one, other = pool.support(column), anew.support(column)
-        for name in ("row", "several", "begins"):
-            assert np.array_equal(getattr(one, name), getattr(other, name)), name
-        assert np.array_equal(pool.predicted(column), anew.predicted(column))
-        for kind in pool.p:
-            table = pool.p[kind].toarray()[:, column]
-            assert np.array_equal(pool.weight(kind, column), table[one.row])
-            assert np.count_nonzero(table) == one.row.size

@@ -12,8 +12,6 @@ import pytest
 from scipy import sparse
 
 from kbpo.evaluation.data import read as read_data
-from kbpo.evaluation.latest import Latest
-from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.models import Slice
 from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.slices.estimate import cuts, slice_scores
@@ -144,18 +142,6 @@ def test_an_admins_slice_holds_what_its_rule_says(
     found = scores(whole)["own:Mine"]
     assert found.n_predictions == len({one.target_id for one in instances})
     assert found.value == pytest.approx(world.share_true(instances))
-
-
-def test_boards_and_figures_know_nothing_of_slices(world: World, whole: Submission) -> None:
-    scores(whole)
-    whole.move("scored")
-    evaluate(world.track)
-    [row] = board(world.track, distribution="instance", criterion="relation", sort="precision").rows
-    assert row.figures["precision"].value == pytest.approx(world.share_true(world.instances))
-    assert (
-        Latest.of(whole).figures["precision", "relation", "instance", "centred"].value
-        == row.figures["precision"].value
-    )
 
 
 def test_recall_of_a_predicate_counts_what_nobody_found(world: World) -> None:

@@ -2,9 +2,6 @@
 pairs.
 """
 
-import io
-import json
-from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -18,7 +15,6 @@ from formats.lookup import DocumentView, MemoryCorpus
 from formats.messages import Report
 from formats.opening import open_text
 from formats.schema import Schema, load_schema, shipped_schema
-from formats.splitting import Span
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "redocred"
 NAMES = sorted(
@@ -94,42 +90,3 @@ def test_the_schema_of_the_data_and_the_shipped_one_agree() -> None:
     assert {t.name: t.value for t in data.entity_types.values()} == {
         t.name: t.value for t in schema().entity_types.values()
     }
-
-
-@pytest.mark.slow
-def test_predictions_in_the_form_of_docred_give_the_same_instances() -> None:
-    report = Report()
-    lines = open_text(DATA / "mentions.tsv.gz", LIMITS, report)
-    types: dict[str, dict[Span, str]] = defaultdict(dict)
-    entities: dict[str, dict[int, list[Span]]] = defaultdict(lambda: defaultdict(list))
-    number_of: dict[tuple[str, Span], int] = {}
-    for mention in read_mentions(lines, corpus(), schema(), report):
-        types[mention.document][mention.span] = mention.type
-        entities[mention.document][int(mention.entity)].append(mention.span)
-        number_of[mention.document, mention.span] = int(mention.entity)
-    lines = open_text(DATA / "corpus.jsonl.gz", LIMITS.for_corpus(), report)
-    records = list(read_corpus(lines, LIMITS, report))
-    numbered = MemoryCorpus(
-        DocumentView.of(
-            record,
-            types[record.id],
-            {number: sorted(spans) for number, spans in entities[record.id].items()},
-        )
-        for record in records
-    )
-    title_of = {record.id: record.title for record in records}
-    expected, predictions = set(), []
-    for number, line in open_text(DATA / "systems" / "TeamB_2.instances.tsv.gz", LIMITS, report):
-        if number > 1:
-            document, begin, end, predicate, object_begin, object_end, *_ = line.split("\t")
-            pair = (int(begin), int(end)), (int(object_begin), int(object_end))
-            expected.add((document, pair[0], predicate, pair[1]))
-            head, tail = (number_of[document, span] for span in pair)
-            relation = schema().predicates[predicate].wikidata
-            predictions.append(
-                {"title": title_of[document], "h_idx": head, "t_idx": tail, "r": relation}
-            )
-    file = io.BytesIO(json.dumps(predictions).encode())
-    claims = read_claims(file, numbered, schema(), LIMITS, report)
-    assert {(c.document, c.subject, c.predicate, c.object) for c in claims} == expected
-    assert report.errors == 0 and len(expected) == 4978

@@ -14,7 +14,6 @@ from django.db import connection
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import CannotReceive, describe, withdraw
 from kbpo.submissions.withdraw import CannotChange
-from kbpo.tracks.models import Track
 
 Upload = Callable[..., Submission]
 
@@ -74,17 +73,6 @@ def test_an_idempotency_key_gives_the_first_submission_again(
     toy.track.pk = None
     with pytest.raises(CannotReceive, match="Use a new one"):
         upload(b"one", idempotency_key="k")
-
-
-def test_a_system_keeps_its_name_on_every_track(toy: Any, upload: Upload) -> None:
-    first = upload(b"one", name="GPT")
-    assert upload(b"two", name="gpt").name == "gpt 2", "a name is given once on a track"
-    other = Track.objects.create(corpus=toy.corpus, name="Other", slug="other", status="open")
-    toy.track = other
-    assert upload(b"three", name="GPT", refuse_taken=True).name == first.name == "GPT"
-    with pytest.raises(CannotReceive, match="on this track") as refusal:
-        upload(b"four", name="gpt", refuse_taken=True)
-    assert refusal.value.code == "name_taken"
 
 
 def test_it_can_be_renamed_described_and_withdrawn_once(upload: Upload) -> None:

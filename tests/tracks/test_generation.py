@@ -25,7 +25,7 @@ from formats.messages import Report
 from formats.opening import open_text
 from formats.outputs import read_outputs
 from formats.presentation import PRESENTED
-from kbpo.accounts.models import Team, User
+from kbpo.accounts.models import User
 from kbpo.corpus.load import CannotLoad
 from kbpo.evaluation.leaderboard import board
 from kbpo.instances.models import Target
@@ -197,36 +197,6 @@ def test_people_and_metrics_see_a_tokenised_text_as_it_would_be_printed(
     assert handed_in(Track.objects.get(), tokenised) == [tokenised]
     told = client.get(f"/tracks/{printed.slug}/about/").content.decode()
     assert "they get capitals" not in told
-
-
-def test_an_admin_says_how_outputs_are_shown_until_the_first_run_comes(
-    printed: Track, client: Client
-) -> None:
-    client.force_login(User.objects.create_user("chief", password="x", is_staff=True))
-    address = f"/desk/tracks/{printed.slug}/describe/"
-
-    def fields(response: Any) -> dict[str, Any]:
-        return {
-            bound.html_name: bound.value()
-            for form in response.context["forms"]
-            for bound in form
-            if bound.value() is not None
-        }
-
-    sent = fields(client.get(address))
-    assert sent["terms-presentation"] == ["true_case", "detokenise", "unknown"]
-    assert client.post(address, sent | {"terms-presentation": ["unknown"]}).status_code == 302
-    only = {"true_case": False, "detokenise": False, "unknown": True, "version": 1}
-    assert Track.objects.get().presentation == only
-    assert "■ for each" in client.get(f"/desk/tracks/{printed.slug}/").content.decode()
-    team = Team.objects.create(name="one", slug="one")
-    Submission.objects.create(
-        track=printed, team=team, name="x", file="x", file_name="x", file_size=1, file_digest="x"
-    )
-    page = client.get(address)
-    assert "plans and samples of runs rest on it" in page.content.decode()
-    assert client.post(address, fields(page) | {"terms-presentation": []}).status_code == 302
-    assert Track.objects.get().presentation == only
 
 
 @pytest.mark.django_db

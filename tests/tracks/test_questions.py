@@ -14,8 +14,8 @@ from django.utils import timezone
 from annotation.interfaces.registry import interface_of
 from annotation.models import Question, Response
 from annotation.questions import ask
-from formats.schema import load_schema, shipped_schema
-from kbpo.corpus.models import Document, Mention
+from formats.schema import load_schema
+from kbpo.corpus.models import Mention
 from kbpo.evaluation.due import finished, open_targets
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.record import NewLabel, record
@@ -23,9 +23,8 @@ from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import QuestionDraft
-from kbpo.tracks.kbp.judge import MOST
 from kbpo.tracks.kbp.pairs import Claim, Pair
-from kbpo.tracks.kbp.questions import candidates, what_to_show
+from kbpo.tracks.kbp.questions import what_to_show
 from kbpo.tracks.registry import kind_of
 
 pytestmark = pytest.mark.django_db
@@ -189,33 +188,6 @@ def test_candidates_are_names_of_the_type_each_wording_once_in_the_order_of_the_
     [draft] = world.ask(founded)
     assert [one["gloss"] for one in draft.payload["a"]["candidates"]] == ["Mara Lindt", "Lindt"]
     assert [one["gloss"] for one in draft.payload["b"]["candidates"]] == ["Nordwerk"]
-
-
-def test_the_fullest_name_is_offered_though_many_stand_nearer() -> None:
-    others = [
-        "Per Dahl",
-        "Tor Vik",
-        "Nils Moe",
-        "Jon Lie",
-        "Kai Ruud",
-        "Leif Bø",
-        "Odd Aas",
-        "Finn Li",
-    ]
-    text = ". ".join(["Ola Berg", *others, "Berg"])
-    document = Document(text=text)
-    at = {
-        words: (text.index(words), text.index(words) + len(words))
-        for words in ["Ola Berg", *others]
-    }
-    names = {span: {"PER"} for span in at.values()}
-    last = (text.rindex("Berg"), len(text))
-    schema = shipped_schema("tac_kbp")
-    offered = candidates(document, last, {"PER"}, [], names, schema)
-    glosses = [text[begin:end] for begin, end in offered]
-    assert len(glosses) == MOST and {"Ola Berg", "Berg"} <= set(glosses)
-    assert "Per Dahl" not in glosses, "what is no part of its name goes by how near it is"
-    assert glosses[0] == "Ola Berg" and offered == sorted(offered)
 
 
 def test_nothing_says_who_claims_what(world: World, founded: int) -> None:

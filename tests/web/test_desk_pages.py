@@ -322,16 +322,6 @@ def test_a_team_disputes_and_an_expert_answers_blind(
     assert "says otherwise" in page and "The text says “near”." in page
 
 
-def test_the_method_of_aggregation_is_switched_with_a_reason(
-    judged: Submission, as_user: As
-) -> None:
-    admin, address = as_user("Admin"), reverse("desk-track-quality", args=["toy"])
-    for wrong in ({"method": "coin", "why": "x"}, {"method": "dawid_skene", "why": ""}):
-        assert admin.post(address, wrong).status_code == 422
-    assert admin.post(address, {"method": "dawid_skene", "why": "We looked."}).status_code == 302
-    assert Policy.objects.get().aggregation == "dawid_skene"
-
-
 def test_a_pilot_is_launched_and_read_on_its_page(
     judged: Submission, draft: Draft, toy: Toy, as_user: As
 ) -> None:

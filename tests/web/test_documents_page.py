@@ -5,19 +5,16 @@ from __future__ import annotations
 import csv
 from io import StringIO
 
-import numpy as np
 import pytest
 from django.test import Client
 from django.urls import reverse
-from scipy import sparse
 
 from kbpo.accounts.models import Audit
 from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.studies.reach import Incidence, reach, read_incidence, sharing
+from kbpo.evaluation.studies.reach import reach, read_incidence, sharing
 from kbpo.sampling.documents.draw import settle_documents, waiting_documents
 from kbpo.sampling.documents.second_stage import tick
 from kbpo.sampling.models import DocumentBatch, DocumentSample
-from kbpo.tracks.frequency import limits
 from tests.conftest import Toy
 from tests.evaluation.world import World
 from tests.web.scored import make_study
@@ -131,41 +128,6 @@ def test_diagnostics_show_what_documents_share_and_what_draws_reach(
         assert (
             sum(seen.entities.values()) == 1 and seen.several == 1
         )  # the world gives all one subject
-
-
-def test_classes_of_frequency_are_those_of_persons_and_organisations_everywhere() -> None:
-    """The study of what samples reach took all entities, and so called other ones rare."""
-    table = np.zeros((10, 6))
-    for entity, documents in enumerate((1, 2, 3, 10, 10, 10)):
-        table[:documents, entity] = 1
-    people = np.array([True] * 3 + [False] * 3)
-    found = Incidence(sparse.csr_array(table), "corpus", people)
-    assert found.limits == pytest.approx((2, 2.8)) == limits(found.frequency, people)
-    assert found.classes.tolist() == ["low", "low", "high", "high", "high", "high"]
-    nobody = np.zeros(6, dtype=bool)
-    assert limits(found.frequency, nobody) == pytest.approx(
-        (np.percentile([1, 2, 3, 10, 10, 10], 50), 10)
-    )
-
-
-def test_two_stages_meet_the_same_entities_more_often() -> None:
-    """Forty of four hundred documents tell of ten people; every other one tells of somebody of its
-    own.
-    """
-    table = np.zeros((400, 370))
-    for document in range(400):
-        table[document, document % 10 if document < 40 else document - 30] = 1
-    people = np.ones(370, dtype=bool)
-    uniform, two_stage = sharing(Incidence(sparse.csr_array(table), "corpus", people), 60)
-    assert (uniform.design, two_stage.design, uniform.n, two_stage.n) == (
-        "uniform",
-        "two_stage",
-        60,
-        60,
-    )
-    assert uniform.documents < 12, "a sixth or so of six"
-    assert two_stage.documents > 1.5 * uniform.documents
-    assert sum(two_stage.shared.values()) > sum(uniform.shared.values())
 
 
 def test_the_board_and_the_submission_tell_what_annotators_miss(

@@ -11,13 +11,10 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
-from kbpo import clock
-from kbpo.evaluation.extent import Extent, extent_of
+from kbpo.evaluation.extent import extent_of
 from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission
-from kbpo.web.research import follow
 from kbpo.web.research.follow import stages
 
 As = Callable[[str], Client]
@@ -63,33 +60,6 @@ def test_every_stage_says_when_it_came_or_how_long_it_took(drawn: Submission) ->
     assert f"confirmed {drawn.confirmed_at:%H:%M}{NBSP}UTC" in said["Planned"]["note"]
     assert said["Being judged"]["of"] == "0 of 4" and said["Scored"]["of"] == ""
     assert [stage["state"] for stage in said.values()] == ["done"] * 4 + ["now", "waiting"]
-
-
-def test_of_a_sample_that_is_drawn_in_stages_it_is_told_that_more_may_follow(
-    drawn: Submission,
-) -> None:
-    drawn.track.design = "poisson"
-    extent = Extent(sample=1, judged=0, open=1, unanswered=0, labels=0, half_width=None)
-    note = stages(drawn, extent)[3]["note"]
-    planned = drawn.plan["options"][drawn.plan["chosen"]]["targets"]
-    assert note.startswith(f"1 relations drawn so far, of about {planned} planned")
-    drawn.status = "scored"
-    assert stages(drawn, extent)[3]["note"] == "1 relations drawn"
-
-
-def test_at_the_pace_of_the_last_hour_the_end_is_near(
-    drawn: Submission, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(follow, "answers_per_hour", lambda track: 24.0)
-    monkeypatch.setattr(follow, "people_expected", lambda track: 3)
-    monkeypatch.setattr(follow, "last_answer", lambda track: clock.now())
-    before, note = timezone.now(), told(drawn)["Being judged"]["note"]
-    ends = {
-        f"{moment + timedelta(minutes=30):%H:%M}{NBSP}UTC" for moment in (before, timezone.now())
-    }
-    assert note in {
-        f"about 30{NBSP}min left, done near {end}" for end in ends
-    }  # four relations, three people each
 
 
 def test_the_page_shows_the_times(drawn: Submission, as_user: As) -> None:

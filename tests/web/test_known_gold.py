@@ -16,10 +16,8 @@ from annotation.questions.known import (
     known_answer,
     questions_about,
     unmarked,
-    unmarked_target,
 )
 from kbpo.instances.models import Target
-from kbpo.money.purpose import Purpose
 from kbpo.sampling.documents.draw import named_documents
 from kbpo.sampling.documents.import_annotations import import_annotations
 from tests.conftest import Toy
@@ -93,22 +91,3 @@ def test_gold_is_made_of_what_was_imported_and_of_what_nobody_marked(
     held = {tuple(gold.expected[0]["value"]["holds"]) for gold in golds}
     assert held == {(FOUNDED,), ()}, "one that holds and one that does not"
     assert known(toy.track) == [] and unmarked(toy.track) == []
-
-
-@pytest.mark.parametrize(
-    ("status", "left"), [("waiting", 0), ("published", 0), ("answered", 0), ("cancelled", 1)]
-)
-def test_no_gold_is_made_of_what_people_are_being_asked(
-    toy: Toy, annotated: Callable[..., None], as_user: As, status: str, left: int
-) -> None:
-    annotated(closed=True)
-    target = unmarked_target(toy.track, unmarked(toy.track)[0].name)
-    assert target is not None
-    questions = [*known(toy.track), *questions_about(toy.track, [target])]
-    for question in questions:
-        question.status, question.order = status, 0.0
-        question.payer = Purpose("gold", toy.track.pk)
-        question.save()
-    assert [len(known(toy.track)), len(unmarked(toy.track))] == [left, left]
-    make = reverse("gold_know", args=["toy", target])
-    assert as_user("Admin").get(make).status_code == (200 if left else 404)

@@ -45,16 +45,6 @@ def test_a_limit_counts_each_key_until_its_end() -> None:
     assert guesses.pause("ada", "1") == 0
 
 
-def test_counts_that_have_ended_are_deleted_by_the_next_ones() -> None:
-    once = Limit("once", 1, 60)
-    for number in range(5):
-        once.count(str(number))
-    ends_in(-1)
-    for number in range(5, 8):
-        once.count(str(number))
-    assert LimitCount.objects.count() == 3
-
-
 def log_in(client: Client, name: str, password: str, address: str = "203.0.113.7") -> Any:
     said = {"username": name, "password": password}
     return client.post(reverse("login"), said, headers={"X-Forwarded-For": address})

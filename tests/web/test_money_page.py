@@ -72,10 +72,6 @@ def test_the_page_shows_sums_and_a_track_by_itself(moved: Toy, as_user: As) -> N
     assert as_user("Admin").get(reverse("desk-money") + "?track=moon").status_code == 404
 
 
-def test_an_empty_service_says_so(toy: Toy, as_user: As) -> None:
-    assert "No money has moved yet" in as_user("Admin").get(reverse("desk-money")).content.decode()
-
-
 @pytest.mark.parametrize("said", ["", "?format=csv"])
 def test_money_is_for_admins(toy: Toy, as_user: As, said: str) -> None:
     address = reverse("desk-money") + said

@@ -12,9 +12,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from kbpo import clock
@@ -117,34 +115,6 @@ def test_the_table_has_the_boards_figures_and_the_file_too(
     assert Client().get(reverse("runs"))["Location"].startswith(reverse("login"))
 
 
-def test_many_runs_cost_no_more_questions_than_few(toy: Toy, as_user: As, draft: Draft) -> None:
-    evaluation = scored(toy, draft(name="run"), 0.4)
-    rosa = as_user("Rosa")
-
-    def questions() -> int:
-        rosa.get(reverse("runs"))
-        with CaptureQueriesContext(connection) as asked:
-            rosa.get(reverse("runs"))
-        return len(asked)
-
-    few = questions()
-    for number in range(12):
-        row = Submission.objects.create(
-            track=toy.track,
-            team=toy.teams["Patterns"],
-            name=f"old {number}",
-            status="scored",
-            file="x",
-            file_name="x",
-            file_size=1,
-            file_digest=str(number),
-            confirmed_at=clock.now(),
-            scored_at=clock.now() - timedelta(days=30),
-        )
-        score(evaluation, row, 0.5)
-    assert questions() <= few <= 45, few
-
-
 def test_discards_stand_apart_and_are_deleted_with_their_file(
     toy: Toy, as_user: As, draft: Draft
 ) -> None:
@@ -171,22 +141,6 @@ def test_discards_stand_apart_and_are_deleted_with_their_file(
     rosa.post(reverse("runs"), {"action": "delete", "pk": kept.pk})
     kept.refresh_from_db()
     assert kept.deleted_at is None and kept.file, "a draft is discarded first, a run is withdrawn"
-
-
-def test_a_name_is_one_runs_in_a_team(toy: Toy, as_user: As, draft: Draft) -> None:
-    first, second, third = draft(name="Graph"), draft(name="graph"), draft(name="Graph")
-    assert [row.name for row in (first, second, third)] == ["Graph", "graph 2", "Graph 3"]
-    assert draft(name="Graph", by="Tim").name == "Graph", "another team's"
-    rosa = as_user("Rosa")
-    taken = rosa.post(
-        reverse("submission-edit", args=[third.pk]), {"name": "GRAPH", "description": ""}
-    )
-    assert (
-        taken.status_code == 409
-        and "a run called GRAPH on this track already" in taken.content.decode()
-    )
-    rosa.post(reverse("upload-check", args=[first.pk]), {"action": "discard"})
-    assert draft(name="Graph").name == "Graph", "a discard gives its name back"
 
 
 def test_the_ledger_of_a_run_adds_up_and_says_who_pays(toy: Toy, as_user: As, draft: Draft) -> None:
