@@ -25,7 +25,6 @@ from tests.annotation.test_text_pages_browser import (
 
 pytestmark = [
     *IN_CHROMIUM,
-    pytest.mark.walk,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("untaught"),
 ]
@@ -41,34 +40,6 @@ def rate_by_keyboard(page: Page, right: Right) -> None:
         page.keyboard.press("Control+a")
         page.keyboard.insert_text(right["edit"][0])
     page.keyboard.press("Control+Enter")
-
-
-def rate_by_finger(page: Page, right: Right) -> None:
-    for facet in ("fluency", "redundancy", "overall"):
-        page.locator(f"[data-step={facet}] .choice").nth(int(right[facet][0]) - 1).tap()
-    if "edit" in right:
-        page.locator("#edit").fill(right["edit"][0])
-    page.get_by_role("button", name="Submit").tap()
-
-
-def check_by_keyboard(page: Page, right: Right) -> None:
-    page.keyboard.press("1" if right["plausible"] == ["yes"] else "2")
-    for at, says in passages(right):
-        page.keyboard.press(str(1 + SAYS.index(says)))
-        for begin, end in json.loads(right.get(f"marks-{at}", ["[]"])[0]):
-            box = page.locator(".passage:visible .passage-text")
-            box.focus()
-            words = (box.text_content() or "").replace("×", "")
-            page.keyboard.press("ArrowRight")  # the first word
-            for _ in words[:begin].split():
-                page.keyboard.press("ArrowRight")
-            page.keyboard.down("Shift")
-            for _ in words[begin:end].split()[1:]:
-                page.keyboard.press("ArrowRight")
-            page.keyboard.up("Shift")
-        if says != "neither":
-            page.keyboard.press("Enter")  # the words are what was meant
-    page.keyboard.press("Enter")
 
 
 def check_by_finger(page: Page, right: Right) -> None:
@@ -91,16 +62,8 @@ def passages(right: Right) -> list[tuple[int, str]]:
 @pytest.mark.parametrize(
     ("kind", "interface", "screen", "answer"),
     [
-        pytest.param(
-            "generation", "language_quality", {}, rate_by_keyboard, marks=pytest.mark.soak
-        ),
-        pytest.param(
-            "generation", "language_quality", PHONE, rate_by_finger, marks=pytest.mark.soak
-        ),
-        ("answers", "answer_correctness", {}, check_by_keyboard),
-        pytest.param(
-            "answers", "answer_correctness", PHONE, check_by_finger, marks=pytest.mark.soak
-        ),
+        ("generation", "language_quality", {}, rate_by_keyboard),
+        ("answers", "answer_correctness", PHONE, check_by_finger),
     ],
 )
 def test_a_tutorial_is_passed_explained_and_paid(

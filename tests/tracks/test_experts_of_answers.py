@@ -186,6 +186,7 @@ def _drawn_again(root: Browser, desk: Page, played: Played) -> str:
     return root.get(f"/desk/tracks/{played.track.slug}/experts/").text
 
 
+@pytest.mark.soak
 def test_a_dispute_is_answered_blind_told_to_its_team_and_moves_no_score(played: Played) -> None:
     slug = played.track.slug
     close_track(played.track)

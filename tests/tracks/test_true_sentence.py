@@ -29,7 +29,6 @@ from rehearsal.newspaper import files
 from rehearsal.newspaper.knows import Knowledge
 
 pytestmark = pytest.mark.django_db
-REDOCRED = Path(__file__).resolve().parents[3] / "shared" / "data" / "redocred"
 
 
 def follow(
@@ -102,20 +101,8 @@ def test_every_true_relation_of_the_demo_can_be_chosen(tmp_path: Path) -> None:
     documents = draw_documents(track, 12, 1)
     import_annotations(track, gold, mentions, documents, seed=1)
     listed = files.systems(tmp_path)
-    systems = [tmp_path / "systems" / one["file"] for one in listed[:4]]
+    systems = [tmp_path / "systems" / one["file"] for one in listed[:2]]
     check(track, Knowledge(mentions, gold), systems)
-
-
-@pytest.mark.soak
-def test_every_true_relation_of_real_documents_can_be_chosen() -> None:
-    if not REDOCRED.exists():
-        pytest.skip(f"There is no {REDOCRED}.")
-    track = open_on("Re-DocRED", REDOCRED / "corpus.jsonl.gz", REDOCRED / "schema.json")
-    files = REDOCRED / "gold.tsv.gz", REDOCRED / "mentions.tsv.gz"
-    documents = draw_documents(track, 100, 1)
-    import_annotations(track, *files, documents, seed=1)
-    systems = [REDOCRED / "systems" / f"{run}.kb.tsv.gz" for run in ("TeamA_1", "TeamB_2")]
-    check(track, Knowledge(files[1], files[0]), systems)
 
 
 def check(track: Track, knowledge: Knowledge, systems: Collection[Path]) -> None:
