@@ -426,22 +426,14 @@ def _says_who_rated_under_new_codes(studied: World, release: Release) -> None:
 
 def _names_what_experts_said(release: Release) -> None:
     """An altered check is named, and only what it corrects does not follow any more."""
-    for table, change in (("checked", flip), ("checks", _was_checked_for_certain)):
-        kept = (release.path / f"{table}.jsonl").read_text()
-        for check in (False, True):
-            line = altered(release, table, change, check)
-            found = rescore(Release(release.path))
-            named = f"{table}.jsonl, line {line} (" if not check else "its checksum differs"
-            assert [one for one in found.altered if named in one], found.altered
-            assert {one.method for one in found.differences} == {"expert"}
-            (release.path / f"{table}.jsonl").write_text(kept)
-
-
-def _was_checked_for_certain(row: dict[str, Any]) -> bool:
-    if not row["checked"] or max(row["chance"]) > 0.9:
-        return False
-    row["chance"] = [1.0 for _ in row["chance"]]
-    return True
+    kept = (release.path / "checked.jsonl").read_text()
+    for check in (False, True):
+        line = altered(release, "checked", flip, check)
+        found = rescore(Release(release.path))
+        named = f"checked.jsonl, line {line} (" if not check else "its checksum differs"
+        assert [one for one in found.altered if named in one], found.altered
+        assert {one.method for one in found.differences} == {"expert"}
+        (release.path / "checked.jsonl").write_text(kept)
 
 
 def _names_what_makes_no_sense(release: Release) -> None:
