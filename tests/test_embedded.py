@@ -18,8 +18,6 @@ from kbpo import embedded, environment
 from kbpo.embedded.__main__ import main
 from kbpo.embedded.server import SOCKET_LIMIT, lives
 
-pytestmark = pytest.mark.kill
-
 
 @pytest.fixture(scope="module")
 def var(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:

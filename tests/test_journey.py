@@ -27,7 +27,6 @@ from kbpo.evaluation.models import Rescoring
 from kbpo.instances.models import STAGED
 from kbpo.tracks.models import Track
 
-pytestmark = pytest.mark.journey
 RUNS = ("Harbor_2", "LindqvistLab_1")
 EXACT = 1e-10
 OF_TRACK = "(SELECT id FROM tracks_track WHERE slug = %s)"

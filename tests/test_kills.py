@@ -28,7 +28,6 @@ from kbpo.sampling.designs.base import seed_of
 from kbpo.sampling.designs.iid import draws_of
 from kbpo.sampling.models import SampleBatch
 
-pytestmark = pytest.mark.kill
 RUN = "Harbor_1"
 LONGEST = 0.3
 """Seconds that a step may stand still before the kill."""

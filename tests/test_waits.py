@@ -37,7 +37,6 @@ def site(service: Service) -> Iterator[Service]:
     beside.stop()
 
 
-@pytest.mark.journey
 def test_a_refused_body_that_is_sent_slowly_is_not_waited_for(site: Service) -> None:
     said = b"POST /nothing/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 900000\r\n\r\n"
     with ExitStack() as they_leave:
@@ -66,7 +65,6 @@ with transaction.atomic(), connection.cursor() as cursor:
 """
 
 
-@pytest.mark.journey
 def test_a_worker_that_was_paused_in_a_transaction_lets_go_of_its_locks(service: Service) -> None:
     short = urlencode({"options": "-c idle_in_transaction_session_timeout=2s"}, quote_via=quote)
     address = service.environment("worker")["DATABASE_URL"]

@@ -28,7 +28,7 @@ from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
 from kbpo.tracks.models import Track
 
-pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.longer]
+pytestmark = [pytest.mark.django_db, pytest.mark.longer]
 
 NAMES = ["ada", "bo", "cy", "dana", "eve", "finn"]
 STEPS = {"publish": publish.tick, "collect": collect.tick, "settle": settle.tick}

@@ -93,6 +93,7 @@ def test_three_relations_have_wider_intervals_than_one_and_turn_with_the_pair(
     assert differences_by_relation(scored, pair[0].pk, pair[0].pk, least=1) == []
 
 
+@pytest.mark.soak
 @pytest.mark.statistical
 def test_all_intervals_hold_at_once_as_often_as_they_say(toy: Toy) -> None:
     """About 50 judgments a system and relation, as the page asks for; half of the targets asked,

@@ -297,6 +297,7 @@ def again(crowd: Crowd, seed: int) -> None:
         )
 
 
+@pytest.mark.soak
 @pytest.mark.statistical
 def test_the_crowd_is_biased_and_the_corrected_number_is_not(toy: Toy) -> None:
     crowd = Crowd(toy, pi=0.7)

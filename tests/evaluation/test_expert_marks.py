@@ -105,6 +105,7 @@ def test_checking_everything_takes_the_readers_errors_out_too(readers: Readers) 
         assert readers.numbers("centred")[row.pk].value > precision.value + 0.02
 
 
+@pytest.mark.soak
 @pytest.mark.statistical
 def test_some_checks_take_the_readers_errors_out_on_average(toy: Toy) -> None:
     """A part of what was drawn is checked; some of the questions beside the marks are given up."""

@@ -127,6 +127,7 @@ def test_what_only_a_withdrawn_system_predicts_is_checked_for_everybodys_recall(
     assert told[crowd.rows[0].pk].value < true[list(PREDICTED[0])].sum() / true[:180].sum()
 
 
+@pytest.mark.soak
 @pytest.mark.statistical
 def test_recall_and_f1_are_corrected_without_bias_and_their_intervals_hold(toy: Toy) -> None:
     crowd = world(toy, pi=0.7)

@@ -53,6 +53,7 @@ def without(data: Data, lost: np.ndarray, *, single: bool = False) -> Data:
     )
 
 
+@pytest.mark.soak
 @pytest.mark.statistical
 def test_what_is_given_up_may_be_harder_and_more_often_wrong(world: World) -> None:
     """Given up not by chance, but by chance within each relation: no bias; with one share for all

@@ -119,6 +119,7 @@ def test_where_all_is_known_both_recalls_are_exact(known: tuple[World, list[Subm
         assert stored(world, row, "instance_recall").value == pytest.approx(by_instance[at])
 
 
+@pytest.mark.soak
 @pytest.mark.statistical
 def test_from_samples_it_is_right_on_average(toy: Toy) -> None:
     """Half of the targets and six of eight documents, drawn anew each time; the truth is known."""

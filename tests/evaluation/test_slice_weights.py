@@ -115,6 +115,7 @@ def test_a_slice_keeps_to_the_documents_of_some_days(
     assert found.value == pytest.approx(world.share_true(inside))
 
 
+@pytest.mark.soak
 @pytest.mark.statistical
 @pytest.mark.parametrize("weight", [TABLE, "confidence"])
 def test_weighed_slices_of_a_sample_are_unbiased_and_covered(

@@ -172,6 +172,7 @@ def test_recall_of_a_predicate_counts_what_nobody_found(world: World) -> None:
         assert (one.value, one.low80, one.high80) == (found.value, found.low80, found.high80)
 
 
+@pytest.mark.soak
 @pytest.mark.statistical
 def test_slices_of_a_sample_are_unbiased_and_covered(world: World) -> None:
     """With half of the targets asked; 200 draws of the random numbers on one set of data."""

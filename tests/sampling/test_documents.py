@@ -96,6 +96,7 @@ def test_a_uniform_order_is_drawn_again_from_its_seed_and_additions_keep_one_pro
     assert waiting_documents(track) == drawn[first] + drawn[other]
 
 
+@pytest.mark.soak
 @pytest.mark.statistical
 def test_additions_leave_every_document_the_same_chance(track: Track) -> None:
     times = dict.fromkeys(

@@ -40,7 +40,6 @@ from kbpo.embedded.server import Server
 from kbpo.sampling.models import SampleBatch
 from tests.test_kills import check_columns, check_judgments
 
-pytestmark = [pytest.mark.kill, pytest.mark.soak]
 KILLS = int(os.environ.get("CHAOS_KILLS", "50"))
 """Of every process"""
 PER_KILL = 10.0

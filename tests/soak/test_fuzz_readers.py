@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import yaml
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "formats"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "check" / "formats"))
 from test_formats_forms import GOOD as FORM
 from test_formats_fuzz import GOOD, JSON, check
 from test_formats_generation import JUDGMENTS, SCORES

@@ -30,7 +30,6 @@ def test_what_nobody_answers_for_was_not_kept() -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.slow
 @pytest.mark.django_db
 def test_every_page_is_there(world: dict[str, list[Page]], as_user: As, settings: Any) -> None:
     pages = [page[:2] for examples in world.values() for page in examples if len(page) == 2]

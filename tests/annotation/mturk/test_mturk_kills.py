@@ -33,7 +33,7 @@ from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
 from kbpo.tracks.models import Track
 
-pytestmark = [pytest.mark.kill, pytest.mark.longer, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.longer, pytest.mark.django_db(transaction=True)]
 
 KILLS = int(os.environ.get("KILLS", "8"))
 HELD = 30.0

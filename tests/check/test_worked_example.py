@@ -13,7 +13,7 @@ from kbpo.money.models import Price
 from scoring.arrays import Floats
 from scoring.inclusion import any_of
 
-README = (Path(__file__).parent.parent / "kbpo/README.md").read_text()
+README = (Path(__file__).parents[2] / "kbpo/README.md").read_text()
 EXAMPLE = README.partition("## One worked example")[2].partition("\n## ")[0]
 
 

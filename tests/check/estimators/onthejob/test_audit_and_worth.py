@@ -49,7 +49,7 @@ def live_stream(rng, n):
 
 
 @pytest.mark.statistical
-@pytest.mark.slow
+@pytest.mark.soak
 def test_intervals_of_the_audit_cover_with_a_wrong_model_and_live_decisions():
     errors, standard_errors, covered, bias_of_model = [], [], [], []
     for seed in range(500):

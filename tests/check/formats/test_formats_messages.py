@@ -309,7 +309,7 @@ def test_every_code_has_a_family_and_a_description() -> None:
 
 
 def test_the_readme_lists_every_code_with_its_severity_and_description() -> None:
-    readme = (Path(__file__).parents[2] / "formats" / "README.md").read_text(encoding="utf-8")
+    readme = (Path(__file__).parents[3] / "formats" / "README.md").read_text(encoding="utf-8")
     rows = [f"| `{code.name}` | {code.severity} | {code.description} |" for code in CODES.values()]
     assert [row for row in rows if row not in readme] == []
     assert len(re.findall(r"^\| `\w+\.\w+`", readme, re.MULTILINE)) == len(rows)

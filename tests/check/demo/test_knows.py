@@ -6,7 +6,7 @@ import pytest
 
 from rehearsal.newspaper.knows import Knowledge, rows
 
-REAL = Path(__file__).parents[3] / "shared" / "data" / "redocred"
+REAL = Path(__file__).parents[4] / "shared" / "data" / "redocred"
 
 
 def agrees_with_gold(knowledge: Knowledge, gold: Path, limit: int) -> None:

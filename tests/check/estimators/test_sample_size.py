@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimators import distributions, joint, sample_size
-from tests.estimators.universe import universes
+from tests.check.estimators.universe import universes
 
 NAN = float("nan")
 NOBODY = {"P": np.zeros((0, 1)), "system": np.zeros(0, dtype=int), "label": [], "overlap": [[0.25]]}

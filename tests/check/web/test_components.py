@@ -15,7 +15,7 @@ from django.urls import path
 from kbpo.web.templatetags.kbpo import register
 from tests.web import component_samples as samples
 
-README = Path(__file__).resolve().parents[2] / "templates" / "components" / "README.md"
+README = Path(__file__).resolve().parents[3] / "templates" / "components" / "README.md"
 EVIL = '"><script>alert(1)</script>'
 
 

@@ -21,7 +21,7 @@ from formats.presentation import PRESENTED
 from formats.scores import ScoreRecord, read_scores
 from formats.tables import identifier, number_of, some_of
 
-NLG = Path(__file__).resolve().parents[3] / "shared" / "data" / "nlg"
+NLG = Path(__file__).resolve().parents[4] / "shared" / "data" / "nlg"
 LIMITS = Limits(output_characters=1000, passages=3, document_characters=5000)
 INPUTS = {"one": 2, "two": 0, "three": 0}
 OUTPUTS = {"Patterns": ["one", "two"], "Neural": ["one", "two", "three"]}

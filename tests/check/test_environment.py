@@ -19,7 +19,7 @@ from kbpo import embedded, environment
 from kbpo.celery import QUEUES
 from kbpo.embedded import postgres
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from estimators import distributions, joint, mixture
 from estimators.estimate import Estimate
-from tests.estimators.universe import samples, shares, universes
+from tests.check.estimators.universe import samples, shares, universes
 
 NAN = float("nan")
 # System 0 predicts a and b, system 1 b alone.

@@ -13,7 +13,7 @@ import pytest
 
 from kbpo.web.table import csv_response
 
-WEB = Path(__file__).resolve().parents[2] / "kbpo" / "web"
+WEB = Path(__file__).resolve().parents[3] / "kbpo" / "web"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from test_architecture import DJANGO, MAY
 
 from kbpo import environment
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 READMES = {
     top: sorted((ROOT / top).rglob("README.md")) for top in ("kbpo", "annotation", "rehearsal")
@@ -138,7 +138,7 @@ def test_every_setting_that_is_read_is_in_the_example() -> None:
 
 
 def test_continuous_integration_runs_the_tests_as_the_readme_does() -> None:
-    """The other command is played at night (`tests/test_demo_market.py`)."""
+    """The other command is played at night (`tests/soak/test_demo_market.py`)."""
     commands = {line.split("#")[0].strip() for line in code_of(README)[0].splitlines()} - {""}
     assert commands == {"make demo", "make test"}
     lines = (ROOT / ".ci" / "run").read_text().splitlines()

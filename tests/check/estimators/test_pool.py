@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimators import distributions, joint
-from tests.estimators.universe import shares
+from tests.check.estimators.universe import shares
 
 NAN = float("nan")
 # Two groups that share nothing: systems 0 and 1 predict a, b (1 only b); system 2 predicts c, d.

@@ -28,7 +28,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 Upload = Callable[..., Submission]
-REDOCRED = Path(__file__).resolve().parents[3] / "shared" / "data" / "redocred"
+REDOCRED = Path(__file__).resolve().parents[4] / "shared" / "data" / "redocred"
 
 
 def test_the_counts_behind_the_weights_are_those_of_the_definitions(

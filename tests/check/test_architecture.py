@@ -17,7 +17,7 @@ from annotation.platforms.registry import MARKETPLACES
 from annotation.platforms.registry import names as platform_names
 from kbpo.tracks.registry import KINDS
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 OURS = {"estimators", "formats", "scoring", "kbpo", "annotation", "rehearsal"}
 STANDARD = set(sys.stdlib_module_names) | {"__future__"}
 DJANGO = {"django", "celery", "psycopg2", "rest_framework", "drf_spectacular", "redis"}

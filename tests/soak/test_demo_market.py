@@ -22,7 +22,6 @@ from django.conf import settings
 from rehearsal.demonstrate import MARKET
 from rehearsal.mturk.store import Store
 
-pytestmark = [pytest.mark.journey, pytest.mark.soak]
 SYSTEMS = 1
 TEXTS = 9
 """Systems that write, of both studies"""

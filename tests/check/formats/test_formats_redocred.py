@@ -16,7 +16,7 @@ from formats.messages import Report
 from formats.opening import open_text
 from formats.schema import Schema, load_schema, shipped_schema
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "redocred"
+DATA = Path(__file__).parents[4] / "shared" / "data" / "redocred"
 NAMES = sorted(
     path.name.removesuffix(".kb.tsv.gz") for path in (DATA / "systems").glob("*.kb.tsv.gz")
 )

@@ -151,7 +151,7 @@ def test_the_optimum_equals_enumeration_with_two_answers_at_most():
     assert Optimal(costs, delay).values(state) == pytest.approx([0.6, first, both])
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_search_chooses_within_half_a_point_of_the_optimum():
     for case in range(20):
         rng = np.random.default_rng(case)

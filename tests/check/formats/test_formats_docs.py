@@ -22,7 +22,7 @@ from formats.outputs import read_outputs
 from formats.schema import load_schema, shipped_schema
 from formats.scores import read_scores
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 TEXT = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```\w*\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 INLINE = re.findall(r'`(\{"[^`]*\})`', TEXT)
