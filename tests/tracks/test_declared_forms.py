@@ -174,6 +174,7 @@ def test_a_preference_travels_from_yaml_on_the_desk_to_win_rates_and_strengths(
         assert Submission.objects.get(name=name).predictions.count() == 2 * n - 1
     assert [row.rank for row in pairs.values()] == [(1, 1), (2, 2), (3, 3)]
     close_track(track)
+    track.refresh_from_db()
     evaluate(track)
     shown = Browser(url).get(f"/tracks/{track.slug}/").text
     assert "Win rate" in shown
