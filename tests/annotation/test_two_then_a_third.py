@@ -14,7 +14,6 @@ from annotation_world import GOOD, answer_all, make_submission
 from django.test import Client
 from django.utils import timezone
 from test_annotation_money import dying
-from test_annotation_relation import PARTS, answer, question
 from undone import undone
 
 from annotation.budget.give_back import give_back
@@ -34,6 +33,7 @@ from kbpo.money.purpose import Purpose
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from tests.check.annotation.test_annotation_relation import PARTS, answer, question
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("in_stages")]
 NO = {"a": "0-3", "b": "other", "none": "1"}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from estimators.estimate import Estimate, with_columns
-from estimators.intervals import score_interval, wilson
+from estimators.intervals import score_interval, t_over_z, wilson
 
 levels = st.floats(0.05, 0.99)
 
@@ -163,3 +163,9 @@ def test_one_number_for_all_systems_becomes_one_each_where_a_system_is_replaced(
     found = with_columns(two, {0: Estimate(0.4, 0.04, 3, np.ones(1), anticipated=0.05)})
     assert (found.n.tolist(), found.anticipated.tolist()) == ([3, 10], [0.05, 0.0])
     assert with_columns(two, {}) is two
+
+
+def test_students_quantile_tends_to_the_normal_one():
+    assert t_over_z(np.inf, 0.8) == 1.0
+    assert t_over_z(1e7, 0.8) == pytest.approx(1.0, abs=1e-6)
+    assert t_over_z(1, 0.8) > t_over_z(2, 0.8) > 1

@@ -8,15 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from estimators.design import Design, contrast
 from estimators.horvitz_thompson import (
+    anticipated_of_systems,
     anticipated_variance,
     centred,
     difference,
     hajek,
     inclusion_iid,
 )
+from estimators.sums import Support
 
 METHODS = (difference, centred)
 guesses = st.floats(0.01, 0.99)
@@ -295,3 +298,21 @@ def test_a_model_that_promises_too_much_does_not_lift_the_interval():
         ).confidence_interval(0.8, method="wilson")
         hits += low <= f.mean() <= high
     assert 0.75 < hits / repeats < 0.87
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.3, 1.0])
+def test_systems_given_one_by_one_have_the_anticipated_variance_of_their_table(rho):
+    rng = np.random.default_rng(8)
+    p = sparse.random_array((70, 3), density=0.5, rng=rng, format="csc")
+    pi, g, target = rng.uniform(0.1, 1, 70), rng.uniform(size=70), rng.integers(0, 30, 70)
+    labels = (rng.integers(0, 2, 9), rng.uniform(size=9))
+    whole = anticipated_variance(p, pi, g, *labels, target=target, correlation=rho)
+    spread = p.toarray() * np.sqrt(g * (1 - g) * (1 / pi - 1))[:, None]
+    sums = np.stack([np.bincount(target, weights=one) for one in spread.T], axis=1)
+    scale = anticipated_variance([1.0], [0.5], [0.5], *labels) / 0.25
+    by_hand = scale * (rho * (sums**2).sum(axis=0) + (1 - rho) * (spread**2).sum(axis=0))
+    np.testing.assert_allclose(whole, by_hand)
+    spans = list(zip(p.indptr, p.indptr[1:], strict=False))
+    own = [(Support.of(p.indices[a:b], target), p.data[a:b]) for a, b in spans]
+    alone = anticipated_of_systems(own, pi, g, *labels, correlation=rho)
+    np.testing.assert_allclose(alone, by_hand)
