@@ -494,7 +494,7 @@ def test_the_runs_of_ones_teams_are_listed_with_their_numbers(
 def test_values_of_options_are_those_of_the_service() -> None:
     assert set(STATUSES) == set(Submission.Status.values) and set(DISCARDED) < set(STATUSES)
     assert set(VERDICTS) == {"all", *explorer.VERDICTS}
-    assert set(PARTS) == {explorer.ANY, *KbpTrack.parts}
+    assert set(PARTS) == {explorer.ANY, *KbpTrack.words.parts}
     assert set(BANDS) == set(tally.BANDS) and set(SORTS) == {*explorer.SORTS, "most"}
 
 
