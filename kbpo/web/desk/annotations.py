@@ -62,11 +62,12 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     if "verb" in request.POST:
         return _change(request, track)
-    form = AnnotationForm(
-        request.POST or None,
-        request.FILES or None,
-        initial={"which": _first_choice(track), "public": track.is_study},
-    )
+    which = AnnotationUpload.Which  # of what was drawn and waits, else of every document
+    initial = {
+        "which": which.DRAWN if waiting_documents(track) else which.ALL,
+        "public": track.is_study,
+    }
+    form = AnnotationForm(request.POST or None, request.FILES or None, initial=initial)
     refusal = "" if recall_of(track) else "Nobody reads documents in full on this kind of track."
     if request.method == "POST" and not refusal and form.is_valid():
         _keep(track, form.cleaned_data, request)
@@ -85,14 +86,6 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     }
     status = 422 if request.method == "POST" else 200
     return render(request, "desk/annotations.html", context, status=status)
-
-
-def _first_choice(track: Track) -> str:
-    """Return what annotations can be of: what was drawn and waits; where nothing does, every
-    document.
-    """
-    waits = waiting_documents(track)
-    return AnnotationUpload.Which.DRAWN if waits else AnnotationUpload.Which.ALL
 
 
 @transaction.atomic

@@ -71,7 +71,9 @@ def _context() -> dict[str, Any]:
     late = [row for row in steps if row.late]
     halts = [halt for halt in current_halts() if not halt.payer]
     undecided, asked = exclude.undecided(), _who_asks()
-    outlasting, overdue = _outlasting(), _overdue()
+    announced = Track.objects.filter(status=Track.Status.OPEN, closes_on__isnull=False)
+    overdue = [track for track in announced.order_by("closes_on") if track.is_overdue]
+    outlasting = _outlasting()
     health = signs(steps)
     unwell = [sign for sign in health if not sign.well]
     check = spent["check"].row
@@ -143,12 +145,6 @@ def _outlasting() -> list[dict[str, Any]]:
         }
         for track, runs in runs_of.items()
     ]
-
-
-def _overdue() -> list[Track]:
-    """Tracks that take runs after the last day that was announced."""
-    announced = Track.objects.filter(status=Track.Status.OPEN, closes_on__isnull=False)
-    return [track for track in announced.order_by("closes_on") if track.is_overdue]
 
 
 def money() -> dict[str, Any]:

@@ -17,7 +17,7 @@ from kbpo.accounts.models import Team
 from kbpo.corpus.models import Corpus
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import KINDS, class_of
+from kbpo.tracks.registry import KINDS
 
 
 def dollars(text: str) -> Decimal:
@@ -31,21 +31,6 @@ def dollars(text: str) -> Decimal:
     return amount
 
 
-def _known() -> tuple[str, str]:
-    """Return the distributions and the criteria of every kind, in words; what a track guarantees if
-    nothing is said is told.
-    """
-    sentences: tuple[list[str], list[str]] = ([], [])
-    for name in KINDS:
-        kind = class_of(name)
-        distributions, criteria = list(kind.measures.distributions), kind.measures.criterion_names()
-        sentences[0].append(
-            f"{name}: {', '.join(distributions)} (if not said: {distributions[-1]})"
-        )
-        sentences[1].append(f"{name}: {', '.join(criteria)} (if not said: {criteria[0]})")
-    return "; ".join(sentences[0]), "; ".join(sentences[1])
-
-
 class Command(BaseCommand):
     help = __doc__
 
@@ -56,8 +41,8 @@ class Command(BaseCommand):
             "--kind", default="kbp", help=f"{', '.join(KINDS)}, or form-NAME of a declared form"
         )
         parser.add_argument("--description", default="")
-        parser.add_argument("--distribution", default="", help=f"Guaranteed: {_known()[0]}")
-        parser.add_argument("--criterion", default="", help=f"Guaranteed: {_known()[1]}")
+        parser.add_argument("--distribution", default="", help="Guaranteed; else the kind's last")
+        parser.add_argument("--criterion", default="", help="Guaranteed; else the kind's first")
         parser.add_argument(
             "--half-width", type=dollars, default=Decimal("0.030"), help="Target of the guarantee"
         )
