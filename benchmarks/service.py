@@ -535,7 +535,8 @@ def real_track(site: Site, folder: Path) -> tuple[str, int, str]:
 
     from kbpo import queue
     from kbpo.corpus.load import find_schema, load_corpus
-    from kbpo.evaluation.run import evaluate, finished
+    from kbpo.evaluation.due import finished
+    from kbpo.evaluation.run import evaluate
     from kbpo.sampling import draw
     from kbpo.tracks.models import Track
 
