@@ -22,8 +22,6 @@ from kbpo.money.spend import OverBudget, reserve, spend
 from kbpo.queue import nudge
 from kbpo.tracks.models import Track
 
-"""How Mechanical Turk names a worker"""
-
 
 @transaction.atomic
 def grant(
@@ -144,10 +142,11 @@ def admit(handle: str, who: User, why: str, *, held: bool = True) -> str:
 
 def _of_a_platform(identifier: str) -> Worker:
     """Return the worker that an administrator means: by hash or its beginning, or by their own id
-    on Mechanical Turk.
+    there.
     """
     for name in other_names():
-        if re.fullmatch(platform_of(name).capabilities.worker_id, identifier):
+        pattern = platform_of(name).capabilities.worker_id
+        if pattern and re.fullmatch(pattern, identifier):
             return known(name, identifier)
     workers = (
         list(Worker.objects.filter(handle__startswith=identifier, platform__in=other_names())[:2])

@@ -22,7 +22,7 @@ class PlatformDown(Exception):
 
 
 class UnknownOutcome(Exception):
-    """The platform may or may not have done it: ask `reconcile`, never repeat."""
+    """The platform may or may not have done it: look into its lists (`survey`), never repeat."""
 
 
 class Refused(Exception):

@@ -4,7 +4,7 @@ asks which kind it is.
 A kind says how its files are read and stored, what is judged (criteria), what is printed
 (quantities, in columns), which distributions weigh what a system says, what people are asked and
 at what price, how their answers become verdicts, what the model may learn from, by what scores
-are cut, what the explorer shows, and which words people read. Copy `kbp/` or `generation/` to add
+are cut, what the explorer shows, and which words people read. Copy `kbp/` or `texts/` to add
 one; then add one line to `registry.py`. A kind whose documents are read in full, so that it has
 recall, is a `kbpo.tracks.recall.TrackWithRecall`; one whose targets are texts is a
 `kbpo.tracks.texts.track.TextTrack`.
@@ -75,7 +75,7 @@ class Words:
     """The fields of a line of a file, where lines have any, each with what it says"""
     packed: str = "It may be packed with gzip; its first bytes tell, whatever its ending."
     doors: Mapping[str, str] = field(default_factory=dict)
-    """How a file can be read (`door` of `Track.store`), in words"""
+    """How a file can be read (`door` of `Track.ingest`), in words"""
     input: str = "document"
     inputs: str = "documents"
     """What systems are run on"""
@@ -133,7 +133,7 @@ class Asking:
     interface: str
     reward: Decimal
     """Dollars for one answer, whole cents; what its interface is offered at where no track asks,
-    in the tutorial and for a try, is its `default_reward`: the same"""
+    in the tutorial and for a try, stands in its `terms`: the same"""
     seconds: int
     """Expected seconds for one answer"""
     people: int = 3
