@@ -45,7 +45,7 @@ NOT_TEXTS = "The track {} does not take judgments from files: only tracks of tex
 
 NOT_PAIRS = (
     "The track {} compares pairs of outputs: a file that names one output a line says nothing of"
-    " them. Its answers can be exported as they were given (export answers)."
+    " them. Its answers can be downloaded as they were given, on its page Quality of the desk."
 )
 
 
