@@ -19,10 +19,10 @@ from kbpo.scores.bring import (
     scorers,
     state_not_tuned,
     switch,
-    systems,
     take_file,
 )
 from kbpo.scores.models import Computing, Scorer
+from kbpo.submissions.names import run_names
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.http import admin_of, for_admins
@@ -59,7 +59,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "words": kind_of(track).words,
         "scorers": scorers(track),
         "waiting": waiting.select_related("submission__team").order_by("pk"),
-        "systems": list(systems(track)),
+        "systems": list(run_names(track).written.values()),
         "no_pairs": NOT_PAIRS.format(track.name) if kind_of(track).opposes else "",
         "refusal": refusal,
         "problems": [message for message in report or () if message.severity == "error"][:SHOWN],
