@@ -342,9 +342,10 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     """
     admin = toy.users["Admin"]
     bo = worker_of(toy.users["Bo"])
-    exclude.exclude(bo, "Two people share the account.", admin)
-    bo.refresh_from_db()
-    speak.appeal(bo, "It is I alone.")
+    cy = worker_of(toy.users["Cy"])
+    exclude.exclude(cy, "Two people share the account.", admin)
+    cy.refresh_from_db()
+    speak.appeal(cy, "It is I alone.")
     far = Worker.objects.create(platform="mturk", handle="cd" * 16)
     WorkerIdentity.objects.create(worker=far, external_id="W1")
     Bonus.objects.create(

@@ -95,7 +95,6 @@ GROWS = {
         "desk-requests",
     },
     "the experts' questions of each track are counted by themselves": {"desk-quality"},
-    "what it takes for the pairs of workers is read once there are some": {"desk-track-quality"},
 }  # fmt: skip
 """Why a page costs more where more is shown -> its name. To be mended: nothing is added to this."""
 
