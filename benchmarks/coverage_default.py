@@ -267,7 +267,7 @@ def repetition(runs: Runs, setting: Setting, half_width: float, seed: list[int])
     data = board.data(tuple(range(runs.n)))
     told: dict[str, list[Any]] = defaultdict(lambda: [None] * runs.n)
     found = default_estimates(data, ("relation",), ("relation",))
-    told_by = list(scores(data, found, ("relation",), ("relation",)))
+    told_by = list(scores(data, found, {}, ("relation",), ("relation",)))
     if setting.accuracy < 1:
         checked = Corrected.of(data, board.checks(data, dice))
         told_by += corrections(checked, ("relation",), ("relation",)).scores

@@ -76,7 +76,7 @@ class Team:
         found = default_estimates(data, ("relation",), ())
         [score] = [
             one
-            for one in scores(data, found, ("relation",), ())
+            for one in scores(data, found, {}, ("relation",), ())
             if (one.quantity, one.distribution, one.column) == ("precision", "instance", column)
         ]
         error = (score.high80 - score.low80) / (2 * norm.ppf(0.5 + LEVEL / 2))

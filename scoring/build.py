@@ -78,17 +78,17 @@ class Computed:
         estimates = default_estimates(data, criteria, recall_criteria) if data.judged.size else {}
         checked = Corrected.of(data, checks)
         better = corrections(checked, criteria, recall_criteria)
-        alone = unaided(data, criteria)
+        alone, like = unaided(data, criteria), about_inputs_like(data, estimates)
         return cls(
             data,
             criteria,
             estimates,
-            about_inputs_like(data, estimates),
+            like,
             alone,
             checked,
             better,
             [
-                *scores(data, estimates, criteria, recall_criteria, published),
+                *scores(data, estimates, like, criteria, recall_criteria, published),
                 *better.scores,
                 *beside(data, alone),
             ],

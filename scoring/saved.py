@@ -18,6 +18,7 @@ from estimators.estimate import Estimate
 from scoring.arrays import Floats
 from scoring.data import Data
 from scoring.default import Centred
+from scoring.inputs import about_inputs_like
 from scoring.rated import with_noise
 from scoring.score import Key, Score, of_populations, rows
 
@@ -56,7 +57,7 @@ def beside(data: Data, alone: dict[Key, tuple[Estimate, Design]]) -> Iterator[Sc
     """
     bare = data.without_aid()
     if bare is not None:
-        yield from of_populations(bare, alone, UNAIDED)
+        yield from of_populations(bare, alone, about_inputs_like(bare, alone), UNAIDED)
     for key in alone:
         _, criterion, distribution = key
         for best in best_metrics(data, criterion)[:1] if data.noise else ():

@@ -15,7 +15,6 @@ from scoring.arrays import Bools, Ids
 from scoring.data import LIKE, Data, ending
 from scoring.default import Centred, where_known
 from scoring.floors import Floors
-from scoring.inputs import about_inputs_like
 from scoring.rated import with_judges_of, with_noise
 
 DEFAULT = "centred"
@@ -59,26 +58,30 @@ Key = tuple[str, str, str]
 def scores(
     data: Data,
     estimates: dict[Key, tuple[Estimate, Design]],
+    like: dict[Key, tuple[Estimate, Design]],
     criteria: tuple[str, ...],
     recall_criteria: tuple[str, ...],
     published: tuple[str, ...] = PUBLISHED,
 ) -> Iterator[Score]:
-    """Every score of every system that was sampled: the default estimates given (with those who
-    rate as a second cluster), and the published ones that a kind of track has beside them.
+    """Every score of every system that was sampled: the default estimates, and those about inputs
+    like these (`about_inputs_like`), with those who rate as a second cluster; and the published
+    ones that a kind of track has beside them.
     """
     if data.judged.size:
-        yield from of_populations(data, estimates, DEFAULT)
+        yield from of_populations(data, estimates, like, DEFAULT)
         if published:
             yield from published_scores(data, criteria, recall_criteria, published)
 
 
 def of_populations(
-    data: Data, estimates: dict[Key, tuple[Estimate, Design]], method: str
+    data: Data,
+    estimates: dict[Key, tuple[Estimate, Design]],
+    like: dict[Key, tuple[Estimate, Design]],
+    method: str,
 ) -> Iterator[Score]:
     """The numbers of estimates as they are about what a board prints first, and then about the
     other population (`ENDINGS`); where a track has no inputs, as they are.
     """
-    like = about_inputs_like(data, estimates)
     printed = like if like and data.population == LIKE else estimates
     beside = estimates if printed is like else like
     for name, about in ((method, printed), (f"{method}{ending(data)}", beside)):

@@ -115,5 +115,8 @@ def test_it_is_wider_than_about_these_documents_and_a_board_has_both() -> None:
         )
         assert (np.subtract(*wide[::-1]) > np.subtract(*narrow[::-1])).all(), key
         assert np.asarray(estimate.value) == pytest.approx(np.asarray(these[key][0].value))
-    methods = {score.method for score in scores(some, these, ("it",), ("it",))}
+    methods = {
+        score.method
+        for score in scores(some, these, about_inputs_like(some, these), ("it",), ("it",))
+    }
     assert methods == {"centred", "centred_like"}
