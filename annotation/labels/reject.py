@@ -158,7 +158,7 @@ def _tell(assignment: Assignment, words: str, *, approve: bool) -> None:
     if not platform.capabilities.rejects:
         raise CannotReject(f"On {platform.name} nothing is rejected.")
     try:
-        platform.decide(assignment, refused="" if approve else words)
+        platform.decide(assignment, refused=None if approve else words)
     except (PlatformDown, UnknownOutcome, Refused) as error:
         raise CannotReject(
             f"{platform.name} did not answer ({error}). Nothing was changed; try again."

@@ -178,7 +178,7 @@ class Platform:
         """
         raise self._nothing_to_call()
 
-    def decide(self, assignment: Assignment, refused: str = "") -> None:
+    def decide(self, assignment: Assignment, refused: str | None = None) -> None:
         """Approves an assignment; or rejects it, with a reason that its worker reads."""
         raise self._nothing_to_call()
 

@@ -259,20 +259,20 @@ class MTurk(Platform):
                 "status": page["AssignmentStatus"].lower(),
             }
 
-    def decide(self, assignment: Assignment, refused: str = "") -> None:
+    def decide(self, assignment: Assignment, refused: str | None = None) -> None:
         here(assignment.hit.endpoint, f"Answer {assignment.pk}")
         wanted, which = "approved", {"AssignmentId": assignment.external_id}
         try:
-            if refused:
+            if refused is not None:
                 wanted = "rejected"
                 call("RejectAssignment", **which, RequesterFeedback=refused[:1024])
             else:
                 call("ApproveAssignment", **which)
         except Refused as no:
-            if not refused and assignment.platform_status == wanted:
+            if refused is None and assignment.platform_status == wanted:
                 return
             told = call("GetAssignment", **which)["Assignment"]["AssignmentStatus"].lower()
-            if told == "rejected" and not refused and no.code == "InvalidAssignmentState":
+            if told == "rejected" and refused is None and no.code == "InvalidAssignmentState":
                 call("ApproveAssignment", **which, OverrideRejection=True)
             elif told != wanted:
                 raise no

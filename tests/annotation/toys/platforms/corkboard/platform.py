@@ -57,8 +57,8 @@ class Corkboard(Platform):
             status = self.decided.get(answer["external_id"], "submitted")
             yield answer | {"status": status}
 
-    def decide(self, assignment: Assignment, refused: str = "") -> None:
-        self.decided[assignment.external_id] = "rejected" if refused else "approved"
+    def decide(self, assignment: Assignment, refused: str | None = None) -> None:
+        self.decided[assignment.external_id] = "approved" if refused is None else "rejected"
 
     def balance(self) -> dict[str, Decimal]:
         return {"available": Decimal(100), "on_hold": Decimal(0)}
