@@ -332,8 +332,8 @@ def teach(gold: Gold, text: str, who: User) -> None:
     text = " ".join(text.split())
     if not SHORTEST <= len(text) <= LONGEST:
         raise CannotMake(
-            f"Say in {SHORTEST} to {LONGEST:,} characters why its answer is right: people read it"
-            " after theirs."
+            f"Explain the right answer in {SHORTEST} to {LONGEST:,} characters: people read it"
+            " after they answer."
         )
     target = Target.objects.select_related("corpus").get(pk=gold.question.target_id)
     if not target.is_dev and target.corpus.opened_at is None:

@@ -130,13 +130,13 @@ def _offer(row: Submission, number: int | None, made_at: datetime | None) -> Fur
         )
     offer = offer_of(row)
     if offer is None:
-        raise CannotOrder("What more would cost is being reckoned. Look again in a minute.")
+        raise CannotOrder("The price of more judgments is being computed. Look again in a minute.")
     if number is not None and number != offer.order:
         raise CannotOrder(
             f"The next order of this submission has number {offer.order}. Look at its page again."
         )
     if made_at is not None and made_at != offer.made_at:
         raise CannotOrder(
-            "The prices were reckoned anew since you looked. Look at them, and order again."
+            "The prices were computed again since you looked. Look at them, and order again."
         )
     return offer

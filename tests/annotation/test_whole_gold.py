@@ -180,8 +180,8 @@ def test_what_was_missed_and_what_was_too_much_is_named(db: None) -> None:
         .post(f"/annotate/try/{number}/", {"mentions": json.dumps(marks), "read": "9"})
         .content.decode()
     )
-    assert "you said so, we would not" in said and "“telescope”" in said
-    assert "“Henrik Dalby”: person" in said and "you did not" in said
+    assert "in your answer, but not in ours" in said and "“telescope”" in said
+    assert "“Henrik Dalby”: person" in said and "missing from your answer" in said
     number = next(
         n for n, one in enumerate(examples(), 1) if one["interface"] == "relations_exhaustive"
     )
@@ -189,5 +189,5 @@ def test_what_was_missed_and_what_was_too_much_is_named(db: None) -> None:
     said = Client().post(f"/annotate/try/{number}/", {"pairs": json.dumps(pairs)}).content.decode()
     assert "Henrik Dalby works or worked for Dalby Observatory" in said
     assert "Dalby Observatory was founded by Henrik Dalby" in said
-    assert "Dalby has the child Signe" in said and "so did you" in said
+    assert "Dalby has the child Signe" in said and "in your answer too" in said
     assert Client().post(f"/annotate/try/{number}/", {"pairs": "{}"}).status_code == 422

@@ -419,7 +419,7 @@ def test_a_judgment_is_disputed_and_more_are_ordered_from_a_shell(
     with monkeypatch.context() as patch:
         patch.setattr(click, "confirm", lambda *_, **__: Further.objects.update(made_at=now()))
         dearer = run(*words)
-    assert dearer.exit_code == 1 and "reckoned anew since you looked" in dearer.stderr
+    assert dearer.exit_code == 1 and "computed again since you looked" in dearer.stderr
     assert "reserved" in run(*words, input="y\n").output
     ordered = run("order", judged.pk, "--half-width", "0.999", "--yes")
     assert ordered.exit_code == 1 and ordered.output.endswith(".\n"), ordered.output

@@ -70,13 +70,13 @@ def test_answers_that_outvote_earlier_ones_turn_a_verdict_and_its_team_reads_so(
     evaluate(world.track)
     assert Audit.objects.filter(what="verdicts turned").count() == 1, "told once"
     page = as_user(toy, "Rosa").get(reverse("submission", args=[row.pk])).content.decode()
-    assert "turned since" in page and "verdict=turned" in page
+    assert "changed since" in page and "verdict=turned" in page
     address = reverse("submission-explore", args=[row.pk]) + "?verdict=turned"
     listing = as_user(toy, "Rosa").get(address).content.decode()
-    assert listing.count("turned from right to wrong") == 1
+    assert listing.count("changed from right to wrong") == 1
     assert listing.count('class="x-claim"') == 1
     strangers = as_user(toy, "Tim").get(reverse("submission", args=[row.pk])).content.decode()
-    assert "turned since" not in strangers
+    assert "changed since" not in strangers
 
 
 def asked_about(part: str, votes: int, question: int, method: str = "majority") -> NewLabel:

@@ -114,12 +114,12 @@ def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studi
     assert aided < alone < 2 * asked(study, 0.03, aided=False, people=2)
     page = Client().get("/tracks/answers/metrics/").content.decode()
     assert "judge alone saves " in page and "What limits the worth" in page
-    assert study.leans and "Another study counts beside" in page
+    assert study.leans and "data of another study are added" in page
     assert "Texts stand here once judgments of them are public" in page
     assert "<tbody data-rows>" in page and "js/rows.js" in page
     assert 'data-key="c" data-key-verb="next criterion">Fluency</a>' in page
     assert 'aria-label="Worth ' in page and 'aria-label="γ ' in page, "drawn with intervals"
-    assert "system by system" in page and all(r > 0.5 for r in judge.within.values())
+    assert "human ratings, by system" in page and all(r > 0.5 for r in judge.within.values())
     points = "/tracks/answers/metrics/?format=csv&figure=points"
     assert "one by one" not in page and lines_of(points).count(b"\n") == 1, (
         "a team knows which point is its own"

@@ -187,7 +187,7 @@ def _counts(seen: Seen) -> None:
         ("Drawn for its own sample", "sample"),
         ("of these judged", "judged"),
         ("of these without an answer", "unanswered"),
-        ("of these waiting for one", "open"),
+        ("of these awaiting a judgment", "open"),
         ("Judged in all", "labels"),
     ):
         assert int(seen.lines.get(name, "0").replace(",", "")) == told[key], name

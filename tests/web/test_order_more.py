@@ -108,7 +108,7 @@ def test_bad_input_gets_a_sentence_and_orders_nothing_and_others_cannot_order(
         ({"target": ""}, "not offered"),
         ({"target": "x" * 999}, "not offered"),
         ({"order": "7"}, "next order of this submission has number 1"),
-        ({"offer": "2020-01-01T00:00:00+00:00"}, "reckoned anew"),
+        ({"offer": "2020-01-01T00:00:00+00:00"}, "computed again"),
     ]:
         page = rosa.post(
             address, {"action": "order"} | form(row) | said, follow=True

@@ -133,7 +133,7 @@ def _nothing_more(submission: dict[str, Any]) -> str:
     if submission["status"] == "scored":
         return (
             "Nothing more is offered for it now: its interval is as narrow as it gets, its track is"
-            " not open, or the prices are being reckoned. Ask again in a minute."
+            " not open, or the prices are being computed. Ask again in a minute."
         )
     return f"It is {submission['status_text'].lower()}: more can be ordered once it is scored."
 

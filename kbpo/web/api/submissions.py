@@ -131,7 +131,7 @@ class OrderForm(PriceForm):
     )
     made_at = serializers.DateTimeField(
         required=False,
-        help_text="`made_at` of the offer that was looked at: one reckoned anew is refused",
+        help_text="`made_at` of the offer that was looked at: one computed again since is refused",
     )
 
 

@@ -38,8 +38,8 @@ from kbpo.web.http import act, address_of, is_armed, network_of
 from kbpo.web.judging.views import for_annotators, interface_title
 
 STATES = {
-    "submitted": "being read",
-    "accepted": "being read",
+    "submitted": "under review",
+    "accepted": "under review",
     "approved": "approved",
     "paid": "paid",
     "rejected": "rejected",

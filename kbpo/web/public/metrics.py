@@ -328,7 +328,7 @@ def _contours(kind: Kind, evaluation: Evaluation | None, criterion: str) -> Safe
             dots,
             across,
             Axis(0.0, 1.0, SHARES),
-            "How each metric goes with people, over lines of equal worth.",
+            "Correlation of each metric with human ratings, over lines of equal worth.",
             x_name="γ: how much people differ, against how much things do",
             y_name="ρ with people, noise removed",
             x_written=lambda value: f"{value:g}",

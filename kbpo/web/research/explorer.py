@@ -57,7 +57,7 @@ VERDICTS = {
     "undecided": "Judged in part",
     "judged": "Judged",
     "unjudged": "Not judged",
-    "turned": "Turned",
+    "turned": "Verdict changed",
     "disputed": "Disputed",
 }
 """What is judged is right, wrong, or undecided: people were divided about a part of it"""
