@@ -94,8 +94,8 @@ class ClaimChecks:
     def wrong_types(
         self, predicate: str, subject_type: str, object_type: str, number: int, source: str
     ) -> None:
-        """Report that the predicate cannot hold between these types. Dropping the claim would be a
-        favour.
+        """Report a relation whose predicate does not allow its argument types. The relation is kept
+        and counts as wrong: removing it would raise the precision of the system.
         """
         pairs = ", ".join(f"{s} and {o}" for s, o in self.schema.predicates[predicate].types[:4])
         text = (

@@ -170,8 +170,8 @@ class _Predictions:
         return found
 
     def _predicate(self, name: str, subject_type: str, object_type: str) -> str | None:
-        """Return the predicate that a property of Wikidata is between these types, or else of this
-        subject, or else at all.
+        """Return the predicate for a Wikidata property. If several match, prefers one with these
+        argument types, then one with this subject type. Returns None if there is none.
         """
         of_property = [one for one in self._schema.predicates.values() if one.wikidata == name]
         if not of_property:

@@ -159,7 +159,9 @@ def _look(names: Sequence[str]) -> int:
 
 @app.task(name="kbpo.step")  # type: ignore[untyped-decorator]
 def step(name: str) -> int:
-    """Return how many rows the step moved; while it moves some, the next step is asked to look."""
+    """Run one step of the pipeline and return how many rows it moved. If it moved any, the next
+    step is queued.
+    """
     import_string(ANALYSE)()  # whoever asked has just committed
     moved = run(name)
     names = list(PIPELINE)

@@ -277,7 +277,9 @@ def reap() -> int:
 
 
 def _with_late_rows(since: Callable[[timedelta], datetime]) -> list[type[Moving]]:
-    """Return the models that have such a row: one statement asks of all of them."""
+    """Return the models that have at least one row past the deadline of its status. One SQL
+    statement checks all models.
+    """
     waiting = [
         model
         for model in apps.get_models()

@@ -227,8 +227,8 @@ class Data:
         return replace(self, inclusion=self.inclusion.of(targets), mark=self.mark[targets])
 
     def of_rows(self, rows: Ids, p: dict[str, Matrix]) -> Data:
-        """The same of some rows of the pool (ascending) and their targets, which weigh `p`; without
-        draws, facts and confidences.
+        """Return the data restricted to some rows of the pool (ascending) and to their targets,
+        with the weights `p`. Draws, facts and confidences are dropped.
         """
         pool = self.pool
         targets, target = present(pool.target[rows], pool.target_id.size)

@@ -137,12 +137,12 @@ class Corrected:
 
     @cached_property
     def framed(self) -> Bools:
-        """(t,) Some round that counts could have drawn it."""
+        """(t,) Whether a round of expert checks that counts could have drawn the target."""
         return np.asarray(self.checks.e[:, self._at].max(axis=0) > 0)
 
     @cached_property
     def by_crowd(self) -> Bools:
-        """(t,) What holds of it is what the crowd says, or readers of its document."""
+        """(t,) Whether the label comes from the crowd, or from readers of the whole document."""
         return self.checks.by_crowd[self._at]
 
     @cached_property

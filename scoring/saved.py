@@ -123,7 +123,9 @@ def _shares(data: Data, key: Key, aided: Estimate, alone: Estimate) -> dict[int,
 
 
 def _variance(estimate: Estimate, shape: tuple[int, ...]) -> Floats:
-    """What its intervals rest on."""
+    """Return the variance that the confidence intervals use: the estimated or the anticipated one,
+    whichever is larger.
+    """
     return np.broadcast_to(np.maximum(estimate.variance, estimate.anticipated), shape)
 
 

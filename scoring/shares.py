@@ -102,7 +102,7 @@ class Shares:
 
     @cached_property
     def _repeated(self) -> NDArray[np.bool_]:
-        """(u,) in the scope, and others there say the same."""
+        """(u,) Whether the row is in the scope and another row there states an equal fact."""
         inside = self.facts.in_scope
         return (self._size(inside) > 1) & inside
 

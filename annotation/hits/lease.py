@@ -299,8 +299,9 @@ def _conditions(standing: WorkerStanding) -> str:
 
 @transaction.atomic
 def _resumed(worker: Worker, pk: int) -> Assignment | None:
-    """Return what this worker had begun, in their hands again, or what else they hold; None if
-    others have it, or it is stopped.
+    """Lease an assignment to its worker again, and return it. If the worker holds another
+    assignment, that one is returned. Returns None if the worker may not be asked, the HIT is
+    stopped, or its places are taken.
     """
     SEEN.run(now=clock.now(), worker=worker.pk)
     standing = standing_of(worker.pk)

@@ -61,8 +61,8 @@ def _down() -> QuerySet[HIT]:
 
 @transaction.atomic
 def _put_back(payer: Purpose) -> int:
-    """Return how many HITs of a payer are open again, in order, as far as its reservation reaches;
-    the rest is given up.
+    """Reopen the HITs of a payer that were taken down, in order, and return how many. HITs that the
+    payer's reservation does not cover expire.
     """
     one_publisher(payer)
     taken_down = _down().filter(**payer.at("questions__payer")).order_by("order", "pk")

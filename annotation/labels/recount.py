@@ -385,7 +385,9 @@ def _labels_before(questions: Iterable[Question]) -> dict[int, list[Label]]:
 
 
 def settled_before(questions: Iterable[Question]) -> list[int]:
-    """Return the numbers of those of these questions whose answers gave a label already."""
+    """Return the ids of the questions that already produced a label. Labels for missing answers do
+    not count.
+    """
     targets = {question.pk: question.target_id for question in questions}
     labels = Label.objects.filter(
         target__in=targets.values(), question__in=targets, again=None

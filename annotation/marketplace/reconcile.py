@@ -82,8 +82,8 @@ def tend_duplicate(platform: Platform, hit: HIT, seen: Seen) -> int:
 
 
 def _has_answered(hit: HIT, answer: dict[str, Any]) -> bool:
-    """Return whether the first HIT has an answer of the same worker: two cannot both count. The
-    platform pays the second by itself when its time has come.
+    """Return whether the worker already has another answer on this HIT. Only one answer of a worker
+    can count; the platform approves and pays the other one automatically.
     """
     same_worker = hit.assignments.filter(
         worker__handle=handle_of(hit.platform, answer["worker_id"])

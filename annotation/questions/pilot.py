@@ -372,8 +372,8 @@ def span_recall(track: Track, payer: Purpose | None = None) -> tuple[list[SpanRe
 
 
 def _held_against(known: int, read: int) -> str:
-    """Return what spans are held against, and in how many of the documents that several people
-    read.
+    """Return a phrase that names the reference spans, and says how many of the documents have any
+    from an expert or an import.
     """
     if not known:
         return (

@@ -43,7 +43,9 @@ SAMPLE = ("sample__track__corpus", "sample__document", "sample__batch")
 
 
 def tick() -> int:
-    """Return how many documents moved, and orders were closed."""
+    """Advance all due documents and close finished orders. Return how many documents moved and
+    orders closed.
+    """
     moved = 0
     for row in _due():
         try:
@@ -177,8 +179,8 @@ def _ask_divided(order: DocumentOrder) -> int:
 
 
 def _divided(row: OrderedDocument) -> Iterable[Question]:
-    """Return what was not asked yet of what readers of a document were divided about; nothing where
-    nobody is there who was none of them.
+    """Return new questions about the annotations on which the readers of a document disagree.
+    Returns none if nobody is available who has not read the document.
     """
     sample = row.sample
     mentions = question_of(sample, NAME)

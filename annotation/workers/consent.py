@@ -56,7 +56,9 @@ class Text:
 
 
 def parts_for(worker: Worker | None, text: Text) -> list[tuple[str, list[str]]]:
-    """Return the parts of the terms that are true for a worker; without one those of the pool."""
+    """Return the sections of the terms that apply to a worker: those for a marketplace or those for
+    local annotators. Without a worker, returns those for local annotators.
+    """
     at_marketplace = worker is not None and worker.platform not in local_names()
     return text.parts(marketplace=at_marketplace)
 

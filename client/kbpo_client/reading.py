@@ -38,7 +38,7 @@ class Reading:
 
     @property
     def usable(self) -> bool:
-        """Whether the service would take the file without a question."""
+        """Return whether the service accepts the file: it has usable items and no errors."""
         return self.usable_items > 0 and not self.errors
 
 

@@ -17,7 +17,8 @@ TEST = "test"
 def tell(
     people: Iterable[User], event: str, subject: str, text: str, **about: Any
 ) -> list[Delivery]:
-    """Return the mails and calls that wait to go out.
+    """Queue the mails and webhook calls about an event, and return them. People who are inactive or
+    have switched them off get none.
 
     `about` says in the call what the event is about, as JSON.
     """

@@ -93,8 +93,9 @@ def differences(
 
 
 def _stored(report: Report, key: Named, pair: set[int]) -> Comparison | None:
-    """The comparison of a number of both systems: of the board, or where one is private, of all
-    that is scored. None of an open shared track, which stores no covariance.
+    """Return the stored comparison of two systems on one number, from the public report or, if one
+    of the systems is private, from the private one. Returns None where no covariance is stored, as
+    on a shared track that is open.
     """
     for comparisons in (report.comparisons, report.private):
         stored = comparisons.get(key)

@@ -105,7 +105,9 @@ class Evaluation(models.Model):
 
     @cached_property
     def details(self) -> Details:
-        """What the page of one run and the comparison of two add."""
+        """Return the part of the report that only the page of a run and the comparison of two runs
+        show.
+        """
         return unpack(Details, self.packed_details)
 
     def take(self, report: Report, details: Details | None = None) -> None:

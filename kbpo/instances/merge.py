@@ -202,7 +202,9 @@ def _values_inside(
 
 
 def _merged(said: Sequence[Said], rule: Rule) -> Value:
-    """Return the value that counts, of labels from the weakest to the one that decides."""
+    """Merge the labels of one target into one value, and collect the ratings of all labels. The
+    labels are ordered by precedence; the last one decides.
+    """
     value = rule(said)
     ratings: dict[str, list[float]] = {}
     people: dict[str, list[str]] = {}

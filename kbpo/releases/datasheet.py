@@ -160,5 +160,7 @@ def _parquet(told: dict[str, Any]) -> str:
 
 
 def _presented(steps: Sequence[str]) -> str:
-    """Return what was done to outputs before anybody saw them, as a sentence after another one."""
+    """Return a sentence that lists how outputs were changed before people and metrics saw them. It
+    starts with a blank, to follow another sentence.
+    """
     return f" People and metrics saw outputs with {'; '.join(steps)}." if steps else ""

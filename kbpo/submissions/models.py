@@ -78,7 +78,9 @@ class SubmissionQuerySet(MovingQuerySet["Submission"]):
         return self.exclude(DISCARD).alias(lower=Lower("name")).filter(lower=lower)
 
     def runs(self) -> SubmissionQuerySet:
-        """Return what was confirmed, or could not be read or planned by a fault of ours."""
+        """Return the confirmed submissions, and the failed ones: a fault of the service stopped
+        their reading or planning.
+        """
         return self.filter(models.Q(confirmed_at__isnull=False) | models.Q(status="failed"))
 
     def scored(self) -> SubmissionQuerySet:

@@ -69,10 +69,11 @@ def receive(
     refuse_taken: bool = False,
     **said: str | bool,
 ) -> Submission:
-    """Return the new submission; the earlier one if this user has sent the same file under the same
-    idempotency key before. Where another run of the team on the track has its name, it gets a
-    number after it, or with `refuse_taken`, for a name that somebody chose, it is refused with code
-    `name_taken`. `said`: links to paper and code, and who sees it, as `describe` takes them.
+    """Store a submission with its file and return it. If this user has already sent the file with
+    this idempotency key, the earlier submission is returned. A name that another run of the team
+    has on the track gets a number appended; with `refuse_taken`, for a name that a user typed, it
+    is refused with code `name_taken`. `said` holds the links to paper and code and the visibility,
+    as `describe` takes them.
 
     With `refuse_same`, a file that the team has on the track already is refused with code
     `same_file` and the number of that submission. Raises CannotReceive; then nothing is kept. The

@@ -527,9 +527,10 @@ class Track(ABC):
     def traits(
         self, instances: NDArray[np.int64], submissions: Sequence[int]
     ) -> Mapping[str, Trait]:
-        """What instances (ascending, all that these submissions predict) are cut by, by name. As
-        everywhere in the pool, an instance is what the first submission says that predicts it: a
-        slice is the same set for every system.
+        """Return the traits by which scores are divided into slices, by name. The instances are
+        ascending, and are all that these submissions predict. If several submissions predict an
+        instance, the first one defines its traits, so that a slice has equal members for every
+        system.
         """
         return {}
 

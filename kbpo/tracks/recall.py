@@ -149,8 +149,8 @@ class TrackWithRecall(Track):
     def found_by(
         self, documents: list[int], systems: list[int], *, public: bool
     ) -> list[tuple[Found, set[int]]]:
-        """What is true in documents that were read in full, in the order of the texts, each with
-        the systems that predict it; by what is public alone if asked.
+        """Return the true facts of documents that were read in full, in text order, each with the
+        systems that predict it. With `public`, only public labels are used.
         """
 
     @abstractmethod
@@ -161,9 +161,10 @@ class TrackWithRecall(Track):
 
     @abstractmethod
     def entities_named(self, documents: Sequence[int], when: datetime) -> Named:
-        """The entities of the corpus: of what came with it, else those that the track's runs
-        predict something of, else those that people had found in these documents by then. Their
-        classes of frequency are those of the trait `frequency`.
+        """Return the entities of the corpus, from the first of these sources that has any: the
+        mentions that came with the corpus, the predictions of the track's runs, the entities that
+        people had found in these documents by `when`. They have the frequency classes of the trait
+        `frequency`.
         """
 
     @abstractmethod

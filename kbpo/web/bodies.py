@@ -128,8 +128,8 @@ class PlacesMiddleware:
             self.sending.release()
 
     def _answered(self, request: HttpRequest) -> HttpResponseBase:
-        """Return the answer; a large file holds a place until it is sent, or its reader has
-        gone.
+        """Return the response. A large file occupies one of the limited download slots until it has
+        been sent or the client disconnects; without a free slot the client is told to retry later.
         """
         answer = self.get_response(request)
         if not answer.streaming or int(answer.headers.get("Content-Length", LARGE)) < LARGE:

@@ -368,7 +368,9 @@ class Endpoint:
         return Reply("303 See Other", "", Location=where)
 
     def _tell(self, event: str, hit: str) -> None:
-        """When it is in the books, so that whoever looks at once sees it."""
+        """Send an event about a HIT, once its change is committed, so that the receiver can read
+        the change.
+        """
         with self.store.begin() as books:
             tell(books, event, hit)
             if hits.status_of(hits.hit_of(books, hit), books.now) == "Reviewable":

@@ -44,8 +44,8 @@ def errors(
     as_json: bool,
     **filters: str | None,
 ) -> None:
-    """Show what people said of the predictions of submission NUMBER, one by one: what they found
-    wrong; where they rate, all that they rated, the worst first. The options choose others.
+    """Show the judged predictions of submission NUMBER that are wrong, one by one. On tracks with
+    ratings, shows all rated predictions, the worst first. Options select other predictions.
     """
     chosen = {name: value for name, value in filters.items() if value}
     with service.client() as client:

@@ -100,7 +100,7 @@ class Design(ABC):
         """
 
     def sample_together(self, submissions: Sequence[Submission]) -> int:
-        """The same for several that wait at the same time; how many targets were added."""
+        """Sample several submissions that wait together, and return how many targets were added."""
         return sum(self.sample(submission) for submission in submissions)
 
     @abstractmethod

@@ -70,7 +70,9 @@ class Draft:
         )
 
     def thresholds(self, goal: float) -> Floats:
-        """Return the thresholds (t,) that plan for a variance."""
+        """Return the inclusion probabilities (t,) of the targets that give the planned variance
+        `goal`.
+        """
         pi, left = np.zeros(self.n_targets), max(goal - self.left, LEAST_LEFT * goal)
         pi[self.row] = water_fill(
             self.p, np.zeros(self.p.size), self.error, target_variance=left, target=self.row

@@ -155,7 +155,9 @@ def _supports(submission: Submission) -> dict[str, tuple[Ids, Ids, Floats]]:
 
 
 def _needed(submission: Submission) -> dict[str, int]:
-    """Draws of every distribution, given all that is known."""
+    """Return the number of draws that each distribution needs for the chosen interval width, given
+    all judgments so far.
+    """
     own = support(submission, submission.track.distribution)
     width = Decimal(submission.plan["chosen"])
     existing = existing_draws(submission, _others(submission))

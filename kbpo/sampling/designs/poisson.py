@@ -340,9 +340,9 @@ def _questions_paid_for(submission: Submission) -> int:
 
 
 def _is_imported(submission: Submission, targets: list[int]) -> bool:
-    """Whether all that a submission wrote was judged elsewhere: then all of it is drawn, so that
-    all of it counts. What was answered here must not raise a chance: it was answered because it
-    was drawn.
+    """Return whether all that a submission predicts was judged elsewhere and imported. All of its
+    targets are then drawn, so that all labels count. Labels made here must not raise a target's
+    probability, because they exist only for targets that were drawn.
     """
     kind = kind_of(submission.track)
     if not kind.rates or kind.unanswered({submission.pk: targets})[submission.pk]:

@@ -121,7 +121,7 @@ class State:
 
     @property
     def planned(self) -> float:
-        """The variance that the thresholds so far plan for."""
+        """Return the variance of the estimate that the current thresholds are expected to give."""
         return self.noise + planned_variance(self.p, self.chance[self.row], self.v, target=self.row)
 
     def aim(self, target: float, realised: Realised | None, *, most: float = BOLD) -> float:

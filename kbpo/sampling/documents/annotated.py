@@ -68,7 +68,9 @@ def _without_gaps(document_samples: list[DocumentSample], gone: set[int]) -> lis
 
 
 def _answered(document_samples: list[DocumentSample]) -> float:
-    """The share that was not given up; which those are is taken for chance, as with questions."""
+    """Return the share of sampled documents that were not given up. Nonresponse is assumed to be
+    random, as for questions.
+    """
     return sum(row.settled_at is not None for row in document_samples) / max(
         len(document_samples), 1
     )

@@ -59,7 +59,7 @@ def _mentions(
 
 
 def _striking(named: Named, values: Iterator[tuple[Place, Value]]) -> Iterator[tuple[Place, Value]]:
-    """Yield the values of mentions as they are; each is struck from `named`."""
+    """Yield the values of mentions unchanged, and remove each mention from `named`."""
     for place, value in values:
         named.pop((place.document, place.a), None)
         yield place, value

@@ -52,8 +52,8 @@ class TokenAuthentication(BaseAuthentication):
 
 
 def _needed(request: Request) -> str:
-    """Return the scope that a request needs: to change anything takes all, where its view says no
-    less.
+    """Return the token scope that a request needs: `read` for safe methods, else the scope that the
+    view declares, `all` by default.
     """
     if request.method in SAFE_METHODS:
         return Token.Scope.READ

@@ -51,7 +51,7 @@ class PublicView(APIView):
 
 
 def _method(request: Request) -> str:
-    """Return the name of what answers."""
+    """Return the name of the view method that handles the request; `get` handles HEAD too."""
     return "get" if request.method == "HEAD" else str(request.method).lower()
 
 

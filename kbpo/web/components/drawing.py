@@ -234,7 +234,7 @@ def draw_difference(interval: Interval, axis: Axis, *, name: str = "") -> str:
 
 
 def draw_alone_legend() -> str:
-    """Return the thin line of people alone by itself, to explain it."""
+    """Return the thin line that stands for the interval of people alone, for the legend."""
     sample = Interval(0.5, 0.1, 0.9)
     return _svg("iv", ALONE, _whisker(sample, Axis(0.0, 1.0, ()), middle=HEIGHT / 2))
 
@@ -289,8 +289,8 @@ def difference_tone(interval: Interval) -> Tone:
 
 
 def draw_axis(axis: Axis, *, signed: bool = False, coefficient: bool = False) -> str:
-    """Return the labels of an axis, to stand once in the head of a column of bars; in per cent, but
-    for a coefficient.
+    """Return an SVG with the tick labels of an axis, for the header of a column of bars. Labels are
+    percentages; with `coefficient` they are plain numbers.
     """
     marks = []
     for tick in axis.ticks:

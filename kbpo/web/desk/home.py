@@ -124,8 +124,8 @@ def _who_asks() -> list[dict[str, Any]]:
 
 
 def _outlasting() -> list[dict[str, Any]]:
-    """Closed tracks of which runs are judged still, and what is set aside for those: they go on
-    until somebody answers or withdraws them.
+    """Return the closed tracks that have runs still being judged, with the number of runs and the
+    money reserved for them. Judging continues until it is finished or the runs are withdrawn.
     """
     submissions = Submission.objects.filter(
         status__in=["confirmed", "judging"], track__status=Track.Status.CLOSED

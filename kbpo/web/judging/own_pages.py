@@ -181,7 +181,9 @@ def history(request: HttpRequest, worker: Worker) -> HttpResponse:
 @require_GET
 @for_annotators
 def own_answer(request: HttpRequest, worker: Worker, pk: int) -> HttpResponse:
-    """Return an answer of one's own, in words and in its text; nothing of what others said."""
+    """Return the page of one of the worker's own answers, with the text of its document. It does
+    not show answers of others.
+    """
     row = get_object_or_404(_history(worker), pk=pk)
     context = {
         "answer": _assignment_rows([row])[0],

@@ -324,8 +324,8 @@ def _answer(request: HttpRequest, worker: Worker, in_hand: Held) -> HttpResponse
 
 
 def _onward(request: HttpRequest, worker: Worker) -> JsonResponse:
-    """Return where a script goes on: with the next question comes its page, so that nobody waits
-    for it. It is leased now, when it is shown, and not before.
+    """Return the address of the next question as JSON, with the HTML of its page, so that the
+    script need not load it. The question is leased when its page is rendered.
     """
     following = _next(request, worker)
     if not isinstance(following, Assignment):
@@ -439,8 +439,8 @@ def _home(request: HttpRequest, context: dict[str, Any]) -> str:
 
 
 def _may_suggest(request: HttpRequest, context: dict[str, Any]) -> bool:
-    """Return whether this page may ask for titles under our own login: a frame has an address of
-    its own for them, or none.
+    """Return whether the page may request title suggestions with the user's own login. A page in a
+    frame may not: it has its own address for suggestions, or none.
     """
     return not context.get("framed") and request.user.is_authenticated
 

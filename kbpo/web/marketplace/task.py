@@ -98,8 +98,9 @@ def task(request: HttpRequest, signed: str) -> HttpResponse:
 
 
 def _act(request: HttpRequest, go: Go, questions: list[Question]) -> HttpResponse:
-    """Return what a form says is done, or kept if something stands before it; then the page that is
-    next.
+    """Save the posted draft or the posted answer of a HIT, and return the next page. Pages that a
+    worker must complete first, such as the consent form or the tutorial, are shown before the
+    questions.
     """
     if _is_one_name_too_many(request, go):
         answer = no(request, BUSY, 429)

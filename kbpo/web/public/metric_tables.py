@@ -192,9 +192,10 @@ def points_of(kind: Kind, criterion: str, scorer: Scorer | None) -> list[dict[st
 
 
 def curve_of(kind: Kind, study: Study | None) -> Records:
-    """Yield the half-width after so many judgments: with people alone, aided, with people who never
-    differ, with a metric that knows their mean; for inputs like those of the track, which are
-    judged once each.
+    """Yield the expected half-width of the interval for several numbers of judgments. Each row has
+    four plans: people alone, people with metrics, people without disagreement, and a metric that
+    predicts people's mean rating perfectly. All are for inputs like those of the track, each judged
+    once.
     """
     inputs = n_inputs(kind.track, test=True)
     if study is None or not inputs:

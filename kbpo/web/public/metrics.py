@@ -230,8 +230,9 @@ def _draw_systems(shown: Board, single: Scorer, criterion: str) -> SafeString | 
 def _draw_points(
     points: Sequence[dict[str, Any]], single: Scorer, criterion: str
 ) -> SafeString | str:
-    """Return people against the metric, brought to their mean and spread, a dot an output; nothing
-    where all say the same.
+    """Return a scatter plot of people's ratings against the scores of a metric, one dot per output.
+    The scores are rescaled to the mean and standard deviation of the ratings. Returns an empty
+    string for fewer than three outputs, or if the scores or the ratings are constant.
     """
     score, people = (np.array([one[name] for one in points]) for name in ("score", "people"))
     if len(points) < 3 or not score.std() or not people.std():

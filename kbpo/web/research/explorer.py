@@ -207,7 +207,9 @@ def carry(choice: Choice, submission: Submission, **changes: str) -> str:
 
 
 def _words(kind: Kind) -> list[str]:
-    """Return what predictions of a kind are found by, in words of whoever looks."""
+    """Return the names of the filters that search predictions by free text: by words, document and
+    entity.
+    """
     return ["q", "document", ENTITY] if kind.words.entity else []
 
 

@@ -54,7 +54,9 @@ class Quote:
 
     @property
     def new_words(self) -> str:
-        """How many people are asked about anew: “100 to judge”, “100 to 125 to judge”."""
+        """Return how many new judgments are expected, as text: “100 to judge”, “100 to 125 to
+        judge”.
+        """
         if self.new == self.most:
             return f"{count_text(self.new)} to judge"
         return f"{count_text(self.new)} to {count_text(self.most)} to judge"

@@ -126,9 +126,9 @@ def submit(request: HttpRequest) -> HttpResponse:
 
 
 def team_of(request: HttpRequest, *, looks: bool = False) -> Team | None:
-    """Return the team that the form or the address names, of those that the visitor submits for, or
-    also `looks` at; the first one if none is named. Raises Http404 for a team of others, and
-    PermissionDenied where they only may look.
+    """Return the team that the form or the address names, or the user's first team. The user must
+    be able to submit for the team, or with `looks` to view it. Raises Http404 for another team, and
+    PermissionDenied if the user may only view it.
     """
     slug, user = request.POST.get("team") or request.GET.get("team", ""), cast(User, request.user)
     team = user.team(slug, looks=looks)

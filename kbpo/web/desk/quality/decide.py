@@ -21,8 +21,8 @@ from kbpo.web.judging.views import raw_of, show
 
 @for_admins
 def known_gold(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Return the page of a question that nobody is asked, with what is known of its answer, to be
-    mended and made gold (POST).
+    """Return the page on which an admin edits the known answer of a question that nobody has
+    been asked on this track. A POST makes it a gold question.
     """
     track = get_object_or_404(Track, slug=slug)
     made = request.method == "POST"
