@@ -24,12 +24,12 @@ from estimators.design import Design
 from estimators.estimate import Estimate
 from estimators.intervals import score_interval, wilson
 from estimators.labelled import (
+    broadcast_to_systems,
     by_target,
     columns,
     estimate,
     gather,
     labelled_targets,
-    over_systems,
 )
 from estimators.sums import Support, by_code
 
@@ -153,8 +153,10 @@ def difference(
     """
     rows = gather(p, pi, label, g, target, n_targets, design)
     z = rows.a * rows.residual
-    value = over_systems(total_g, z.shape[1]) + z.sum(axis=0)
-    return estimate(rows, value, z, over_systems(total_g, z.shape[1]), anticipated=anticipated)
+    value = broadcast_to_systems(total_g, z.shape[1]) + z.sum(axis=0)
+    return estimate(
+        rows, value, z, broadcast_to_systems(total_g, z.shape[1]), anticipated=anticipated
+    )
 
 
 def centred(
@@ -202,10 +204,10 @@ def centred(
     0.6667
     """
     rows = gather(p, pi, label, g, target, n_targets, design)
-    model = over_systems(total_g, rows.a.shape[1])
+    model = broadcast_to_systems(total_g, rows.a.shape[1])
     mean = _ratio((rows.a * rows.residual).sum(axis=0), rows.a.sum(axis=0), empty=0.0)
     z = np.where(rows.known, rows.a * (rows.residual - mean), 0.0)
-    value = model + over_systems(total_p, mean.size) * mean
+    value = model + broadcast_to_systems(total_p, mean.size) * mean
     return estimate(rows, value, z, model, anticipated=anticipated)
 
 

@@ -82,7 +82,7 @@ def columns(*arrays: FloatArray) -> list[FloatArray]:
     return [a.reshape(1, 1) if a.ndim == 0 else a[:, None] if a.ndim == 1 else a for a in arrays]
 
 
-def over_systems(values: ArrayLike, m: int) -> FloatArray:
+def broadcast_to_systems(values: ArrayLike, m: int) -> FloatArray:
     """Return one total a system, from those or from one for all."""
     array = checks.finite("total_g", values)
     if array.shape not in ((), (m,), (1,)):

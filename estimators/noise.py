@@ -304,10 +304,10 @@ def corrected_recall(
             raise ValueError(
                 f"{name} must have {2 * n} rows of influence; got {estimate.influence.shape[0]}"
             )
-    return from_totals(Totals(systems, pool), found.unseen, _with_checks(found.design, n, e))
+    return from_totals(Totals(systems, pool), found.unseen, _insert_checks(found.design, n, e))
 
 
-def _with_checks(design: Design, n: int, e: FloatArray) -> Design:
+def _insert_checks(design: Design, n: int, e: FloatArray) -> Design:
     """Return the design with the checks of its first n rows put in after them."""
     pi = np.insert(design.pi, n, e)
     if design.cluster is None or design.beta is None:

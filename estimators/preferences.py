@@ -278,7 +278,7 @@ def bradley_terry(
     if not penalty >= 0:
         raise ValueError(f"penalty must be at least 0; got {penalty!r}")
     if penalty == 0:
-        _refuse_what_does_not_exist(judged)
+        _check_estimates_exist(judged)
     if judged.outcome.size and (judged.outcome == 0.5).all():
         raise ValueError("strengths do not exist: all judgments are ties")
     has_ties = bool((judged.outcome == 0.5).any())
@@ -312,7 +312,7 @@ def _centred(value: FloatArray, covariance: FloatArray) -> tuple[FloatArray, Flo
     return shift @ value, (joint + joint.T) / 2
 
 
-def _refuse_what_does_not_exist(judged: _Judgments) -> None:
+def _check_estimates_exist(judged: _Judgments) -> None:
     """Raise unless every system lost to, or tied with,
     somebody in every group that it is not in.
     """

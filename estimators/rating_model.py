@@ -212,7 +212,7 @@ class _Outputs(NamedTuple):
         share = np.sqrt(max(leading.size, 1))
         return cls(standard / np.sqrt(k), directions / share, system, source, text)
 
-    def weighted(self, y: FloatArray, rows: IntArray) -> _Outputs:
+    def weight_by_correlation(self, y: FloatArray, rows: IntArray) -> _Outputs:
         """Return the outputs with each metric weighted by its correlation with the ratings alone.
 
         Within systems, pooled, freed from what chance adds: ``w² = max(r² − 1/n, 0)``, mean 1. The
@@ -513,7 +513,7 @@ def _learn(
     m = outputs.n_systems
     if rows.size < FEWEST or np.ptp(y[rows]) == 0:
         return _Fit(outputs, rows, begin, np.zeros(m), np.ones(m), None, np.zeros(rows.size))
-    outputs = outputs.weighted(y[rows], rows)
+    outputs = outputs.weight_by_correlation(y[rows], rows)
     problem = _Problem(outputs, y, rows)
     places = _search(problem, begin) if search else begin
     solved = problem.solve(SCALES[list(places)])

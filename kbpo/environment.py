@@ -49,7 +49,7 @@ def integer(
 ) -> int:
     """Return a whole number within the bounds."""
     return _read(
-        name, "integer", default, help, lambda raw: _bounded(_whole(raw), minimum, maximum)
+        name, "integer", default, help, lambda raw: _bounded(_parse_integer(raw), minimum, maximum)
     )
 
 
@@ -262,7 +262,7 @@ def _flag(raw: str) -> bool:
     return answers[raw.lower()]
 
 
-def _whole(raw: str) -> int:
+def _parse_integer(raw: str) -> int:
     """Return the whole number."""
     if not re.fullmatch(r"[+-]?[0-9]+", raw):
         raise ValueError("a whole number")

@@ -76,7 +76,7 @@ class Columns(Generic[Row]):
         self.n = len(fields)
 
     @cached_property
-    def _converters(self) -> list[tuple[int, Callable[..., Any]]]:
+    def _field_converters(self) -> list[tuple[int, Callable[..., Any]]]:
         """Where a value is not yet what its field holds, and what makes it so."""
         found = []
         for at, field in enumerate(self.model._meta.concrete_fields):
@@ -87,6 +87,6 @@ class Columns(Generic[Row]):
     def row(self, values: Sequence[Any]) -> Row:
         """Return the row that these values are, as Django reads it."""
         told = list(values)
-        for at, convert in self._converters:
+        for at, convert in self._field_converters:
             told[at] = convert(told[at], None, connection)
         return self.model.from_db(connection.alias, self._names, told)

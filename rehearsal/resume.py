@@ -72,7 +72,7 @@ def forget(directory: Path) -> None:
             "Nothing was deleted: KBPO_LOCAL is false, so this is a server, and --reset"
             " empties a database."
         )
-    if other := _not_ours():
+    if other := _name_of_foreign_data():
         raise DemoFailed(
             f"Nothing was deleted: the database also holds “{other}”, which is not the demo's, and"
             " --reset would empty it. Name another database in DATABASE_URL; `make clean` deletes"
@@ -91,7 +91,7 @@ def forget(directory: Path) -> None:
     shutil.rmtree(directory, ignore_errors=True)
 
 
-def _not_ours() -> str:
+def _name_of_foreign_data() -> str:
     """Return the name of a track or a corpus that is not the demo's; empty if there is none, or no
     table yet.
     """

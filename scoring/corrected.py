@@ -119,7 +119,7 @@ class _Maker:
         under, row = self.arranged.under(criterion), self.arranged.row
         share = self.arranged.shares_of("fact").at(row)
         systems = self.found.put_right(criterion, plain.totals.systems, share)
-        pool, pool_reach = self.found.put_pool_right(
+        pool, pool_reach = self.found.correct_pool_total(
             criterion, plain.totals.pool, under.pool_weight("fact")
         )
         repaired = corrected_recall(

@@ -230,7 +230,7 @@ class Corrected:
         )
         return Repaired(repaired_all, checked, reach)
 
-    def put_pool_right(
+    def correct_pool_total(
         self, criterion: str, alone: Estimate, weight: Floats
     ) -> tuple[Estimate, Floats]:
         """The number of true relations of the pool put right, on the design of a criterion; and its
@@ -353,7 +353,7 @@ class Corrected:
         if criterion in self.data.noise:
             same = np.abs(crowd - expert) < SAME
             above = _mean(expert - crowd, e, code)
-            return Confusion(n, _share(same, e, code), above)
+            return Confusion(n, _estimate_share(same, e, code), above)
         crowd, expert = crowd > 0.5, expert > 0.5
         counts = [
             [int(((crowd == c) & (expert == f)).sum()) for f in (True, False)]
@@ -361,10 +361,10 @@ class Corrected:
         ]
         return Confusion(
             checked=n,
-            agree=_share(crowd == expert, e, code),
+            agree=_estimate_share(crowd == expert, e, code),
             counts=counts,
-            right_of_right=_share(expert[crowd], e[crowd], code[crowd]),
-            wrong_of_wrong=_share(~expert[~crowd], e[~crowd], code[~crowd]),
+            right_of_right=_estimate_share(expert[crowd], e[crowd], code[crowd]),
+            wrong_of_wrong=_estimate_share(~expert[~crowd], e[~crowd], code[~crowd]),
         )
 
 
@@ -384,7 +384,7 @@ def _column(estimate: Estimate, column: int) -> Estimate:
     )
 
 
-def _share(holds: Bools, e: Floats, code: Ids) -> Share:
+def _estimate_share(holds: Bools, e: Floats, code: Ids) -> Share:
     """A share of all judgments, from the checked ones, with its 80 % interval."""
     if not holds.size:
         return Share()

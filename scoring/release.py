@@ -325,7 +325,7 @@ class Release:
     path: Path
 
     @cached_property
-    def _home(self) -> Path | zipfile.Path:
+    def _root_path(self) -> Path | zipfile.Path:
         if self.path.is_dir():
             return self.path
         if not self.path.exists():
@@ -337,7 +337,7 @@ class Release:
 
     def bytes(self, name: str) -> bytes:
         """A file of the release. Raises BadRelease if it is not there."""
-        file = self._home / name
+        file = self._root_path / name
         if not file.is_file():
             raise BadRelease(
                 f"{self.path} has no file {name}: it is no release, or not a whole one."
@@ -465,7 +465,7 @@ class _Reader:
         """Rows of the pool. Raises KeyError for an instance that is not in it."""
         return _positions(self.instance, instances, "instance")
 
-    def targets_of(self, targets: Iterable[int]) -> Ids:
+    def positions_of_targets(self, targets: Iterable[int]) -> Ids:
         return _positions(self.target_id, targets, "target")
 
     def by_criterion(self, prefix: str) -> dict[str, Floats]:
@@ -489,7 +489,7 @@ class _Reader:
             systems=self.systems,
             teams=[0] * len(self.systems),
             instance=self.instance,
-            target=self.targets_of(self.instances["target"]),
+            target=self.positions_of_targets(self.instances["target"]),
             target_id=self.target_id,
             u=_floats(self.targets["u"]),
             document=_ids(self.instances.get("document", nothing)),
@@ -521,7 +521,7 @@ class _Reader:
                 _ids(stored.get(f"ratings_{criterion}", [])),
                 _float(variance),
                 self.single_ratings(criterion, judged),
-                self.lowers(stored),
+                self.read_second_texts(stored),
                 self.within(criterion, stored),
             )
             for criterion, variance in self.told["noise"].items()
@@ -535,7 +535,7 @@ class _Reader:
         told = stored.get(f"within_{criterion}")
         return None if told is None else _floats(told)
 
-    def lowers(self, stored: Mapping[str, list[Any]]) -> Bools | None:
+    def read_second_texts(self, stored: Mapping[str, list[Any]]) -> Bools | None:
         """(n, m) what `Noise` tells of labels of two texts; None where each is of one."""
         if LOWERS not in stored:
             return None
@@ -567,7 +567,7 @@ class _Reader:
             f[criterion] = np.full((data.judged.size, len(self.systems)), np.nan)
             f[criterion][judged_rows] = verdicts
         return Checks(
-            target=self.targets_of(stored["target"]),
+            target=self.positions_of_targets(stored["target"]),
             rounds=_ids(once["rounds"]),
             pi=np.array(stored["pi"], dtype=np.float64).T,
             e=np.array(stored["chance"], dtype=np.float64).T,

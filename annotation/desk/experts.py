@@ -296,7 +296,7 @@ def remark(row: ExpertCheck, who: User, text: str) -> None:
     log("remark", f"target:{row.target_id}", who=who, why=text, track=row.track.slug)
 
 
-def entries(track: Track, limit: int = 100) -> list[ExpertCheck]:
+def expert_answers(track: Track, limit: int = 100) -> list[ExpertCheck]:
     """Return what experts answered, the latest first."""
     adjudications = ExpertCheck.objects.filter(track=track, status="answered").select_related(
         "target", "expert", "raised_by"

@@ -30,7 +30,7 @@ from annotation.platforms.base import endpoint_of
 from annotation.platforms.registry import local_names, other_names, platform_of
 from annotation.questions.order import missing
 from kbpo import clock
-from kbpo.accounts.audit import dismissed
+from kbpo.accounts.audit import was_dismissed
 from kbpo.money.purpose import Purpose
 
 ZERO = Decimal("0.00")
@@ -284,7 +284,7 @@ def failures(limit: int = 100) -> list[Failure]:
 
 
 def _failures(kind: str, failed: QuerySet[Any], limit: int) -> list[Failure]:
-    newest = list(failed.exclude(dismissed(kind)).order_by("-status_since")[:limit])
+    newest = list(failed.exclude(was_dismissed(kind)).order_by("-status_since")[:limit])
     names = names_of({row.payer for row in newest if isinstance(row, Question)})
     return [
         Failure(

@@ -100,7 +100,7 @@ def _make_batch(payer: Purpose) -> int:
     spare = left - _firsts(due, foremost.track)
     chosen: list[Question] = []
     for question in _locked(due):
-        spare -= _beyond_usual(question, spare)
+        spare -= _cost_of_extra_people(question, spare)
         question.asked_again = False  # it goes out as at first, with money for a third person
         cost = question.price * question.answers_most
         if room is not None and cost > room:
@@ -128,7 +128,7 @@ def _firsts(due: QuerySet[Question], track: Track) -> Decimal:
     return cost or ZERO
 
 
-def _beyond_usual(question: Question, spare: Decimal) -> Decimal:
+def _cost_of_extra_people(question: Question, spare: Decimal) -> Decimal:
     """Return what a question costs more than one with as many people as its track usually asks.
     Where that is more than `spare`, these people are left out: what others need for the usual comes
     first.

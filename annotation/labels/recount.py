@@ -335,7 +335,7 @@ def to_record(
             _add_again(made, question, labels, before[question.pk], is_modelled)
             continue
         for label in labels:
-            made.labels.append(_new(question, None, label))
+            made.labels.append(_new_label(question, None, label))
             made.changes.append(False)
     return made
 
@@ -357,7 +357,7 @@ def _add_again(
             if not _differs(old, label) or (is_for_model and old.value and label.value):
                 continue
         value_before = old.value if old is not None else {}
-        made.labels.append(_new(question, again, label))
+        made.labels.append(_new_label(question, again, label))
         made.changes.append(_telling(label.value) != _telling(value_before))
 
 
@@ -408,7 +408,7 @@ def _empty(label: Label) -> AggregatedLabel:
     return AggregatedLabel(label.target_id, {}, TAKEN_BACK, 0, 0.0, label.source)
 
 
-def _new(question: Question, again: int | None, label: AggregatedLabel) -> NewLabel:
+def _new_label(question: Question, again: int | None, label: AggregatedLabel) -> NewLabel:
     return NewLabel(
         target_id=label.target_id,
         value=label.value,

@@ -14,7 +14,7 @@ from django.conf import settings
 
 from annotation.models import Qualification, Question, Worker
 from annotation.platforms.base import Platform, Refused, Request
-from annotation.platforms.proof import learn_path, say_path
+from annotation.platforms.proof import say_path, tutorial_path
 from annotation.workers import teach
 from annotation.workers.models import Leaving, TutorialRun
 from annotation.workers.teach import Tutorial
@@ -60,7 +60,7 @@ def _answer(platform: Platform, request: Request) -> int:
         if worker_standing.held:
             platform.answer(request)
         else:
-            why = worker_standing.why or LEARN.format(address=_here(learn_path(worker)))
+            why = worker_standing.why or LEARN.format(address=_here(tutorial_path(worker)))
             platform.answer(request, refused=why)
     except Refused:  # it was answered meanwhile, or taken back by who asked
         return 0

@@ -172,7 +172,7 @@ def paid_there(platform: str) -> Decimal:
     return paid + (bonuses["sum"] or ZERO)
 
 
-def holdings(platform: str) -> Holdings:
+def compare_books(platform: str) -> Holdings:
     """Return the books of one platform, beside ours."""
     here = endpoint_of(platform_of(platform))
     everywhere = Payment.objects.filter(assignment__hit__platform=platform, status__in=UNPAID)
@@ -211,7 +211,7 @@ def _others(platform: str, here: str) -> list[Other]:
 
 def platforms() -> list[Holdings]:
     """Return every platform that is not our own pages."""
-    return [holdings(name) for name in other_names()]
+    return [compare_books(name) for name in other_names()]
 
 
 def bonuses(limit: int = 50) -> list[Bonus]:
@@ -225,7 +225,7 @@ def explain_balance(platform: str, who: User, why: str) -> bool:
     """
     if platform not in other_names():
         return False
-    before = holdings(platform).difference
+    before = compare_books(platform).difference
     with transaction.atomic():
         explain(platform)
         note(

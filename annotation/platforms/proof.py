@@ -59,7 +59,7 @@ def go_say_path(said_by_form: str) -> str:
     return reverse("task_say", kwargs={"signed": said_by_form})
 
 
-def learn_path(worker: Worker) -> str:
+def tutorial_path(worker: Worker) -> str:
     """Return the path of the page on which a worker who may accept no HIT yet does the tutorial."""
     return reverse(
         "task_learn",

@@ -121,7 +121,7 @@ def gold_instead(worker: Worker, hit: int, track: int, rate: float) -> HIT | Non
         return None
     question = Question.objects.filter(hits=hit)[0]
     gold = _next_gold(track, question.interface, worker=worker.pk)
-    return None if gold is None or money_left(track) < gold.price else _own_hit(gold)
+    return None if gold is None or money_left(track) < gold.price else _hit_on_own_pages(gold)
 
 
 def gold_among(questions: Sequence[Question], places: int) -> Question | None:
@@ -167,7 +167,7 @@ def _next_gold(
     return Question.objects.get(pk=row[0]) if row else None
 
 
-def _own_hit(question: Question) -> HIT:
+def _hit_on_own_pages(question: Question) -> HIT:
     """Return the HIT on our own pages that holds this gold question alone, made when it is dealt
     out there first.
     """
@@ -287,7 +287,7 @@ def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gol
         seconds=source.seconds,
     )
     if source.track.platform in local_names():
-        _own_hit(question)
+        _hit_on_own_pages(question)
     gold = Gold.objects.create(
         question=question,
         source=source if source.pk else None,

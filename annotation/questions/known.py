@@ -52,7 +52,7 @@ def known(track: Track, limit: int = 20) -> list[Question]:
     return questions_about(track, list(free.values_list("pk", flat=True)[:limit]), made=False)
 
 
-def unmarked(track: Track, limit: int = 10) -> list[Unmarked]:
+def find_unmarked_pairs(track: Track, limit: int = 10) -> list[Unmarked]:
     """Pairs that somebody who read some documents whole, at random, did not mark, and that nobody
     is or was asked about here, in random order. Nothing is stored.
     """

@@ -45,7 +45,7 @@ def forget(about: str, instead: str) -> int:
     return Audit.objects.filter(about=about).update(about=instead, before="", why=ERASED)
 
 
-def dismissed(kind: str) -> Exists:
+def was_dismissed(kind: str) -> Exists:
     """Return whether a row that failed was dismissed since it did: a filter for rows of this kind,
     which have a status.
     """

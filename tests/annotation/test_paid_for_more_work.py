@@ -21,7 +21,7 @@ from annotation.budget.promises import committed
 from annotation.hits import publish
 from annotation.hits.todays_set import todays_set
 from annotation.labels import reject, settle
-from annotation.marketplace.books import holdings
+from annotation.marketplace.books import compare_books
 from annotation.models import Assignment, Bonus, Payment, Question, Response, Worker
 from annotation.questions import ask
 from annotation.workers import standing
@@ -167,7 +167,7 @@ def test_a_marketplace_pays_the_base_and_a_bonus_for_what_was_mended(turk: Turk)
     assert balance(purpose=submission.purpose).open == 0
     assert books.check_books() == []
     check_books(turk)
-    held = holdings("mturk")
+    held = compare_books("mturk")
     assert held.difference == 0 and held.paid == Decimal("0.84")
     states = {(one.state, one.amount) for one in cents(track.pk)}
     assert ("paid", Decimal("0.70")) in states and ("fee", Decimal("0.14")) in states

@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 from kbpo_client import Client, Refused, Unreachable, settings
 from kbpo_client.commands import main
-from kbpo_client.commands.board import comparison
+from kbpo_client.commands.board import comparison_table
 from kbpo_client.commands.explore import BANDS, PARTS, SORTS, VERDICTS
 from kbpo_client.commands.watch import DISCARDED, ENDED, STATUSES
 
@@ -197,7 +197,7 @@ def test_a_comparison_says_which_system_is_higher_by_its_team_and_name() -> None
             difference("recall", 0.059, 0.127),
         ],
     }
-    head, lines = comparison(compared)
+    head, lines = comparison_table(compared)
     assert head[2:4] == ["Harbor run 1", "Quarry run 2"]
     assert [line[1] for line in lines] == [
         "no difference shown",

@@ -485,7 +485,7 @@ def _in_a_frame(toy: Toy) -> dict[str, list[Page]]:
         "task_thanks": [("", f"{proof.thanks_path(bonus)}?{FRAME}")],
         "task_say": [("", proof.say_path(out))],
         "task_learn": [
-            ("", proof.learn_path(one)) for one in (stranger, learner_of_it, known, out)
+            ("", proof.tutorial_path(one)) for one in (stranger, learner_of_it, known, out)
         ],
     }
 

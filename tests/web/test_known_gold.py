@@ -12,10 +12,10 @@ from django.urls import reverse
 
 from annotation.models import Gold, Question
 from annotation.questions.known import (
+    find_unmarked_pairs,
     known,
     known_answer,
     questions_about,
-    unmarked,
 )
 from kbpo.instances.models import Target
 from kbpo.sampling.documents.draw import named_documents
@@ -90,4 +90,4 @@ def test_gold_is_made_of_what_was_imported_and_of_what_nobody_marked(
     golds = Gold.objects.filter(question__status="gold", source=None)
     held = {tuple(gold.expected[0]["value"]["holds"]) for gold in golds}
     assert held == {(FOUNDED,), ()}, "one that holds and one that does not"
-    assert known(toy.track) == [] and unmarked(toy.track) == []
+    assert known(toy.track) == [] and find_unmarked_pairs(toy.track) == []

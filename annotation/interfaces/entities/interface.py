@@ -82,7 +82,7 @@ class Entities(Interface):
                 "text": reading.text,
                 "tokens": reading.data["tokens"],
                 "sentences": reading.data["sentences"],
-                "types": types_of(reading),
+                "types": describe_types(reading),
                 "date": document.get("date", ""),
             },
             "left": {name: text_of(left, name) for name in ("mentions", "read", "nothing")},
@@ -90,7 +90,7 @@ class Entities(Interface):
         }
 
     def instructions(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        types = types_of(Reading(payload))
+        types = describe_types(Reading(payload))
         return {"types": types, "not_asked": payload.get("not_asked", [])}
 
     def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
@@ -154,7 +154,8 @@ class Entities(Interface):
         """
         reading = Reading(question.payload)
         words = {
-            entity_type["name"]: entity_type["word"].lower() for entity_type in types_of(reading)
+            entity_type["name"]: entity_type["word"].lower()
+            for entity_type in describe_types(reading)
         }
         statements = [
             flag_statement(judgment) for judgment in answer if judgment.criterion == "flag"
@@ -250,7 +251,7 @@ def _label(target: int, mention: Settled) -> AggregatedLabel:
     return AggregatedLabel(target, value, METHOD, mention.n, mention.disagreement, SOURCE)
 
 
-def types_of(reading: Reading) -> list[dict[str, Any]]:
+def describe_types(reading: Reading) -> list[dict[str, Any]]:
     """Return the types as the page shows them: name, word, key, what its mentions hold, what it
     covers, an example in pieces, and words that its mentions begin with.
     """

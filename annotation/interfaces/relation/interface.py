@@ -170,13 +170,13 @@ class Relation(Interface):
             statements += [
                 _link_statement(side, link)
                 for link in links
-                if link.target_id == side.target and _says(side, link)
+                if link.target_id == side.target and _is_informative(side, link)
             ]
         for judgment in answer:
             if judgment.criterion == "flag":
                 statements.append(flag_statement(judgment, PROBLEMS, "This question"))
             elif judgment.criterion == "relation":
-                statements += _sentence_statements(pair, judgment.value["holds"])
+                statements += _relation_statements(pair, judgment.value["holds"])
         return statements
 
     def units(
@@ -201,7 +201,7 @@ def _parts(predicates: Sequence[PredicatePayload]) -> list[str]:
     return [part for predicate in predicates for part in parts_of(predicate)]
 
 
-def _says(side: Side, link: Judgment) -> bool:
+def _is_informative(side: Side, link: Judgment) -> bool:
     """Return whether an answer says anything of a mention: that the only name is right goes
     without.
     """
@@ -220,7 +220,7 @@ def _link_statement(side: Side, judgment: Judgment) -> Statement:
     return Statement(key, words + (page if title else ""))
 
 
-def _sentence_statements(pair: Pair, holds: Sequence[str]) -> list[Statement]:
+def _relation_statements(pair: Pair, holds: Sequence[str]) -> list[Statement]:
     """Return the sentences that hold, or that none does."""
     if not holds:
         return [Statement(("relation", ""), "None of the sentences holds")]

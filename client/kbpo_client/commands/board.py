@@ -100,12 +100,12 @@ def compare(
     if not compared["differences"] and compared.get("why"):
         click.echo(compared["why"])
         return
-    table(*comparison(compared))
+    table(*comparison_table(compared))
     tell_population(compared)
     by_relation = compared.get("by_relation")
     if by_relation and by_relation["differences"]:
         click.echo(f"\nBy relation, {BY_RELATION.format(**by_relation)}:")
-        table(*comparison(compared | by_relation))
+        table(*comparison_table(compared | by_relation))
     for part in compared.get("overlap", ()):
         click.echo(in_part(compared, part))
 
@@ -126,7 +126,7 @@ def in_part(told: dict[str, Any], part: dict[str, Any]) -> str:
     return f"{systems}: {part['n']:,}, {judged if part['share'] else part['why']}"
 
 
-def comparison(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+def comparison_table(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Return the head and the lines of a comparison, with its systems by team and name."""
     names = [f"{told[side]['team']} {told[side]['name']}" for side in ("a", "b")]
     lines = []

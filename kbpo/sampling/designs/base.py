@@ -216,7 +216,9 @@ def repriced(submission: Submission, option: dict[str, Any]) -> dict[str, Any]:
     return option | price | {"at_most": str(Decimal(price["each"]) * most)}
 
 
-def priced(submission: Submission, width: str, targets: int, new: int, most: int) -> dict[str, Any]:
+def make_option(
+    submission: Submission, width: str, targets: int, new: int, most: int
+) -> dict[str, Any]:
     """An option that is likely to ask `new` questions, and asks `most` at the most."""
     price = price_of(submission, targets, new)
     at_most = str(Decimal(price["each"]) * most)

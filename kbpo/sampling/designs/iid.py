@@ -19,8 +19,8 @@ from kbpo.sampling.designs.base import (
     Design,
     Realised,
     last_batch,
+    make_option,
     price_of,
-    priced,
     seed_of,
     target_variance,
 )
@@ -227,7 +227,7 @@ def _option(
     chance = any_of(*held)
     new = draft.questions(chance)
     most = min(sum(draws.values()), draft.n_targets)
-    price = priced(submission, str(half_width), min(new, most), min(new, most), most)
+    price = make_option(submission, str(half_width), min(new, most), min(new, most), most)
     return price | {"draws": draws}
 
 

@@ -29,7 +29,7 @@ from kbpo.sampling.designs.base import (
     Realised,
     half_width_at,
     last_batch,
-    priced,
+    make_option,
     seed_of,
     target_variance,
 )
@@ -75,7 +75,7 @@ class Poisson(Design):
             goal = target_variance(submission, width)
             new = draft.questions(draft.thresholds(goal))
             most = draft.questions(draft.thresholds(PRICED_AIM * goal), spread=SPREAD)
-            option = priced(submission, width, new, new, most)
+            option = make_option(submission, width, new, new, most)
             if draft.left > goal:
                 option["all_judged"] = f"{half_width_at(submission, draft.left):.3f}"
             options[width] = option
@@ -91,7 +91,7 @@ class Poisson(Design):
         goal = state.aim(target_variance(submission, width), Realised.of(last_batch(submission)))
         likely, most = state.asked(state.raised(goal)), state.asked(state.raised(PRICED_AIM * goal))
         new, bound = len(state.new(likely)), len(state.new(most))
-        return priced(submission, width, likely.size, new, bound)
+        return make_option(submission, width, likely.size, new, bound)
 
     def sample(self, submission: Submission) -> int:
         return self.sample_together([submission])
@@ -106,10 +106,10 @@ class Poisson(Design):
             drawn = sum(plan.store() for plan in census)
             return drawn + (self.sample_together(rest) if rest else 0)
         fill_together(plans)
-        alone = [plan.submission for plan in plans if not (plan.can_pay and plan.adds)]
+        alone = [plan.submission for plan in plans if not (plan.has_enough_reserved and plan.adds)]
         if not alone:
             return sum(plan.store() for plan in plans)
-        others = [plan.submission for plan in plans if plan.can_pay and plan.adds]
+        others = [plan.submission for plan in plans if plan.has_enough_reserved and plan.adds]
         asked = self.sample_together(others) if others else 0
         return asked + sum(self.sample(submission) for submission in alone)
 
@@ -228,7 +228,7 @@ class Plan:
         return _adds(self.submission, self.state, self.pi)
 
     @property
-    def can_pay(self) -> bool:
+    def has_enough_reserved(self) -> bool:
         """Whether its open reservation is enough."""
         return len(self.pays) <= _questions_paid_for(self.submission)
 

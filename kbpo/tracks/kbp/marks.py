@@ -24,13 +24,13 @@ def read_marks(corpus: Corpus, gold: Path, mentions: Path, documents: Collection
     relation names and the file of mentions lacks is `lacking`: what it refers to is unknown.
     """
     lookup, wanted = DatabaseCorpus(corpus), set(documents)
-    holds, named = _pairs(gold, corpus, lookup, wanted)
+    holds, named = _read_pairs(gold, corpus, lookup, wanted)
     values_of_mentions = _mentions(mentions, corpus, lookup, wanted)
     values = {"mentions": _striking(named, values_of_mentions), "pairs": _holding(holds)}
     return Marks(values, named)
 
 
-def _pairs(
+def _read_pairs(
     path: Path, corpus: Corpus, lookup: DatabaseCorpus, wanted: set[int]
 ) -> tuple[Holds, Named]:
     """Return what holds of each pair, which may be spread over the file; and the mentions that

@@ -52,7 +52,7 @@ from scoring.documents import Facts
 from scoring.pool import Pool
 
 
-def said(instances: Sequence[int]) -> dict[int, dict[str, Any]]:
+def relations_of(instances: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Instance -> what it says: a predicate between two spans."""
     rows = fetch(
         "SELECT i.id, p.name, ARRAY[i.subject_begin, i.subject_end],"
@@ -251,7 +251,7 @@ class KbpTrack(TrackWithRecall):
         return across_documents(pool, facts, row, marked, predicted)
 
     def said(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
-        return said(instances)
+        return relations_of(instances)
 
     def agrees(self, target: Target, says: Value, now: Value, *, marked: bool = False) -> bool:
         return agree.agrees(target, says, now, marked=marked)

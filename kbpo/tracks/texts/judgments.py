@@ -140,7 +140,7 @@ def import_judgments(
         target = outputs[judgment.system][judgment.input_id]
         submission, criterion = number_of[judgment.system], judgment.prompt
         # A file that was exported here names people as they are stored.
-        people = (_person(track, judgment.worker), judgment.worker)
+        people = (_hash_worker_name(track, judgment.worker), judgment.worker)
         if any(
             (target, criterion, person) in given_here
             or _Key(target, criterion, person, submission) in stored
@@ -294,7 +294,7 @@ def _plan_again(track: Track, targets: set[int]) -> None:
     nudge("plan")
 
 
-def _person(track: Track, worker: str) -> str:
+def _hash_worker_name(track: Track, worker: str) -> str:
     """A keyed hash of a worker's name: who they are stays where the study was done."""
     key = track.corpus.hash_key.encode()
     return hmac.new(key, worker.encode(), hashlib.sha256).hexdigest()[:16]

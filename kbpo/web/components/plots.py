@@ -106,7 +106,7 @@ def draw_precision_recall(points: Sequence[Point], alt: str) -> str:
     texts = _placed_names(
         [point.name for point in drawable], {"wide": wide, "narrow": narrow}, crosses, PLOT_HEIGHT
     )
-    body += "".join(map(_drawn, drawable, crosses, texts))
+    body += "".join(map(_draw_cross, drawable, crosses, texts))
     return _framed(body, across, up, PLOT_HEIGHT, alt, "Precision, %", "Recall, %")
 
 
@@ -354,7 +354,7 @@ def _placed_names(
     return texts
 
 
-def _drawn(point: Point, cross: _Cross, text: str) -> str:
+def _draw_cross(point: Point, cross: _Cross, text: str) -> str:
     """Return a cross with its name."""
     x, y = f"{cross.x:g}%", f"{cross.y:g}%"
     label = (

@@ -25,7 +25,7 @@ def one(request: HttpRequest, payer: Purpose) -> HttpResponse:
     shown = batch.batch(payer)
     if shown is None:
         raise Http404("There is no such batch.")
-    refusal = _change(request, payer) if request.method == "POST" else ""
+    refusal = _change_batch(request, payer) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-batch", payer=payer)
     n, cost, missing = batch.cost_of_extending(payer)
@@ -42,7 +42,7 @@ def one(request: HttpRequest, payer: Purpose) -> HttpResponse:
     return render(request, "desk/batch.html", context, status=422 if refusal else 200)
 
 
-def _change(request: HttpRequest, payer: Purpose) -> str:
+def _change_batch(request: HttpRequest, payer: Purpose) -> str:
     """Return why the batch was not changed, as a sentence; nothing if it was."""
     user, verb, why = admin_of(request), request.POST.get("verb", ""), why_of(request)
     try:

@@ -178,7 +178,7 @@ def _nearly_used() -> list[dict[str, Any]]:
 
 
 @transaction.atomic
-def _at_once(submission: Submission) -> bool:
+def _retry_now(submission: Submission) -> bool:
     """Return whether a submission of which a step failed is still where it was: it is tried at
     once.
     """
@@ -196,7 +196,7 @@ def retry(request: HttpRequest) -> HttpResponse:
         row = get_object_or_404(Submission, pk=pk)
         user, before, reason = admin_of(request), row.status, row.reason
         try:
-            again = put_back(row, user) if before == "failed" else _at_once(row)
+            again = put_back(row, user) if before == "failed" else _retry_now(row)
         except (CannotChange, OverBudget) as refusal:
             messages.error(request, f"{refusal} Nothing was tried again.")
             return redirect("desk")
@@ -268,7 +268,7 @@ def dismiss(request: HttpRequest) -> HttpResponse:
     return redirect("desk")
 
 
-def keep_all(request: HttpRequest) -> HttpResponse:
+def keep_shown_workers(request: HttpRequest) -> HttpResponse:
     """Everybody stays about whom the desk asked: what is known by now counts against them no more.
     Only those whom the page showed.
     """
@@ -320,7 +320,7 @@ def resume(request: HttpRequest) -> HttpResponse:
     return redirect("desk")
 
 
-def check_now(request: HttpRequest) -> HttpResponse:
+def queue_books_check(request: HttpRequest) -> HttpResponse:
     """Queues a check of the books; the clock makes it, and this page shows what it found."""
     queued = check_books.ask_to_check(admin_of(request))
     messages.success(
@@ -333,9 +333,9 @@ def check_now(request: HttpRequest) -> HttpResponse:
 ACTIONS = {
     "retry": retry,
     "dismiss": dismiss,
-    "keep-all": keep_all,
+    "keep-all": keep_shown_workers,
     "stop": stop,
     "resume": resume,
-    "check-books": check_now,
+    "check-books": queue_books_check,
 }
 urlpatterns = [path("desk/", show, name="desk")]

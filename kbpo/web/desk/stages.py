@@ -11,7 +11,7 @@ from django.urls import reverse
 from annotation.desk import journey
 from annotation.hits.batch import Batch, batch, batches
 from kbpo import clock
-from kbpo.accounts.audit import dismissed
+from kbpo.accounts.audit import was_dismissed
 from kbpo.accounts.models import Delivery
 from kbpo.releases.models import Release
 from kbpo.submissions.models import Submission
@@ -163,7 +163,7 @@ def failures(most: int = 30) -> list[Failed]:
     retried = Submission.objects.filter(
         status__in=["received", "read", "confirmed", "judging"], attempts__gt=0
     )
-    submissions = given_up.exclude(dismissed("submission")) | retried.exclude(reason="")
+    submissions = given_up.exclude(was_dismissed("submission")) | retried.exclude(reason="")
     ours = [
         Failed(
             kind="submission",
@@ -205,7 +205,7 @@ def _mails(most: int) -> list[Failed]:
     whoever waits for one may not know that it is due.
     """
     mails = Delivery.objects.filter(hook=None, status="failed")
-    mails = mails.filter(status_since__gte=clock.now() - LISTED).exclude(dismissed("mail"))
+    mails = mails.filter(status_since__gte=clock.now() - LISTED).exclude(was_dismissed("mail"))
     return [
         Failed(
             kind="mail",
@@ -227,7 +227,7 @@ def _releases() -> list[Failed]:
     """
     last = Release.objects.order_by("track", "-number").distinct("track").values("pk")
     rows = Release.objects.filter(pk__in=last).exclude(status=Release.Status.MADE)
-    given_up = rows.exclude(status=Release.Status.ORDERED).exclude(dismissed("release"))
+    given_up = rows.exclude(status=Release.Status.ORDERED).exclude(was_dismissed("release"))
     rows = rows.filter(status=Release.Status.ORDERED).exclude(reason="") | given_up
     return [
         Failed(

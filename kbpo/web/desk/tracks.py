@@ -214,7 +214,7 @@ class TrackForm(forms.Form):
         if not of_kind.presents:
             del self.fields["presentation"]
 
-    def make(self, who: User) -> Track | None:
+    def create(self, who: User) -> Track | None:
         """Return the track; None, and the errors stand at their fields, if it cannot be made."""
         cleaned = dict(self.cleaned_data)
         fee_rate = registry.fee_rate_of(cleaned["platform"])
@@ -293,7 +293,7 @@ def new(request: HttpRequest) -> HttpResponse:
         usable = (name for name in KINDS if any(class_of(name).n_inputs_of(corpora).values()))
         kind = next(usable, "kbp")
     form = TrackForm(request.POST or None, kind=kind, initial={"corpus": slug})
-    if request.method == "POST" and form.is_valid() and (track := form.make(admin_of(request))):
+    if request.method == "POST" and form.is_valid() and (track := form.create(admin_of(request))):
         messages.success(request, f"{track.name} is made, as a draft. Open it when it is right.")
         return redirect("desk-track", slug=track.slug)
     by_name = Corpus.objects.order_by("name")

@@ -46,7 +46,7 @@ def of_board(shown: Board) -> list[str]:
     if judges.in_interval:
         sentences = [RATINGS, *([CORRECTED_RATINGS] if checks else [])]
         sentences += [*_separable(judges), *_apart(judges, kind_of(shown.track).words)]
-        sentences += _raters(judges)
+        sentences += _rater_sentences(judges)
         sentences += _people(people)
     else:
         sentences = [CORRECTED if checks else SAMPLING_ONLY]
@@ -102,7 +102,7 @@ def of_submission(
         return []
     if judges.in_interval:
         sentences = [RATINGS, *([CORRECTED_RATINGS] if corrected else [])]
-        sentences += [*_separable(judges), *_apart(judges, words), *_raters(judges)]
+        sentences += [*_separable(judges), *_apart(judges, words), *_rater_sentences(judges)]
         sentences += _people(people)
     else:
         sentences = [no_width_text()] if printed.exact else []
@@ -148,7 +148,7 @@ def _apart(judges: Judges, words: Words) -> list[str]:
     ]
 
 
-def _raters(judges: Judges) -> list[str]:
+def _rater_sentences(judges: Judges) -> list[str]:
     """How few people rated, and how many ratings are of unknown ones."""
     sentences = []
     if judges.of_unknown:

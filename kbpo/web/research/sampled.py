@@ -33,7 +33,7 @@ def sampled(latest: Latest) -> dict[str, Any] | None:
     return {
         "design": submission.track.design,
         "stages": [_stage(submission, stage, stage.n) for stage in stages],
-        "model": _model(latest),
+        "model": _compare_with_model_alone(latest),
     }
 
 
@@ -59,7 +59,7 @@ def _stage(submission: Submission, batch: SampleBatch, targets: int) -> dict[str
     }
 
 
-def _model(latest: Latest) -> dict[str, Any] | None:
+def _compare_with_model_alone(latest: Latest) -> dict[str, Any] | None:
     """Return what the model alone would print for the guaranteed number, beside what is printed;
     None before that is final.
     """

@@ -181,7 +181,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponseBase:
     further = _further(request, pk)
     if request.GET.get("part") == "live":
         return _moving(request, pk, further)
-    return _whole(request, pk, further)
+    return _render_page(request, pk, further)
 
 
 @login_required
@@ -212,7 +212,7 @@ def _further(request: HttpRequest, pk: int) -> Further | None:
 
 
 @at_one_moment
-def _whole(request: HttpRequest, pk: int, further: Further | None) -> HttpResponse:
+def _render_page(request: HttpRequest, pk: int, further: Further | None) -> HttpResponse:
     page = _Page(request, pk, further)
     submission = page.submission
     if page.own and submission.status in ("received", "read", "planned", "refused", "expired"):

@@ -96,7 +96,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "open": next((check_round for check_round in rounds if check_round.ended_at is None), None),
         "waiting": ExpertCheck.objects.filter(track=track, status="open").count(),
         "disputes": [(row, title_of(question_of(row))) for row in experts.disputes(track)],
-        "entries": [(row, title_of(question_of(row))) for row in experts.entries(track)],
+        "entries": [(row, title_of(question_of(row))) for row in experts.expert_answers(track)],
         "usual": request.POST.get("budget", USUAL),
         "most": MOST,
         "least": LEAST,

@@ -33,7 +33,7 @@ from annotation.quality.gold import (
 )
 from annotation.quality.signals import NAMES
 from annotation.quality.warn import set_exclude_for
-from annotation.questions.known import known, unmarked, unmarked_target
+from annotation.questions.known import find_unmarked_pairs, known, unmarked_target
 from kbpo.money.spend import OverBudget
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -139,7 +139,7 @@ def gold(request: HttpRequest, slug: str) -> HttpResponse:
         "money": money_left(track),
         "candidates": [(candidate, _named(candidate)) for candidate in candidates(track, 20)],
         "known": [(one.target_id, _named(one)) for one in known(track)],
-        "unmarked": unmarked(track),
+        "unmarked": find_unmarked_pairs(track),
         "taught": [(gold, _named(gold.question)) for gold in taught_on(track)],
         "refusal": refusal,
         "percent": f"{100 * policy.gold_rate:g}",
