@@ -14,6 +14,7 @@ from django.db import connection
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import CannotReceive, describe, withdraw
 from kbpo.submissions.withdraw import CannotChange
+from kbpo.tracks.models import Track
 
 Upload = Callable[..., Submission]
 
@@ -73,6 +74,20 @@ def test_an_idempotency_key_gives_the_first_submission_again(
     toy.track.pk = None
     with pytest.raises(CannotReceive, match="Use a new one"):
         upload(b"one", idempotency_key="k")
+
+
+def test_a_run_keeps_its_name_on_every_track_and_gets_a_number_where_it_is_taken(
+    toy: Any, upload: Upload
+) -> None:
+    assert [upload(body, name="Model").name for body in (b"1", b"2")] == ["Model", "Model 2"]
+    assert upload(b"3", name="model", team="Neural", user="Tim").name == "model"
+    with pytest.raises(CannotReceive, match="Model"):
+        upload(b"4", name="MODEL", refuse_taken=True)
+    first = toy.track
+    toy.track = Track.objects.create(
+        corpus=first.corpus, name="Another", slug="another", status="open", kind=first.kind
+    )
+    assert upload(b"1", name="Model").name == "Model"
 
 
 def test_it_can_be_renamed_described_and_withdrawn_once(upload: Upload) -> None:
