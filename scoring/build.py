@@ -101,8 +101,9 @@ class Computed:
 
     @property
     def compared(self) -> dict[Named, tuple[Estimate, Design]]:
-        """What systems are compared by: numbers about what is printed first, and about the other
-        population."""
+        """The numbers that systems are compared by: those about the population that is printed
+        first, and those about the other one.
+        """
         is_like = self.printed is self.like
         beside, other = (self.estimates, THESE) if is_like else (self.like, LIKE)
         named: dict[Named, tuple[Estimate, Design]] = dict(self.printed.items())

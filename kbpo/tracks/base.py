@@ -581,11 +581,9 @@ class Track(ABC):
         return [], True
 
     @abstractmethod
-    def verdicts(
-        self, submission_id: int, *, public: bool, targets: Collection[int] | None = None
-    ) -> Verdicts:
-        """What people said (publicly) of a submission's predictions, in the order in which the
-        explorer shows them; if asked, only of those whose verdict may rest on labels of `targets`.
+    def verdicts(self, submission_id: int, *, public: bool) -> Verdicts:
+        """Return what people said (publicly) of a submission's predictions, in the order in which
+        the explorer shows them.
         """
 
     @abstractmethod

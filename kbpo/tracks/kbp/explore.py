@@ -14,7 +14,7 @@ import numpy as np
 from kbpo.corpus.fetch import by_index, fetch, fetch_arrays
 from kbpo.corpus.models import Corpus, Document, Mention
 from kbpo.instances.merge import PUBLIC, RANK
-from kbpo.instances.models import Label, Target
+from kbpo.instances.models import Label
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks import base
 from kbpo.tracks.base import Verdicts
@@ -228,27 +228,21 @@ class End:
     votes: str
 
 
-def verdicts(submission: int, *, public: bool, targets: Collection[int] | None = None) -> Verdicts:
+def verdicts(submission: int, *, public: bool) -> Verdicts:
     """Predictions with a judgment (with a public one), whether each is right in all
     its parts (NaN: some are missing), and in each of them.
 
     The judgments of a closed track are public, those that another track has on the same corpus are
-    not: of a target that both asked about, only what is public says what is right. What is said of
-    a mention counts for all that is predicted of it in its document: where `targets` are asked for,
-    all of their documents is read.
+    not: of a target that both asked about, only what is public says what is right.
     """
-    which, documents = PUBLIC if public else "", list[int]()
-    if targets is not None:
-        which += " AND l.target_id IN (SELECT id FROM instances_target WHERE document_id = ANY(%s))"
-        theirs = Target.objects.filter(pk__in=targets).values_list("document_id", flat=True)
-        documents = sorted({document for document in theirs if document is not None})
+    which = PUBLIC if public else ""
     judged = fetch(
         "SELECT p.id, p.instance_id, l.n FROM (SELECT l.target_id, max(l.n) AS n FROM"
         f" instances_label l WHERE l.value <> '{{}}'::jsonb{which} GROUP BY 1) l JOIN"
         " instances_instance i ON i.target_id = l.target_id JOIN submissions_prediction p ON"
         " p.instance_id = i.id WHERE p.submission_id = %s AND i.predicate_id IS NOT NULL ORDER BY"
         " i.document_id, i.subject_begin, p.id",
-        [*([] if targets is None else [documents]), submission],
+        [submission],
     )
     rows = rows_of([instance for _, instance, _ in judged], submission, public=public)
     right = judge(rows)

@@ -164,10 +164,8 @@ class KbpTrack(TrackWithRecall):
     def example(self) -> Iterable[str]:
         return example_lines(self.corpus)
 
-    def verdicts(
-        self, submission_id: int, *, public: bool, targets: Collection[int] | None = None
-    ) -> Verdicts:
-        return explore.verdicts(submission_id, public=public, targets=targets)
+    def verdicts(self, submission_id: int, *, public: bool) -> Verdicts:
+        return explore.verdicts(submission_id, public=public)
 
     def describe(
         self,

@@ -72,23 +72,15 @@ class Judged(base.Judged):
         return line if len(line) <= SHORT else f"{line[:SHORT]}…"
 
 
-def verdicts(
-    criterion: Criterion,
-    submission: int,
-    *,
-    public: bool,
-    targets: Collection[int] | None = None,
-) -> Verdicts:
+def verdicts(criterion: Criterion, submission: int, *, public: bool) -> Verdicts:
     """Predictions that have a (public) judgment, with what they came to under a criterion."""
     visible = PUBLIC if public else ""
-    inside = "" if targets is None else " AND i.target_id = ANY(%s)"
     judged = fetch(
         "SELECT p.id, i.target_id FROM submissions_prediction p JOIN instances_instance i ON i.id ="
-        f" p.instance_id WHERE p.submission_id = %s{inside} AND EXISTS (SELECT 1 FROM"
+        f" p.instance_id WHERE p.submission_id = %s AND EXISTS (SELECT 1 FROM"
         f" instances_label l WHERE l.target_id = i.target_id AND l.value <> '{{}}'::jsonb{visible})"
-        " ORDER BY"
-        " p.line, p.id",
-        [submission, *([] if targets is None else [sorted(targets)])],
+        " ORDER BY p.line, p.id",
+        [submission],
     )
     rated_of = rated([target for _, target in judged], public=public)
     values = np.array([rated_of[target].value(criterion) for _, target in judged], dtype=np.float64)

@@ -265,10 +265,8 @@ class PreferenceTrack(TextTrack):
             duels_of[criterion.name] = Duels(left, right, table[:, 2], cluster)
         return duels_of
 
-    def verdicts(
-        self, submission_id: int, *, public: bool, targets: Collection[int] | None = None
-    ) -> Verdicts:
-        verdicts = super().verdicts(submission_id, public=public, targets=targets)
+    def verdicts(self, submission_id: int, *, public: bool) -> Verdicts:
+        verdicts = super().verdicts(submission_id, public=public)
         return replace(
             verdicts, value=self._own(submission_id, verdicts.prediction, verdicts.value)
         )

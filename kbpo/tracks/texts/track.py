@@ -318,11 +318,9 @@ class TextTrack(Track):
             if criterion.single == "mean"
         }
 
-    def verdicts(
-        self, submission_id: int, *, public: bool, targets: Collection[int] | None = None
-    ) -> Verdicts:
+    def verdicts(self, submission_id: int, *, public: bool) -> Verdicts:
         criterion = self.measures.criterion(self.track.criterion)
-        return explore.verdicts(criterion, submission_id, public=public, targets=targets)
+        return explore.verdicts(criterion, submission_id, public=public)
 
     def describe(
         self,
