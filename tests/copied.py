@@ -42,7 +42,6 @@ FREE = frozenset({("submissions.Submission", "name")})
 """What a constraint of an expression says of a field, besides."""
 PURPOSES = {
     "submission": "submissions.Submission",
-    "pilot": "annotation.Pilot",
     "documents": "annotation.DocumentOrder",
     "bonus": "annotation.Bonus",
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from django.db import transaction
 
 from annotation.budget.promises import committed, one_publisher
-from annotation.models import UNSETTLED, Pilot, Question
 from kbpo.money.spend import balance, close, release, unclosed
 from kbpo.submissions.models import Submission
 
@@ -13,13 +12,13 @@ ENDED = ("scored", "withdrawn", "failed")
 
 
 def tick() -> int:
-    """Return how many submissions and pilots got money back: all that they will not need, less what
+    """Return how many submissions got money back: all that they will not need, less what
     answers may still cost. Those whose reservations are closed are not looked at again.
     """
     ended = Submission.objects.filter(
         pk__in=unclosed("submission"), status__in=ENDED
     ).select_related("track")
-    return sum(give_back(submission) for submission in ended) + give_back_pilots()
+    return sum(give_back(submission) for submission in ended)
 
 
 @transaction.atomic
@@ -46,33 +45,3 @@ def give_back(submission: Submission) -> bool:
     why = "Judging has ended; what is not needed is given back"
     key = f"release:{submission.pk}:{sums.released}:{sums.spent}"
     return release(submission.track, purpose, key=key, keep=keep, why=why) is not None
-
-
-def give_back_pilots() -> int:
-    """Return how many ended pilots got back what they did not need."""
-    pilots = Pilot.objects.filter(pk__in=unclosed("pilot")).select_related("track").order_by("pk")
-    return sum(_give_back_pilot(pilot) for pilot in pilots)
-
-
-@transaction.atomic
-def _give_back_pilot(pilot: Pilot) -> bool:
-    """Return whether a pilot has ended and got something back: not what is promised at this moment,
-    for one more answer.
-    """
-    if not one_publisher(pilot.payer, wait=False):
-        return False
-    if Question.objects.filter(status__in=UNSETTLED, **pilot.payer.at("payer")).exists():
-        return False
-    sums, keep = balance(purpose=pilot.payer), committed(pilot.payer)
-    if sums.open <= keep:
-        if not sums.open and not keep:
-            close(pilot.payer)
-        return False
-    release(
-        pilot.track,
-        pilot.payer,
-        key=f"release:{pilot.payer}:{sums.released}:{sums.spent}",
-        keep=keep,
-        why="The pilot has ended; what is not needed is given back",
-    )
-    return True

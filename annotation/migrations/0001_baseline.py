@@ -166,22 +166,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Pilot',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('interface', models.CharField(help_text='What its items are asked through', max_length=32)),
-                ('workers', models.PositiveSmallIntegerField(default=5)),
-                ('items', models.PositiveIntegerField(default=200)),
-                ('seed', models.BigIntegerField(help_text='Of the draw of its items')),
-                ('made_at', models.DateTimeField(default=kbpo.clock.now)),
-                ('made_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('track', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='pilots', to='tracks.track')),
-            ],
-            options={
-                'db_table_comment': 'Pilot batches: k workers on n items',
-            },
-        ),
-        migrations.CreateModel(
             name='PlatformBooks',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -232,7 +216,7 @@ class Migration(migrations.Migration):
                 ('round', models.PositiveSmallIntegerField(default=1, help_text='Asked again for what was not shown before')),
                 ('shown', models.JSONField(default=list, help_text='What is shown: for pairs the directed predicates')),
                 ('payload', models.JSONField(default=dict, help_text='All that the page needs; never who claimed what')),
-                ('payer_kind', models.CharField(choices=[('submission', 'submission'), ('pilot', 'pilot'), ('documents', 'documents'), ('gold', 'gold'), ('tutorial', 'tutorial'), ('bonus', 'bonus'), ('experts', 'experts')], help_text='What pays for it …', max_length=12)),
+                ('payer_kind', models.CharField(choices=[('submission', 'submission'), ('documents', 'documents'), ('gold', 'gold'), ('tutorial', 'tutorial'), ('bonus', 'bonus'), ('experts', 'experts')], help_text='What pays for it …', max_length=12)),
                 ('payer_number', models.PositiveBigIntegerField(help_text='… and the number of that')),
                 ('order', models.FloatField(help_text='u/π: questions go out in this order, not in order of arrival')),
                 ('answers_wanted', models.PositiveSmallIntegerField(default=3)),
@@ -475,11 +459,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='halt',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('payer_kind', None), ('payer_number', None)), models.Q(('payer_kind__in', ('submission', 'pilot', 'documents', 'gold', 'tutorial', 'bonus', 'experts')), ('payer_number__isnull', False)), _connector='OR'), name='halt_payer_is_whole'),
-        ),
-        migrations.AddConstraint(
-            model_name='pilot',
-            constraint=models.CheckConstraint(condition=models.Q(('items__gte', 1), ('workers__gte', 2)), name='pilot_compares_people'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('payer_kind', None), ('payer_number', None)), models.Q(('payer_kind__in', ('submission', 'documents', 'gold', 'tutorial', 'bonus', 'experts')), ('payer_number__isnull', False)), _connector='OR'), name='halt_payer_is_whole'),
         ),
         migrations.AddConstraint(
             model_name='policy',
@@ -503,7 +483,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='question',
-            constraint=models.CheckConstraint(condition=models.Q(('payer_kind__in', ('submission', 'pilot', 'documents', 'gold', 'tutorial', 'bonus', 'experts'))), name='question_payer_is_one'),
+            constraint=models.CheckConstraint(condition=models.Q(('payer_kind__in', ('submission', 'documents', 'gold', 'tutorial', 'bonus', 'experts'))), name='question_payer_is_one'),
         ),
         migrations.AddIndex(
             model_name='hit',
@@ -551,7 +531,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='bonus',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('payer_kind', None), ('payer_number', None)), models.Q(('payer_kind__in', ('submission', 'pilot', 'documents', 'gold', 'tutorial', 'bonus', 'experts')), ('payer_number__isnull', False)), _connector='OR'), name='bonus_payer_is_whole'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('payer_kind', None), ('payer_number', None)), models.Q(('payer_kind__in', ('submission', 'documents', 'gold', 'tutorial', 'bonus', 'experts')), ('payer_number__isnull', False)), _connector='OR'), name='bonus_payer_is_whole'),
         ),
         migrations.AddIndex(
             model_name='assignment',

@@ -1,4 +1,4 @@
-"""Nouns of quality: policy, gold, comparisons of answers, refusals of pay, pilots."""
+"""Nouns of quality: policy, gold, comparisons of answers, refusals of pay."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from django.db.models import Q
 
 from kbpo import clock
 from kbpo.accounts.models import User
-from kbpo.money.purpose import Purpose
 from kbpo.tracks.models import Track
 
 SIGNALS = ("majority", "gold", "unread", "too_fast", "short_edit")
@@ -164,33 +163,3 @@ class Rejection(models.Model):
 
     def __str__(self) -> str:
         return f"rejection of assignment {self.assignment_id}"
-
-
-class Pilot(models.Model):
-    """A batch that tells how hard the questions of a track are: many workers on the same few
-    items.
-    """
-
-    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="pilots")
-    interface = models.CharField(max_length=32, help_text="What its items are asked through")
-    workers = models.PositiveSmallIntegerField(default=5)
-    items = models.PositiveIntegerField(default=200)
-    seed = models.BigIntegerField(help_text="Of the draw of its items")
-    made_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    made_at = models.DateTimeField(default=clock.now)
-
-    class Meta:
-        db_table_comment = "Pilot batches: k workers on n items"
-        constraints = [
-            models.CheckConstraint(
-                condition=Q(workers__gte=2, items__gte=1), name="pilot_compares_people"
-            )
-        ]
-
-    def __str__(self) -> str:
-        return f"pilot {self.pk}"
-
-    @property
-    def payer(self) -> Purpose:
-        """What money that is spent on it is for."""
-        return Purpose("pilot", self.pk)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-KINDS = ("submission", "pilot", "documents", "gold", "tutorial", "bonus", "experts")
-"""A submission, a pilot, an order of documents, the gold questions of a track, a
+KINDS = ("submission", "documents", "gold", "tutorial", "bonus", "experts")
+"""A submission, an order of documents, the gold questions of a track, a
 promise to somebody who learns, a bonus; and what experts are asked on a track, which costs nothing.
 """
 SPENT_ON = (*KINDS, "late")

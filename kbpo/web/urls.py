@@ -16,7 +16,7 @@ from kbpo.web.desk import (
     tracks,
 )
 from kbpo.web.desk.people import accounts, platforms, requests, workers
-from kbpo.web.desk.quality import experts, measures, pilots
+from kbpo.web.desk.quality import experts, measures
 from kbpo.web.public import (
     ask,
     board,
@@ -58,7 +58,6 @@ DESK = (
     requests,
     experts,
     measures,
-    pilots,
     log,
     platforms,
     money,

@@ -70,7 +70,7 @@ def asked(kind: str, passages: Sequence[str] = PASSAGES, **content: Any) -> Trac
         u=0.5,
         key=uuid4(),
     )
-    reserve(track, None, Purpose("pilot", 1), Decimal(10), key="r")
+    reserve(track, None, Purpose("documents", 1), Decimal(10), key="r")
     (draft,) = kind_of(track).questions([target.pk], None)
     asking = kind_of(track).asking[0]
     Question.objects.create(
@@ -79,7 +79,7 @@ def asked(kind: str, passages: Sequence[str] = PASSAGES, **content: Any) -> Trac
         target=target,
         interface=draft.interface,
         payload=draft.payload,
-        payer=Purpose("pilot", 1),
+        payer=Purpose("documents", 1),
         order=0.5,
         answers_wanted=1,
         price=asking.reward + asking.extra,

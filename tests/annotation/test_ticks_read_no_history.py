@@ -38,7 +38,7 @@ def test_a_submission_whose_money_is_back_is_not_looked_at_again(published: Subm
     assert give_back.tick() == 1
     assert give_back.tick() == 0
     assert spend.unclosed("submission") == []
-    assert len(queries(give_back.tick)) == 2, "the open reservations of submissions and of pilots"
+    assert len(queries(give_back.tick)) == 1, "the open reservations of submissions"
 
 
 def test_money_that_turns_out_not_to_be_owed_is_given_back_though_it_was_closed(

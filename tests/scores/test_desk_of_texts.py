@@ -29,16 +29,11 @@ def test_the_desk_tells_of_inputs_and_offers_nothing_of_documents(world: World) 
     for other in ("document", "Scope"):
         assert other not in page.partition("<h1>")[2].partition("</main>")[0], other
     assert ">Experts<" in page
-    answer = desk.get("/desk/tracks/answers/pilots/")
-    assert answer.status_code == 404 and "predict no relations" in answer.content.decode()
-    asked = {"interface": "entities", "workers": "3", "items": "4"}
-    assert desk.get("/desk/tracks/answers/pilots/", asked).status_code == 404
-    assert desk.post("/desk/tracks/answers/pilots/", asked).status_code == 404
     first = steps_of(world.track)[0]
     assert (first.name, first.done, first.says) == ("Inputs", True, f"{N} of Answers")
     quality = desk.get("/desk/tracks/answers/quality/").content.decode()
     assert "People rate here" in quality and "No question has two answers" not in quality
-    assert ">Experts<" in quality and "Dawid" not in quality and "Pilots" not in quality
+    assert ">Experts<" in quality and "Dawid" not in quality
     assert "No question has two answers" not in desk.get("/desk/").content.decode()
     assert f"each {kind_of(world.track).words.item} at most once" in page
 

@@ -21,7 +21,6 @@ from annotation.models import (
     Comparison,
     Gold,
     Payment,
-    Pilot,
     Policy,
     Question,
     Response,
@@ -320,56 +319,3 @@ def test_a_team_disputes_and_an_expert_answers_blind(
     admin.post(trail, {"remark": "The text says “near”."})
     page = as_user("Rosa").get(reverse("submission-explore", args=[judged.pk])).content.decode()
     assert "says otherwise" in page and "The text says “near”." in page
-
-
-def test_a_pilot_is_launched_and_read_on_its_page(
-    judged: Submission, draft: Draft, toy: Toy, as_user: As
-) -> None:
-    admin, address = as_user("Admin"), reverse("desk-pilots", args=["toy"])
-    page = admin.get(address).content.decode()
-    assert "0.61" in page and "Agreement" in page
-    assert "its value hardly depends on how many judge a question" in page
-    assert (
-        'name="items" type="number" min="1" max="2000" value="200"' in page and 'value="20"' in page
-    )
-    assert (
-        "20 documents are the default, not 200 as of pairs: 5 people on each of 200 documents"
-        in page
-    )
-    for wrong in ({"workers": "x", "items": "5"}, {"workers": "1", "items": "5"}, {}):
-        assert admin.post(address, wrong).status_code == 422
-    for said in ({"workers": "2", "items": "3"}, {"workers": "x", "items": "3"}):
-        assert (
-            "Launch, at most"
-            not in admin.get(address, said | {"interface": "relation"}).content.decode()
-        )
-    refused = admin.get(
-        address, {"workers": "2", "items": "3", "interface": "relation"}
-    ).content.decode()
-    assert "nothing to ask about" in refused
-    assert (
-        admin.post(address, {"workers": "2", "items": "3", "interface": "coin"}).status_code == 422
-    )
-    said = {
-        "workers": "5",
-        "items": "2",
-        "interface": "entities",
-        "why": "To see how hard names are.",
-    }
-    page = admin.get(address, said).content.decode()
-    shown = dict(re.findall(r'name="(key|at_most)" value="([^"]+)"', page))
-    assert f"Launch, at most ${shown['at_most']}" in page and "Left under the track" in page
-    for missing in ("key", "at_most"):
-        early = admin.post(address, said | {one: shown[one] for one in shown if one != missing})
-        assert early.status_code == 422 and "Look at the price first" in early.content.decode()
-    less = admin.post(address, said | shown | {"at_most": "0.01"})
-    assert less.status_code == 422 and "Look at the price again" in less.content.decode()
-    unsaid = admin.post(address, said | shown | {"why": ""})
-    assert unsaid.status_code == 422 and "say what the pilot is for" in unsaid.content.decode()
-    said |= shown
-    assert not Pilot.objects.exists()
-    assert [admin.post(address, said).status_code for _ in range(2)] == [302, 302]
-    pilot = Pilot.objects.get()
-    page = admin.get(reverse("desk-pilot", args=["toy", pilot.pk])).content.decode()
-    assert "5 people on 2 documents" in page and "in this pilot’s documents" in page
-    assert admin.get(reverse("desk-pilot", args=["toy", 99])).status_code == 404

@@ -39,13 +39,10 @@ from annotation.platforms import proof
 from annotation.quality import gold
 from annotation.questions import ask
 from annotation.questions.known import is_open
-from annotation.questions.pilot import launch_pilot
 from annotation.workers import consent, payee, payout, speak, teach
 from annotation.workers.worker import handle_of, worker_of
 from kbpo.accounts.models import Invitation, User, Webhook
 from kbpo.evaluation.run import tick as estimate
-from kbpo.sampling.confirm import confirm
-from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission
 from kbpo.tracks.texts.declared import declare
 from kbpo.web.desk import inquiries
@@ -55,7 +52,6 @@ from tests.annotation.annotation_world import learn
 from tests.annotation.documents_world import order
 from tests.conftest import Toy
 from tests.tracks.test_declared_forms import BETTER
-from tests.web.conftest import OTHERS
 from tests.web.test_axe import context_of, looked_at
 
 pytestmark = [*IN_CHROMIUM, pytest.mark.django_db(transaction=True)]
@@ -128,10 +124,6 @@ def world(
     estimate()
     pages = _public(toy) | _tried()
     pages |= _of_ada(toy, ada) | _of_rosa(judged, toy, draft)
-    confirm(
-        draft(OTHERS, by="Tim", name="more"), toy.users["Tim"]
-    )  # predicts what nobody was asked: for a pilot
-    draw()
     pages |= _of_admin(judged, toy, ada)
     pages["annotate_question"] += _in_hand(toy)
     pages["annotate_change"] = _to_be_changed(toy)
@@ -337,9 +329,7 @@ def _of_rosa(row: Submission, toy: Toy, draft: Callable[..., Submission]) -> dic
 
 
 def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
-    """The admins' pages, with somebody excluded, an appeal, a marketplace's worker, gold and a
-    pilot.
-    """
+    """The admins' pages, with somebody excluded, an appeal, a marketplace's worker, and gold."""
     admin = toy.users["Admin"]
     bo = worker_of(toy.users["Bo"])
     cy = worker_of(toy.users["Cy"])
@@ -370,7 +360,6 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     gold.make_gold(candidate, answer.raw, admin, "Sure.")
     other = Question.objects.filter(status="settled", gold_made=None).exclude(pk=candidate.pk)[0]
     declared = [declare(form).name for form in (EXAMPLE.read_text(encoding="utf-8"), BETTER)]
-    pilot = launch_pilot(toy.track, admin, workers=2, items=1, key="1", why="To learn.")
     names = (
         "desk",
         "desk-workers",
@@ -394,7 +383,6 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
         "desk-track-judgments",
         "desk-track-quality",
         "desk-gold",
-        "desk-pilots",
         "desk-scores",
         "desk-slices",
         "desk-reading",
@@ -416,7 +404,6 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
             for name in declared
             for said in ("", "?preview")
         ],
-        "desk-pilot": [("Admin", reverse("desk-pilot", args=["toy", pilot.pk]))],
         "gold_make": [("Admin", reverse("gold_make", args=[other.pk]))],
         "annotate_preview": [
             ("Admin", reverse("annotate_preview", args=[one.pk]))

@@ -35,7 +35,7 @@ def question_of(track: Track, target: Target, interface: str = "relation") -> Qu
         round=1 + Question.objects.count(),
         status="settled",
         order=0.5,
-        payer=Purpose("pilot", 1),
+        payer=Purpose("documents", 1),
         price=Decimal("0.06"),
         reward=Decimal("0.05"),
     )

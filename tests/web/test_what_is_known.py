@@ -75,7 +75,6 @@ NAMES_NOBODY = {
         "annotation.Gold.made_by",
         "annotation.Halt.lifted_by",
         "annotation.Halt.who",
-        "annotation.Pilot.made_by",
         "annotation.Rejection.undone_by",
         "annotation.Rejection.who",
         "annotators.Appeal.answered_by",

@@ -52,7 +52,7 @@ class Migration(migrations.Migration):
             name='Ledger',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('purpose_kind', models.CharField(choices=[('submission', 'submission'), ('pilot', 'pilot'), ('documents', 'documents'), ('gold', 'gold'), ('tutorial', 'tutorial'), ('bonus', 'bonus'), ('experts', 'experts'), ('late', 'late')], help_text='What it is for …', max_length=12)),
+                ('purpose_kind', models.CharField(choices=[('submission', 'submission'), ('documents', 'documents'), ('gold', 'gold'), ('tutorial', 'tutorial'), ('bonus', 'bonus'), ('experts', 'experts'), ('late', 'late')], help_text='What it is for …', max_length=12)),
                 ('purpose_number', models.PositiveBigIntegerField(help_text='… and the number of that')),
                 ('kind', models.CharField(choices=[('reserve', 'Reserve'), ('release', 'Release'), ('spend', 'Spend')], max_length=8)),
                 ('amount', models.DecimalField(decimal_places=2, max_digits=12)),
@@ -68,7 +68,7 @@ class Migration(migrations.Migration):
             options={
                 'db_table_comment': 'Every movement of money',
                 'indexes': [models.Index(fields=['purpose_kind', 'purpose_number'], name='ledger_by_purpose'), models.Index(fields=['track', 'kind', 'created_at'], name='money_ledge_track_i_6bf099_idx'), models.Index(condition=models.Q(('closed_at', None), ('kind', 'reserve')), fields=['purpose_kind', 'purpose_number'], name='ledger_open_reservations')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('amount__gte', 0)), name='ledger_not_negative'), models.CheckConstraint(condition=models.Q(('purpose_kind__in', ('submission', 'pilot', 'documents', 'gold', 'tutorial', 'bonus', 'experts', 'late'))), name='ledger_purpose_is_one')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('amount__gte', 0)), name='ledger_not_negative'), models.CheckConstraint(condition=models.Q(('purpose_kind__in', ('submission', 'documents', 'gold', 'tutorial', 'bonus', 'experts', 'late'))), name='ledger_purpose_is_one')],
             },
         ),
         migrations.CreateModel(

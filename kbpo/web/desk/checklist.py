@@ -13,14 +13,6 @@ from django.urls import reverse
 from annotation.quality.gold import money_left, policy_of, standings
 from annotation.questions.ask import asked_on
 from annotation.questions.order import PER_PAIR, PER_TOKEN, CannotOrder, plan_documents
-from annotation.questions.pilot import (
-    DOCUMENTS,
-    WORKERS,
-    CannotPilot,
-    pilotable,
-    pilots_of,
-    plan_pilot,
-)
 from annotation.workers.teach import tutorials
 from kbpo.releases.models import Release
 from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound
@@ -67,7 +59,6 @@ def steps_of(track: Track) -> list[Step]:
         *_reading(track),
         _tutorials(track),
         _gold(track),
-        *_pilot(track),
         _open(track),
         *_checks(track),
     ]
@@ -181,25 +172,6 @@ def _gold(track: Track) -> Step:
     return Step(
         "Gold questions", n >= GOLD_WANTED, says, _at("desk-gold", track), "Make some", needed=False
     )
-
-
-def _pilot(track: Track) -> Iterator[Step]:
-    if recall_of(track) is None:  # pilots are of names and relations in documents
-        return
-    n, price, of_names = len(pilots_of(track)), None, pilotable(track)[-1]
-    says = f"{n:,} launched" if n else "None: it says how hard the questions are"
-    if not n:
-        try:
-            planned = plan_pilot(
-                track, workers=WORKERS, items=DOCUMENTS, interface=of_names, seed=0
-            )
-            price = planned.cost
-        except CannotPilot as refusal:
-            says += f". {refusal}"
-    address = (
-        f"{_at('desk-pilots', track)}?interface={of_names}&workers={WORKERS}&items={DOCUMENTS}"
-    )
-    yield Step("Pilot", n > 0, says, address, "See its price", price, needed=False)
 
 
 def _open(track: Track) -> Step:

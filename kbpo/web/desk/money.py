@@ -95,8 +95,6 @@ def _purpose(amount: Cents, submissions: dict[int, Submission]) -> tuple[str, st
     kind, number = amount.purpose
     if kind == "submission" and (row := submissions.get(number)) is not None:
         return f"{row.team.name} {row.name}", reverse("submission", args=[row.pk])
-    if kind == "pilot":
-        return f"Pilot {number}", reverse("desk-batch", args=[amount.purpose])
     return KINDS.get(kind, str(amount.purpose)), ""
 
 

@@ -103,7 +103,7 @@ def stages() -> list[Stage]:
 
 @dataclass(frozen=True)
 class Run:
-    """A submission, a pilot or an order that is under way, and how far it is."""
+    """A submission or an order that is under way, and how far it is."""
 
     name: str
     url: str

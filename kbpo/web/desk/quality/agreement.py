@@ -7,7 +7,6 @@ from typing import Any
 
 from annotation.interfaces.registry import interface_of
 from annotation.quality.agreement import Measured
-from annotation.quality.fewer import OfSoMany
 from kbpo.web.components.drawing import Interval
 
 
@@ -17,19 +16,13 @@ def name_of(interface: str, what: str) -> str:
     return called or f"{interface}, {what}".replace("_", " ").capitalize()
 
 
-def published_of(measured: Measured | OfSoMany) -> tuple[str, float] | None:
-    """Return what the literature reached of that with three people, if it tells: the same kind of
-    unit.
-    """
-    return interface_of(measured.interface).agreement.published.get(measured.what)
-
-
 def agreement_lines(measured: Sequence[Measured]) -> list[dict[str, Any]]:
     """Return what was measured, each with its name and the interval of α."""
     return [
         {
             "name": name_of(agreement.interface, agreement.what),
             "told": agreement,
+            "published": interface_of(agreement.interface).agreement.published.get(agreement.what),
             "interval": Interval(
                 agreement.alpha,
                 agreement.low80,

@@ -38,7 +38,7 @@ from kbpo.money.spend import OverBudget
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.drawing import axis_over
-from kbpo.web.desk.quality.agreement import agreement_lines, published_of
+from kbpo.web.desk.quality.agreement import agreement_lines
 from kbpo.web.expensive import export as limited_export
 from kbpo.web.http import admin_of, for_admins, text_of, why_of
 from kbpo.web.table import csv_stream, json_stream
@@ -66,9 +66,7 @@ def track(request: HttpRequest, slug: str) -> HttpResponse:
         "axis": axis_over([line["interval"] for line in lines], bounds=(-1.0, 1.0), ticks=3),
         "policy": policy,
         "golds": standings(track),
-        "published": [
-            (line["name"], beside[1]) for line in lines if (beside := published_of(line["told"]))
-        ],
+        "published": [(line["name"], line["published"][1]) for line in lines if line["published"]],
         "signals": [(kind, NAMES[kind], kind in policy.exclude_for) for kind in SIGNALS],
         "methods": Policy.Aggregation.choices,
         "refusal": refusal,
