@@ -294,18 +294,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Title',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('title', models.TextField()),
-                ('folded', models.TextField(help_text='The title in lower case without accents: what is typed is looked up in it')),
-            ],
-            options={
-                'db_table_comment': 'Titles that are suggested for links',
-                'indexes': [models.Index(fields=['folded'], name='title_by_beginning', opclasses=['text_pattern_ops'])],
-            },
-        ),
-        migrations.CreateModel(
             name='Worker',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

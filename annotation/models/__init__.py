@@ -32,7 +32,6 @@ from annotation.models.questions import (
     Question,
     Response,
     Signal,
-    Title,
     Worker,
     WorkerIdentity,
 )
@@ -66,7 +65,6 @@ __all__ = [
     "Rejection",
     "Response",
     "Signal",
-    "Title",
     "Warned",
     "Worker",
     "WorkerIdentity",

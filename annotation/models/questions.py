@@ -587,25 +587,3 @@ class OrderedDocument(models.Model):
 
     def __str__(self) -> str:
         return f"sample {self.sample_id} of order {self.order_id}"
-
-
-class Title(models.Model):
-    """A title that is suggested for the links of entities: a page of the reference
-    encyclopaedia.
-    """
-
-    title = models.TextField()
-    folded = models.TextField(
-        help_text="The title in lower case without accents: what is typed is looked up in it"
-    )
-
-    class Meta:
-        db_table_comment = "Titles that are suggested for links"
-        indexes = [
-            models.Index(
-                fields=["folded"], opclasses=["text_pattern_ops"], name="title_by_beginning"
-            )
-        ]
-
-    def __str__(self) -> str:
-        return self.title

@@ -85,9 +85,9 @@ NO_PAGE = {
         "try-it",
     },
     "read by a script": {
-        "annotate_draft", "annotate_keys", "annotate_titles", "board-json",
+        "annotate_draft", "annotate_keys", "board-json",
         "expert-draft",
-        "task_draft", "task_notify", "task_titles", "api-board",
+        "task_draft", "task_notify", "api-board",
         "api-confirm", "api-dispute", "api-evaluations", "api-history", "api-document", "api-retry",
         "api-slices",
         "api-order", "api-problems", "api-schema", "api-submission", "api-submissions",

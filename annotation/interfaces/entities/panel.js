@@ -81,10 +81,8 @@ function holds(marks, mention, place, act) {
   }
   if (!marks.linkable(mention.type)) return [];
   const link = marks.linkOf(mention.entity);
-  const input = el("input", { id: "link", "data-act": "link", value: link === "none" ? "" : link, autocomplete: "off", spellcheck: "false", maxlength: 255, list: "titles" });
-  const titles = el("datalist", { id: "titles" });
-  suggest(input, titles, marks.textOf(marks.nameOf(mention.entity)));
-  return [el("div", { class: "field" }, el("label", { for: "link" }, "Its Wikipedia title, if you know it"), input, titles),
+  const input = el("input", { id: "link", "data-act": "link", value: link === "none" ? "" : link, autocomplete: "off", spellcheck: "false", maxlength: 255 });
+  return [el("div", { class: "field" }, el("label", { for: "link" }, "Its Wikipedia title, if you know it"), input),
     el("label", { class: "check" }, el("input", { type: "checkbox", "data-act": "link", checked: link === "none" }), " It has no page")];
 }
 
@@ -95,23 +93,6 @@ function proposal(marks, mention) {
   const written = `written ${marks.written}, a ${weekdayOf(marks.written)}`;
   return el("button", { type: "button", class: "who-one", "data-act": "propose", "data-value": date, "data-digit": "1" },
     el("span", { class: "cap-key", "aria-hidden": "true" }, "1"), el("span", {}, el("b", {}, `${date}${weekdayOf(date) ? `, ${weekdayOf(date)}` : ""}`), " ", el("small", {}, `perhaps: ${written}`)));
-}
-
-let asked = 0;
-function suggest(input, titles, name) {
-  const address = document.querySelector("form.judge").dataset.titles;
-  if (!address) return;
-  let timer = 0;
-  const ask = async () => {
-    const number = (asked += 1);
-    const where = new URL(address, location.href);
-    where.searchParams.set("q", input.value || name);
-    const said = await fetch(where).then((reply) => (reply.ok ? reply.json() : null)).catch(() => null); // none is no harm
-    if (!said || number !== asked) return;
-    titles.replaceChildren(...said.titles.map((title) => el("option", { value: title })));
-  };
-  input.addEventListener("focus", ask, { once: true });
-  input.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(ask, 200); });
 }
 
 /** Draws the running list: what is open, then the entities by type. */

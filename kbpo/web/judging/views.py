@@ -33,8 +33,7 @@ from annotation.hits.todays_set import todays_set
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of, names
 from annotation.labels.change import can_change, change
-from annotation.models import Assignment, Question, Title, Worker
-from annotation.questions.titles import suggest
+from annotation.models import Assignment, Question, Worker
 from annotation.workers import volunteer
 from annotation.workers.consent import has_consented
 from annotation.workers.keys import keys_of, set_keys
@@ -44,7 +43,6 @@ from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Document
 from kbpo.tracks.models import guidelines_of
-from kbpo.tracks.recall import NAME
 from kbpo.web.errors import page
 
 RENEWS_BEFORE = timedelta(days=7)
@@ -416,8 +414,6 @@ def show(
     if "keys_url" not in filled and filled["home"] == reverse("annotate"):
         filled["keys_url"] = reverse("annotate_keys")
         filled["keys"] = keys_of(_worker_at(request, context))
-    if interface.reads == NAME and _may_suggest(request, filled) and Title.objects.exists():
-        filled["titles_url"] = reverse("annotate_titles")
     return render(request, f"{folder}/page.html", filled, status=status)
 
 
@@ -436,20 +432,6 @@ def _home(request: HttpRequest, context: dict[str, Any]) -> str:
     if context.get("framed"):
         return ""
     return reverse("annotate") if getattr(request.user, "is_annotator", False) else "/"
-
-
-def _may_suggest(request: HttpRequest, context: dict[str, Any]) -> bool:
-    """Return whether the page may request title suggestions with the user's own login. A page in a
-    frame may not: it has its own address for suggestions, or none.
-    """
-    return not context.get("framed") and request.user.is_authenticated
-
-
-@require_GET
-@login_required
-def titles(request: HttpRequest) -> JsonResponse:
-    """Titles that begin with `q`, as far as an index of them was loaded."""
-    return JsonResponse({"titles": suggest(request.GET.get("q", "").replace("\0", ""))})
 
 
 @require_POST

@@ -1,11 +1,11 @@
-"""Beside a task in a frame: its tutorial, titles, documents, thanks, notifications."""
+"""Beside a task in a frame: its tutorial, documents, thanks, notifications."""
 
 from __future__ import annotations
 
 import json
 from urllib.parse import urlsplit
 
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
@@ -18,7 +18,6 @@ from annotation.marketplace.reconcile import hint
 from annotation.models import Bonus, Question, Worker
 from annotation.platforms import proof
 from annotation.platforms.registry import frame_sites, platform_of
-from annotation.questions.titles import suggest
 from kbpo.corpus.models import Document
 from kbpo.web.marketplace.frame import LONGEST_ID, framed, origin_of
 from kbpo.web.marketplace.ready import Door, take_step, what_stands_before
@@ -38,16 +37,6 @@ def document(request: HttpRequest, signed: str, pk: int) -> HttpResponse:
         "title": document.title or document.key
     }
     return render(request, "annotation/document.html", context)
-
-
-@framed
-@require_GET
-def titles(request: HttpRequest, signed: str) -> HttpResponse:
-    """Titles that begin with `q`, for whoever has the HIT in hand."""
-    claims = proof.proven(request.GET.get("proof", ""))
-    if not claims or claims.get("hit") != proof.hit_of(signed):
-        return JsonResponse({"titles": []}, status=403)
-    return JsonResponse({"titles": suggest(request.GET.get("q", "").replace("\0", ""))})
 
 
 @framed

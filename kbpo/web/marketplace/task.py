@@ -25,7 +25,7 @@ from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of
 from annotation.marketplace.keep_draft import keep_draft
 from annotation.marketplace.reconcile import hint
-from annotation.models import ANSWERED, HIT, Assignment, Question, Title, Worker
+from annotation.models import ANSWERED, HIT, Assignment, Question, Worker
 from annotation.platforms import proof
 from annotation.platforms.registry import platform_of
 from annotation.quality.gold import asked_of
@@ -290,9 +290,6 @@ def _page(
         "say": _say(go),
         "held": f"{go.assignment}:{asked.pk}:{go.handle[:8]}",
         "lease_seconds": advert_of(go.hit).lease_seconds,
-        "titles_url": (
-            f"{reverse('task_titles', args=[signed])}?{proven}" if Title.objects.exists() else ""
-        ),
     }
     return show(request, asked, answer, context, status=422 if error else 200)
 
