@@ -305,8 +305,6 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(default=kbpo.clock.now)),
                 ('last_seen_at', models.DateTimeField(null=True)),
                 ('wants', models.CharField(blank=True, help_text='The kind of question they chose; empty for any', max_length=32)),
-                ('goal', models.PositiveIntegerField(default=0, help_text='How many answers a day their set goes up to; it does not move')),
-                ('goal_day', models.DateField(help_text='The day of that goal, UTC', null=True)),
                 ('keys', models.JSONField(default=dict, help_text='Single-key shortcuts: whether they are off, and which are changed')),
                 ('user', models.OneToOneField(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='worker', to=settings.AUTH_USER_MODEL)),
             ],

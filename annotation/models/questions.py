@@ -301,10 +301,6 @@ class Worker(models.Model):
     wants = models.CharField(
         max_length=32, blank=True, help_text="The kind of question they chose; empty for any"
     )
-    goal = models.PositiveIntegerField(
-        default=0, help_text="How many answers a day their set goes up to; it does not move"
-    )
-    goal_day = models.DateField(null=True, help_text="The day of that goal, UTC")
     keys = models.JSONField(
         default=dict, help_text="Single-key shortcuts: whether they are off, and which are changed"
     )

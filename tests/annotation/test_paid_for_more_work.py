@@ -19,7 +19,7 @@ from annotation.budget import give_back
 from annotation.budget.cents import cents
 from annotation.budget.promises import committed
 from annotation.hits import publish
-from annotation.hits.todays_set import todays_set
+from annotation.hits.today import answers_today
 from annotation.labels import reject, settle
 from annotation.marketplace.books import compare_books
 from annotation.models import Assignment, Bonus, Payment, Question, Response, Worker
@@ -126,7 +126,7 @@ def test_our_own_pages_pay_what_was_earned_and_the_rest_returns(ada: Client) -> 
     assert "$0.25" in ada.get(ada.get("/annotate/next/")["Location"]).content.decode()
     assert judge(ada) == 3
     worker = Worker.objects.get(user__username="ada")
-    assert todays_set(worker, False).earned == Decimal("0.70"), "what was sent counts at once"
+    assert answers_today(worker).earned == Decimal("0.70"), "what was sent counts at once"
     settle.tick()
     assert sorted(Payment.objects.values_list("amount", flat=True)) == [
         Decimal("0.15"),

@@ -19,10 +19,10 @@ from django.views.decorators.http import require_GET
 from annotation.hits import lease
 from annotation.hits.mail_work import ask_for_mail
 from annotation.hits.read_answer import read_answer
-from annotation.hits.todays_set import answered, todays_set
+from annotation.hits.today import answers_today
 from annotation.interfaces.registry import interface_of, names
 from annotation.labels.change import can_change
-from annotation.models import Assignment, Worker
+from annotation.models import ANSWERED, Assignment, Worker
 from annotation.quality.hourly import hourly_rates
 from annotation.workers import consent, leave, payee, payout, speak, teach, volunteer
 from annotation.workers.intake import offers_of, takes_volunteers, tracks_for_volunteers
@@ -74,7 +74,7 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
         "teams": _teams(worker),
         "kinds": _kinds(worker, learned, learnable, anything=everything > 0),
         "consented": consent.has_consented(worker),
-        "standing": todays_set(worker, bool(held)),
+        "today": answers_today(worker),
         "earned": payout.earnings(worker),
         "history": _assignment_rows(_history(worker)[:10]),
         "unread": worker.messages.filter(read_at=None).count(),
@@ -173,7 +173,7 @@ def history(request: HttpRequest, worker: Worker) -> HttpResponse:
     context = {
         "page": page,
         "rows": _assignment_rows(page.object_list),
-        "n": answered(worker).count(),
+        "n": worker.assignments.filter(status__in=ANSWERED).count(),
     }
     return render(request, "annotators/history.html", context)
 

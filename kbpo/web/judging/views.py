@@ -29,7 +29,7 @@ from annotation.hits import lease
 from annotation.hits.held import Held, held, questions_of
 from annotation.hits.stake import has_stake
 from annotation.hits.submit import Outcome, submit
-from annotation.hits.todays_set import todays_set
+from annotation.hits.today import answers_today
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of, names
 from annotation.labels.change import can_change, change
@@ -357,7 +357,7 @@ def _page(
     assignment, asked = in_hand.assignment, in_hand.questions
     context = {
         "assignment": assignment,
-        "standing": todays_set(assignment.worker, True),
+        "today": answers_today(assignment.worker),
         "unread": getattr(assignment.worker, "unread", None),
         "addresses": {
             "draft": reverse("annotate_draft", args=[assignment.token]),
