@@ -102,7 +102,7 @@ def _lesson_for(worker: Worker) -> Tutorial | None:
     candidates = (
         begun or [name for name in left if name in wanted] or ([] if runs.exists() else left)
     )
-    return teach.tutorial_for(worker, candidates[0]) if candidates else None
+    return teach.tutorials().get(candidates[0]) if candidates else None
 
 
 def _here(path: str) -> str:

@@ -246,9 +246,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('expected', models.JSONField(help_text='The right answer, parsed: criterion, target and value of each judgment')),
-                ('raw', models.JSONField(help_text='The same as the form sent it; unknown of what was made early', null=True)),
                 ('why', models.TextField(blank=True, help_text='Why it is right')),
-                ('taught', models.TextField(blank=True, help_text='What the tutorial says after it; empty: it is not taught')),
                 ('made_at', models.DateTimeField(default=kbpo.clock.now)),
                 ('retired_at', models.DateTimeField(null=True)),
                 ('made_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),

@@ -59,8 +59,8 @@ class Policy(models.Model):
 
 
 class Gold(models.Model):
-    """A question whose right answer somebody is sure of: dealt out among others and paid like them,
-    and never a label; or, retired and explained, a question of its interface's tutorial.
+    """A question whose right answer somebody is sure of: dealt out among others, paid
+    like them, and never a label.
     """
 
     question = models.OneToOneField(
@@ -72,13 +72,7 @@ class Gold(models.Model):
     expected = models.JSONField(
         help_text="The right answer, parsed: criterion, target and value of each judgment"
     )
-    raw = models.JSONField(
-        null=True, help_text="The same as the form sent it; unknown of what was made early"
-    )
     why = models.TextField(blank=True, help_text="Why it is right")
-    taught = models.TextField(
-        blank=True, help_text="What the tutorial says after it; empty: it is not taught"
-    )
     made_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     made_at = models.DateTimeField(default=clock.now)
     retired_at = models.DateTimeField(null=True)

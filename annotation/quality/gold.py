@@ -47,8 +47,6 @@ from kbpo.tracks.models import Track
 
 MOST = 30_000  # places of a gold question's HIT; it is retired long before
 MOST_RATE = 0.5
-SHORTEST, LONGEST = 20, 1000
-"""Characters of what a tutorial says after a question"""
 NOTHING = ("", "no")
 """What is said of a unit that is not marked"""
 DICE = random.SystemRandom()
@@ -294,7 +292,6 @@ def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gol
         made_by=who,
         why=why[:2000],
         expected=[_stored(judgment) for judgment in expected],
-        raw=raw,
     )
     note("make gold", f"gold:{gold.pk}", who=who, why=why, track=source.track.slug)
     return gold
@@ -322,40 +319,6 @@ def retire(gold: Gold, who: User, why: str) -> bool:
     )
     note("retire gold", f"gold:{gold.pk}", who=who, why=why, track=gold.question.track.slug)
     return True
-
-
-@transaction.atomic
-def teach(gold: Gold, text: str, who: User) -> None:
-    """Make a gold question one of its interface's tutorial, with `text` to be read after it. It is
-    dealt out no more, and everybody may read its answer. Raises CannotMake.
-    """
-    text = " ".join(text.split())
-    if not SHORTEST <= len(text) <= LONGEST:
-        raise CannotMake(
-            f"Explain the right answer in {SHORTEST} to {LONGEST:,} characters: people read it"
-            " after they answer."
-        )
-    target = Target.objects.select_related("corpus").get(pk=gold.question.target_id)
-    if not target.is_dev and target.corpus.opened_at is None:
-        raise CannotMake(
-            "What is taught is public: choose gold of the development part, or of a closed track."
-        )
-    retire(gold, who, "It is a question of the tutorial now.")
-    Gold.objects.filter(pk=gold.pk).update(taught=text)
-    note("teach", f"tutorial:{gold.question.interface}", who=who, after=f"gold:{gold.pk}", why=text)
-
-
-def stop_teaching(gold: Gold, who: User, why: str) -> None:
-    """Take a gold question out of the tutorial; who is at it goes on with it. Raises CannotMake."""
-    _check_reason(why, "It is still taught: say why it is not to be")
-    Gold.objects.filter(pk=gold.pk).update(taught="")
-    note("stop teaching", f"gold:{gold.pk}", who=who, before=gold.taught, why=why)
-
-
-def taught_on(track: Track) -> list[Gold]:
-    """Return the gold of a track that is taught."""
-    golds = Gold.objects.filter(question__track=track).exclude(taught="")
-    return list(golds.select_related("question").order_by("pk"))
 
 
 @transaction.atomic

@@ -247,12 +247,6 @@ def _rounds(drafts: Sequence[QuestionDraft]) -> dict[tuple[int, str], tuple[int,
     return {key: (number[key], shown[key]) for key in keys}
 
 
-def asked_on(track: Track) -> list[str]:
-    """Return the interfaces that a track asks through, or has a price for."""
-    priced = set(Price.objects.filter(track=track).values_list("interface", flat=True))
-    return sorted(priced | {asking.interface for asking in kind_of(track).asking})
-
-
 def terms_of(track: Track, interface: str) -> Price:
     """Return the track's price of one answer. Where it has none that of its kind, which plans are
     priced by; the interface's own for what the kind says nothing of.

@@ -110,9 +110,6 @@ class TutorialRun(models.Model):
     version = models.PositiveSmallIntegerField()
     attempt = models.PositiveSmallIntegerField()
     assignment = models.CharField(max_length=120, blank=True, default="", help_text=IN_FRAME)
-    questions = models.JSONField(
-        default=list, help_text="What it asks, where gold is taught; empty: what is built in"
-    )
     answers = models.JSONField(default=list, help_text="For each question: right, what was missed")
     passed = models.BooleanField(
         null=True, help_text="Not known until the last question is answered"

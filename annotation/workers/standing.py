@@ -102,9 +102,6 @@ STANDING = Prepared(f"""
                   WHERE hq.hit_id = h.id AND q.interface = w.wants))
             ORDER BY a.status_since DESC LIMIT 5),
         ARRAY (SELECT ARRAY[f.name, f.text] FROM texts_declaredform f ORDER BY f.id),
-        ARRAY (
-            SELECT DISTINCT q.interface FROM annotation_gold g
-            JOIN annotation_question q ON q.id = g.question_id WHERE g.taught <> ''),
         ARRAY ({FILLED})
     FROM annotation_worker w LEFT JOIN accounts_user u ON u.id = w.user_id
     WHERE w.id = %(worker)s
@@ -162,9 +159,9 @@ def standing_of(worker: int) -> WorkerStanding:
     if row is None:
         raise Worker.DoesNotExist(f"There is no worker {worker}.")
     excluded, consented, leaving, passed, volunteer, teams, stopped, in_hand, begun, *learned = row
-    forms, by_gold, filled = learned
+    forms, filled = learned
     versions = set(_versions(passed))
-    taught = taught_by(versions, tutorials_in(forms), by_gold)
+    taught = taught_by(versions, tutorials_in(forms))
     return WorkerStanding(
         worker=worker,
         excluded=excluded,

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import ROUND_UP, Decimal
 from functools import cache
 from hashlib import sha256
@@ -30,7 +30,6 @@ from annotation.models import (
     UNLISTED,
     Assignment,
     Bonus,
-    Gold,
     Payment,
     Qualification,
     Question,
@@ -49,8 +48,6 @@ from kbpo.tracks.texts import declared
 HOME = Path(interfaces.__file__).parent
 """Each interface keeps its tutorial in its own directory."""
 ATTEMPTS = 2
-FIRST_VERSION = 1
-"""Of a tutorial of gold alone"""
 MOST_UNCLAIMED = 50
 """Promises that stand at once for people who have never sent a HIT in. Whoever opens task pages
 with invented ids can hold back no more money than that.
@@ -86,8 +83,8 @@ class Tutorial:
         return bool(self.again) and not any(one in self.questions for one in self.again)
 
     def asked(self, attempt: int = 1) -> list[dict[str, Any]]:
-        """Return the questions of an attempt: a second one has others, so that nobody passes by
-        heart, but for gold that is taught and what has no others.
+        """Return the questions of an attempt: a second one has others, where there are any, so that
+        nobody passes by heart.
         """
         return self.again if attempt > 1 and self.again else self.questions
 
@@ -95,9 +92,6 @@ class Tutorial:
         """Return what the number-th question of an attempt is called, whatever version it stands
         in.
         """
-        asked = self.asked(attempt)[number - 1]
-        if "gold" in asked:
-            return f"{self.interface}/gold/{asked['gold']}"
         return f"{self.interface}/{attempt}/{number}"
 
     def question(self, number: int, attempt: int = 1) -> Question:
@@ -116,46 +110,8 @@ class Tutorial:
 
 
 def tutorials() -> dict[str, Tutorial]:
-    """Return the tutorials there are, by interface: those that ship and those of declared forms,
-    each with the gold that is taught behind it.
-    """
-    tutorial_of = shipped() | _of_forms(declared.tutorials())
-    taught_gold: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for gold in Gold.objects.exclude(taught="").select_related("question").order_by("pk"):
-        question = gold.question
-        taught_gold[question.interface].append(
-            {"gold": gold.pk, "payload": question.payload, "right": gold.raw, "why": gold.taught}
-        )
-    for interface, asked in taught_gold.items():
-        base = tutorial_of.get(interface) or Tutorial(interface, FIRST_VERSION, 0, 0, [], {}, [])
-        tutorial_of[interface] = replace(
-            base,
-            needed=base.needed + len(asked),
-            minutes=base.minutes + len(asked),
-            questions=[*base.questions, *asked],
-            again=[*base.again, *asked] if base.again else [],
-        )
-    return tutorial_of
-
-
-def tutorial_of(run: TutorialRun) -> Tutorial:
-    """Return the tutorial that an attempt is at, as it was when it began."""
-    latest = tutorials()[run.interface]
-    if not run.questions:
-        base = (shipped() | _of_forms(declared.tutorials())).get(run.interface, latest)
-        return base if base.version == run.version else latest
-    mistakes = len(latest.questions) - latest.needed
-    needed = len(run.questions) - mistakes
-    return replace(latest, version=run.version, needed=needed, questions=run.questions, again=[])
-
-
-def tutorial_for(worker: Worker, interface: str, assignment: str = "") -> Tutorial | None:
-    """Return what this worker learns of an interface, or learned: what their last attempt was at,
-    else the one that holds; None if there is none.
-    """
-    latest = tutorials().get(interface)
-    runs = runs_of(worker, latest, assignment) if latest is not None else []
-    return tutorial_of(runs[-1]) if runs else latest
+    """Return the tutorials by interface: those that ship, and those of declared forms."""
+    return shipped() | _of_forms(declared.tutorials())
 
 
 def _of_forms(declared: Mapping[str, dict[str, Any] | None]) -> dict[str, Tutorial]:
@@ -187,22 +143,18 @@ def taught(worker: Worker, assignment: str = "") -> list[str]:
     """
     runs = TutorialRun.objects.filter(counts(assignment), worker=worker, passed=True)
     passed = set(runs.values_list("interface", "version"))
-    by_gold = Gold.objects.exclude(taught="").values_list("question__interface", flat=True)
-    return taught_by(passed, declared.tutorials(), set(by_gold))
+    return taught_by(passed, declared.tutorials())
 
 
 def taught_by(
-    passed: set[tuple[str, int]],
-    of_forms: Mapping[str, dict[str, Any] | None],
-    by_gold: Collection[str],
+    passed: set[tuple[str, int]], of_forms: Mapping[str, dict[str, Any] | None]
 ) -> list[str]:
     """Return the interfaces that somebody may be asked through who passed these versions of
-    tutorials; `of_forms` has those of the declared forms, `by_gold` the interfaces of which gold is
-    taught.
+    tutorials; `of_forms` has those of the declared forms.
     """
-    versions = dict.fromkeys(by_gold, FIRST_VERSION)
-    for name, tutorial in (shipped() | _of_forms(of_forms)).items():
-        versions[name] = tutorial.version
+    versions = {
+        name: tutorial.version for name, tutorial in (shipped() | _of_forms(of_forms)).items()
+    }
     return [
         name
         for name in (*INTERFACES, *of_forms)
@@ -259,15 +211,12 @@ def begin(worker: Worker, tutorial: Tutorial, assignment: str = "") -> TutorialR
         return renew(runs[-1])
     if len(runs) >= ATTEMPTS or any(run.passed for run in runs):
         return None
-    attempt, latest = len(runs) + 1, tutorials()[tutorial.interface]
-    asked = latest.asked(attempt)
     run = TutorialRun.objects.create(
         worker=worker,
         interface=tutorial.interface,
         version=tutorial.version,
-        attempt=attempt,
+        attempt=len(runs) + 1,
         assignment=assignment,
-        questions=asked if any("gold" in question for question in asked) else [],
     )
     if not runs or not _take_over(runs[-1], run):
         _promise(run)
@@ -445,7 +394,7 @@ def answer(run: TutorialRun, number: int, raw: dict[str, Any]) -> TutorialRun:
 
     Raises BadAnswer for one that the interface would not accept.
     """
-    tutorial = tutorial_of(run)
+    tutorial = tutorials()[run.interface]
     asked = tutorial.question(number, run.attempt)
     responses = interface_of(run.interface).parse(asked, raw)
     row = TutorialRun.objects.select_for_update(of=("self",)).select_related("track").get(pk=run.pk)
@@ -470,7 +419,7 @@ def feedback(run: TutorialRun, number: int) -> SideBySide:
     """Return the answer that was given to the number-th question of an attempt, beside the right
     one.
     """
-    tutorial = tutorial_of(run)
+    tutorial = tutorials()[run.interface]
     interface, asked = interface_of(run.interface), tutorial.question(number, run.attempt)
     responses = interface.parse(asked, run.answers[number - 1]["raw"])
     return side_by_side(interface, asked, responses, right_of(tutorial, number, run.attempt))

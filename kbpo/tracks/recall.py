@@ -197,12 +197,6 @@ class TrackWithRecall(Track):
     def mentions_question(self, document: Document) -> QuestionDraft:
         """What is asked first of a document that is annotated whole."""
 
-    def near_pairs(self, document: Document) -> list[Place]:
-        """Where pairs of mentions of a document lie that may be related in one sentence, by what
-        was said of its mentions; none where a kind tells none.
-        """
-        return []
-
     @abstractmethod
     def relations_question(self, document: Document, question: int) -> QuestionDraft | None:
         """What is asked then, between the mentions whose labels came from that question; None if

@@ -45,7 +45,7 @@ def test_nothing_comes_next_on_a_closed_track(toy: Toy, as_user: As) -> None:
     Track.objects.update(status="closed")
     page = as_user("Admin").get(reverse("desk-track", args=["toy"])).content.decode()
     assert "the track is closed" in page and "next: " not in page
-    paid = {"Reading, for recall", "Gold questions", "Tutorials"}
+    paid = {"Reading, for recall", "Gold questions"}
     track = Track.objects.select_related("corpus").get()
     assert not paid & set(by_name(track))
     assert "#moves" not in page and 'id="moves"' not in page, "nothing moves it any more"

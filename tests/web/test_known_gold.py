@@ -11,12 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Gold, Question
-from annotation.questions.known import (
-    find_unmarked_pairs,
-    known,
-    known_answer,
-    questions_about,
-)
+from annotation.questions.known import known, known_answer, questions_about
 from kbpo.instances.models import Target
 from kbpo.sampling.documents.draw import named_documents
 from kbpo.sampling.documents.import_annotations import import_annotations
@@ -60,7 +55,7 @@ def annotated(toy: Toy, tmp_path: Path) -> Callable[..., None]:
     return bring
 
 
-def test_gold_is_made_of_what_was_imported_and_of_what_nobody_marked(
+def test_gold_is_made_of_what_was_imported(
     toy: Toy, annotated: Callable[..., None], as_user: As
 ) -> None:
     admin, address = as_user("Admin"), reverse("desk-gold", args=["toy"])
@@ -69,17 +64,11 @@ def test_gold_is_made_of_what_was_imported_and_of_what_nobody_marked(
     before = list(Target.objects.order_by("pk").values_list("pk", flat=True))
     page = admin.get(address).content.decode()
     judged = re.findall(r"/annotate/gold/toy/(\d+)/", page)
-    pairs = re.findall(r'name="place" value="([\d-]+)"', page)
-    assert len(judged) == len(pairs) == 1 and not Question.objects.exists()
+    assert len(judged) == 1 and not Question.objects.exists()
     assert list(Target.objects.order_by("pk").values_list("pk", flat=True)) == before
-    opened = [admin.post(address, {"place": pairs[0]})["Location"] for _ in range(2)]
-    assert opened[0] == opened[1] and Target.objects.count() == len(before) + 1
-    for none in ("", "x", "9" * 30, pairs[0] + "0", "1-2-3", "\x00"):
-        refused = admin.post(address, {"place": none})
-        assert refused.status_code == 422 and "Choose another" in refused.content.decode()
-    numbers = [int(judged[0]), int(opened[0].rstrip("/").rpartition("/")[2])]
-    answers = {one.target_id: known_answer(one) for one in questions_about(toy.track, numbers)}
-    assert len(answers) == 2
+    questions = questions_about(toy.track, [int(judged[0])])
+    answers = {one.target_id: known_answer(one) for one in questions}
+    assert len(answers) == 1
     for pk, answer in answers.items():
         assert answer is not None
         make = reverse("gold_know", args=["toy", pk])
@@ -88,6 +77,5 @@ def test_gold_is_made_of_what_was_imported_and_of_what_nobody_marked(
         assert admin.post(make, answer | {"why": "It was imported."})["Location"] == address
         assert admin.get(make).status_code == 404
     golds = Gold.objects.filter(question__status="gold", source=None)
-    held = {tuple(gold.expected[0]["value"]["holds"]) for gold in golds}
-    assert held == {(FOUNDED,), ()}, "one that holds and one that does not"
-    assert known(toy.track) == [] and find_unmarked_pairs(toy.track) == []
+    assert [gold.expected[0]["value"]["holds"] for gold in golds] == [[FOUNDED]]
+    assert known(toy.track) == []

@@ -145,7 +145,6 @@ class Migration(migrations.Migration):
                 ('version', models.PositiveSmallIntegerField()),
                 ('attempt', models.PositiveSmallIntegerField()),
                 ('assignment', models.CharField(blank=True, default='', help_text="What was in hand in a marketplace's frame; empty on pages of our own", max_length=120)),
-                ('questions', models.JSONField(default=list, help_text='What it asks, where gold is taught; empty: what is built in')),
                 ('answers', models.JSONField(default=list, help_text='For each question: right, what was missed')),
                 ('passed', models.BooleanField(help_text='Not known until the last question is answered', null=True)),
                 ('started_at', models.DateTimeField(default=kbpo.clock.now)),

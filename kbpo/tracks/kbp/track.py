@@ -23,7 +23,6 @@ from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document, Predicate
 from kbpo.instances.merge import Said, Value
 from kbpo.instances.models import Target
-from kbpo.instances.targets import Place
 from kbpo.tracks.base import Answers, Baseline, Judged, QuestionDraft, Trait, Unusable, Verdicts
 from kbpo.tracks.kbp import (
     agree,
@@ -217,9 +216,6 @@ class KbpTrack(TrackWithRecall):
 
     def mentions_question(self, document: Document) -> QuestionDraft:
         return whole.mentions_draft(self.track, document)
-
-    def near_pairs(self, document: Document) -> list[Place]:
-        return whole.near_pairs(self.track, document)
 
     def relations_question(self, document: Document, question: int) -> QuestionDraft | None:
         return whole.relations_draft(self.track, document, question)

@@ -11,13 +11,13 @@ from typing import Any
 
 from formats.schema import Schema, load_schema
 from kbpo.corpus.models import Corpus, Document, Predicate
-from kbpo.instances.merge import in_place, values_inside
+from kbpo.instances.merge import in_place
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.targets import Place, targets_at
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.kbp.facts import REACH
 from kbpo.tracks.kbp.judge import Clusters, Span, directed
-from kbpo.tracks.kbp.merge import CLUSTER, UNDECIDED, together
+from kbpo.tracks.kbp.merge import CLUSTER, UNDECIDED
 from kbpo.tracks.kbp.questions import about_mentions, meanings_of, sentences_of
 from kbpo.tracks.models import Track
 
@@ -66,22 +66,6 @@ def asked_types(schema: Schema) -> dict[str, Any]:
         ],
         "not_asked": [other.description or other.name for other in others if other.linkable],
     }
-
-
-def near_pairs(track: Track, document: Document) -> list[Place]:
-    """Return where the pairs of mentions lie that may be related in a sentence of a document, by
-    what was said of its mentions.
-    """
-    values = {
-        span: value
-        for _, _, span, value in values_inside([document.pk], together, "mention")
-        if value.get("type") and isinstance(value.get("canonical"), list)
-    }
-    schema = load_schema(track.corpus.schema)
-    payload = relations_payload(document, values, schema, "sentence")
-    spans = [(one["span"][0], one["span"][1]) for one in payload["mentions"]]
-    pairs = payload["pairs"]
-    return [Place.pair(document.pk, spans[pair["a"]], spans[pair["b"]]) for pair in pairs]
 
 
 def relations_draft(track: Track, document: Document, question: int) -> QuestionDraft | None:

@@ -11,14 +11,12 @@ from decimal import Decimal
 from django.urls import reverse
 
 from annotation.quality.gold import money_left, policy_of, standings
-from annotation.questions.ask import asked_on
 from annotation.questions.order import PER_PAIR, PER_TOKEN, CannotOrder, plan_documents
-from annotation.workers.teach import tutorials
 from kbpo.releases.models import Release
 from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
-from kbpo.tracks.registry import FORM, kind_of, n_inputs
+from kbpo.tracks.registry import kind_of, n_inputs
 from kbpo.web.components.figures import percent_text
 
 GOLD_WANTED = 10
@@ -57,7 +55,6 @@ def steps_of(track: Track) -> list[Step]:
         _documents(track),
         _page(track),
         *_reading(track),
-        _tutorials(track),
         _gold(track),
         _open(track),
         *_checks(track),
@@ -140,27 +137,6 @@ def _reading(track: Track) -> Iterator[Step]:
         price,
         another=uploaded,
         under_way=under_way,
-    )
-
-
-def _tutorials(track: Track) -> Step:
-    """People learn each kind of question that the track has a price for before they are paid."""
-    asked = set(asked_on(track))
-    lacking = sorted(asked - set(tutorials()))
-    built_in = sorted(name for name in asked if not name.startswith(FORM))
-    says = f"None for {', '.join(lacking)}" if lacking else f"For {', '.join(sorted(asked))}"
-    if built_in and not lacking:
-        says += f"; the instructions of {', '.join(built_in)} are built in"
-        says += (
-            ", below your guidelines" if track.guidelines else ": what you add stands above them"
-        )
-    return Step(
-        "Tutorials",
-        not lacking,
-        says,
-        f"{_at('desk-gold', track)}#tutorials",
-        "Choose questions",
-        needed=False,
     )
 
 

@@ -64,8 +64,8 @@ def terms(request: HttpRequest) -> HttpResponse:
     return render(request, "annotators/terms.html", context, status=422 if refusal else 200)
 
 
-def _tutorial(worker: Worker, interface: str) -> teach.Tutorial:
-    lesson = teach.tutorial_for(worker, interface)
+def _tutorial(interface: str) -> teach.Tutorial:
+    lesson = teach.tutorials().get(interface)
     if lesson is None:
         raise Http404
     return lesson
@@ -76,7 +76,7 @@ def tutorial(request: HttpRequest, worker: Worker, interface: str) -> HttpRespon
     """Return what the tutorial is, or how it ended. A POST begins an attempt, or goes on with the
     one under way.
     """
-    lesson = _tutorial(worker, interface)
+    lesson = _tutorial(interface)
     if request.method == "POST":
         run = teach.begin(worker, lesson)
         if run is not None:
@@ -107,7 +107,7 @@ def tutorial_question(
     """Return a question of the tutorial (GET), its answer (POST), and once it is answered its
     explanation.
     """
-    lesson = _tutorial(worker, interface)
+    lesson = _tutorial(interface)
     runs = teach.runs_of(worker, lesson)
     run = runs[-1] if runs else None
     if run is None or not 1 <= number <= min(len(lesson.questions), len(run.answers) + 1):

@@ -75,7 +75,7 @@ def _lesson_for(worker: Worker, interface: str, go: Go) -> Tutorial | None:
     teaches = platform_of(worker.platform).capabilities.teaches_in_frame
     if not teaches or interface in teach.taught(worker, go.assignment):
         return None
-    return teach.tutorial_for(worker, interface, go.assignment)
+    return teach.tutorials().get(interface)
 
 
 def take_step(request: HttpRequest, door: Door) -> HttpResponse | None:

@@ -179,7 +179,7 @@ def another_attempt(request: HttpRequest) -> HttpResponse:
         messages.error(
             request, "They may not try it again yet: say why you let them. It stands in the log."
         )
-    elif run is not None and teach.forget(worker, teach.tutorial_of(run)):
+    elif run is not None and teach.forget(worker, teach.tutorials()[interface]):
         note(
             "tutorial",
             f"worker:{worker.handle}",

@@ -27,20 +27,17 @@ from annotation.quality.gold import (
     set_aside,
     set_rate,
     standings,
-    stop_teaching,
-    taught_on,
-    teach,
 )
 from annotation.quality.signals import NAMES
 from annotation.quality.warn import set_exclude_for
-from annotation.questions.known import find_unmarked_pairs, known, unmarked_target
+from annotation.questions.known import known
 from kbpo.money.spend import OverBudget
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.drawing import axis_over
 from kbpo.web.desk.quality.agreement import agreement_lines
 from kbpo.web.expensive import export as limited_export
-from kbpo.web.http import admin_of, for_admins, text_of, why_of
+from kbpo.web.http import admin_of, for_admins, why_of
 from kbpo.web.table import csv_stream, json_stream
 
 
@@ -118,12 +115,7 @@ def gold(request: HttpRequest, slug: str) -> HttpResponse:
     """
     track = get_object_or_404(Track, slug=slug)
     refusal = ""
-    if request.method == "POST" and "place" in request.POST:
-        target = unmarked_target(track, request.POST["place"])
-        if target is not None:
-            return redirect("gold_know", slug=slug, pk=target)
-        refusal = "That one was marked or asked about meanwhile. Choose another one."
-    elif request.method == "POST":
+    if request.method == "POST":
         try:
             messages.success(request, _change_gold(request, track))
             return redirect("desk-gold", slug=slug)
@@ -137,8 +129,6 @@ def gold(request: HttpRequest, slug: str) -> HttpResponse:
         "money": money_left(track),
         "candidates": [(candidate, _named(candidate)) for candidate in candidates(track, 20)],
         "known": [(one.target_id, _named(one)) for one in known(track)],
-        "unmarked": find_unmarked_pairs(track),
-        "taught": [(gold, _named(gold.question)) for gold in taught_on(track)],
         "refusal": refusal,
         "percent": f"{100 * policy.gold_rate:g}",
         "key": secrets.token_hex(8),
@@ -160,13 +150,6 @@ def _change_gold(request: HttpRequest, track: Track) -> str:
     if verb == "retire":
         retire(_chosen(request, [standing.gold for standing in standings(track)]), who, why)
         return "It is gold no more. Answers to it stay paid."
-    if verb == "teach":
-        gold = _chosen(request, [standing.gold for standing in standings(track)])
-        teach(gold, text_of(request, "why", 2000), who)
-        return "It is a question of the tutorial from now on, and gold no more."
-    if verb == "stop":
-        stop_teaching(_chosen(request, taught_on(track)), who, why)
-        return "It is taught no more."
     if verb == "rate":
         share = _number(request.POST.get("percent", ""))
         if share is None or not 0 <= share <= 50:
