@@ -151,7 +151,7 @@ def measure(relations: int, uploads: int) -> None:
             command = [
                 sys.executable,
                 "-m",
-                "rehearsal.newspaper.large",
+                "benchmarks.files.large",
                 folder,
                 "--relations",
                 str(relations),

@@ -61,8 +61,8 @@ class Composed(service.Site):
 def prepare(folder: Path, predictions: int, relations: int) -> None:
     """Nothing; there are a board, a track that files can be uploaded to, and open questions."""
     from annotation.models import Halt
+    from benchmarks.files.large import large
     from kbpo.corpus.load import find_schema, load_corpus
-    from rehearsal.newspaper.large import large
 
     call_command("migrate", verbosity=0)
     board = rescore_large.prepare(folder / "board", predictions, 5, 0)

@@ -230,7 +230,7 @@ def prepare(folder: Path, predictions: int, systems: int, documents: int) -> Tra
     from kbpo.corpus.load import find_schema, load_corpus
     from kbpo.tracks.models import Track
 
-    command = [sys.executable, "-m", "rehearsal.newspaper.large", str(folder)]
+    command = [sys.executable, "-m", "benchmarks.files.large", str(folder)]
     command += ["--relations", str(2 * predictions)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     if not Track.objects.exists():

@@ -541,7 +541,7 @@ def real_track(site: Site, folder: Path) -> tuple[str, int, str]:
     from kbpo.tracks.models import Track
 
     queue._send = lambda step: None  # type: ignore[assignment]
-    command = [sys.executable, "-m", "rehearsal.newspaper.large", str(folder)]
+    command = [sys.executable, "-m", "benchmarks.files.large", str(folder)]
     subprocess.run([*command, "--relations", "6000"], check=True, stdout=subprocess.DEVNULL)
     corpus = load_corpus("Large", folder / "corpus.jsonl", find_schema("tac_kbp"))
     with open(os.devnull, "w") as silent:

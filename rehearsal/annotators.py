@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from rehearsal import reading
-from rehearsal.bias import BIASES, NONE, mistaken, other_link
 from rehearsal.browser import Browser, Form, Page
 from rehearsal.opinions import SAYS, Opinions
 
@@ -40,7 +38,6 @@ class Truth(Protocol):
 
 
 Knows = Callable[[str, Span, Span], Truth]
-TOLD_TYPE = re.compile(r'<li data-type="([^"]+)"')
 ANY_KIND = ""
 MOST_ERRORS = 100
 MOST_STEPS = 200  # pages of terms and tutorials before a first question
@@ -85,13 +82,8 @@ class Work:
 
 
 class Crowd:
-    """Workers with logins, of known accuracy, speed and bias. Each answer is wrong with probability
-    1 − accuracy; how, the bias says (`simulate_bias`).
-
-    Who does `as_told` knows what is true, but not what is asked: they mark only the kinds of names
-    that a tutorial or the page told them of, where what the text says is not to be chosen they
-    do as people do (`astray`), and of several choices whose words all name the right thing they
-    take any (`named`). Of several `kinds` of questions the workers take turns.
+    """Workers with logins, of known accuracy and speed. Each answer is wrong with probability
+    1 − accuracy. Of several `kinds` of questions the workers take turns.
 
     They ask for no kind, and learn none, of which they know nothing: what they are given of it all
     the same they give back, and so what they cannot answer. `tell` hears of each error at once.
@@ -108,21 +100,14 @@ class Crowd:
         tell: Callable[[str], None] = lambda _: None,
         kinds: Sequence[str] = (ANY_KIND,),
         mention_recall: float = 0.8,
-        as_told: bool = False,
         accuracy: float | Sequence[float] = 1.0,
         seconds: float = 0.0,
-        bias: str | Sequence[str] = NONE,
         seed: int = 1,
         login_path: str = "/login/",
     ) -> None:
         accuracies = [accuracy] * len(logins) if isinstance(accuracy, float) else list(accuracy)
-        biases = [bias] * len(logins) if isinstance(bias, str) else list(bias)
-        if unknown := set(biases) - BIASES.keys():
-            raise ValueError(
-                f"There is no bias {sorted(unknown)[0]!r}; there are {', '.join(BIASES)}."
-            )
         self.work_done = Work()
-        self.finds, self.mention_recall, self.as_told = finds, mention_recall, as_told
+        self.finds, self.mention_recall = finds, mention_recall
         self.opinions, self.tell = opinions, tell
         able = {OF_RELATIONS: knows, OF_NAMES: finds, tuple(SAYS): opinions}
         self.judges = [name for names, how in able.items() if how is not None for name in names]
@@ -131,7 +116,7 @@ class Crowd:
             raise ValueError(f"This crowd knows nothing of questions of {sorted(strange)[0]!r}.")
         self._lock = threading.Lock()
         self.workers = []
-        for number, (login, right, how) in enumerate(zip(logins, accuracies, biases, strict=True)):
+        for number, (login, right) in enumerate(zip(logins, accuracies, strict=True)):
             rng = random.Random(f"{seed}:{number}")
             kind = kinds[number % len(kinds)]
             self.workers.append(
@@ -142,7 +127,6 @@ class Crowd:
                     knows,
                     right,
                     seconds,
-                    how,
                     rng,
                     login_path,
                     kind,
@@ -228,15 +212,12 @@ class Worker:
     knows: Knows | None
     accuracy: float
     seconds: float
-    bias: str
     rng: random.Random
     login_path: str
     kind: str
     """The only kind that this worker wants; empty: whatever they can judge"""
     page: Page | None = None
     known: bool = False
-    told: set[str] = field(default_factory=set)
-    """The kinds of names that pages told of so far"""
     learned: dict[str, dict[str, list[str]]] = field(default_factory=right_answers)
     """question of a tutorial -> the right answer; what an explanation told stands above what was
     known"""
@@ -355,10 +336,7 @@ class Worker:
                 page = self.browser.submit(page.form("begin"), page.form("begin").values())
             elif page.has_form("explained"):
                 form = page.form("explained")
-                right = json.loads(form.data["right"])
-                self.learned[form.data["tutorial"]] = right
-                for marks in right.get("mentions", []):
-                    self.told.update(mark["type"] for mark in json.loads(marks))
+                self.learned[form.data["tutorial"]] = json.loads(form.data["right"])
                 page = self.browser.get(form.data["next"])
                 if not any(map(page.has_form, ("begin", "answer", "explained"))):  # passed, or not
                     page = self.browser.get(self._next)
@@ -403,11 +381,8 @@ class Worker:
         shown = json.loads(page.data["document-data"])
         if form.data["interface"] == "relations_exhaustive":
             holds = lambda key, a, b: self._truth(key, a, b).holds  # noqa: E731
-            return {
-                "pairs": [reading.pairs(shown, document, holds, self.accuracy, self.rng, self.bias)]
-            }
+            return {"pairs": [reading.pairs(shown, document, holds, self.accuracy, self.rng)]}
         assert self.crowd.finds is not None
-        self.told.update(TOLD_TYPE.findall(page.text))
         marks = reading.marks(
             shown,
             document,
@@ -415,7 +390,6 @@ class Worker:
             self.crowd.mention_recall,
             self.accuracy,
             self.rng,
-            told=self.told if self.crowd.as_told else None,
         )
         return {"mentions": [marks], "nothing": ["1"]}
 
@@ -435,11 +409,9 @@ class Worker:
         options = form.options("holds")
         true = {f"{name}{direction}" for name, direction in truth.holds}
         holds = [option for option in options if true.intersection(option.split())]
-        if self.crowd.as_told and true and not holds:
-            return astray(form, self.rng)
         answer = self._links(form, truth)
         if wrong:
-            holds = mistaken(options, holds, self.bias, self.rng)
+            holds = reading.mistaken(options, holds, self.rng)
             answer = self._other_links(form, answer, 0.5)
         return answer | ({"holds": holds, "none": []} if holds else {"holds": [], "none": ["1"]})
 
@@ -449,24 +421,18 @@ class Worker:
             "a": (truth.subject_canonical, getattr(truth, "subject_name", "")),
             "b": (truth.object_canonical, getattr(truth, "object_name", "")),
         }
-        answer = {
+        return {
             side: [self._link(form, side, span, words or form.data.get(f"{side}-words", ""))]
             for side, (span, words) in links.items()
             if form.options(side)
         }
-        if self.crowd.as_told and self.crowd.finds is not None:
-            mention_at = self.crowd.finds(form.data["document"])
-            answer |= {
-                side: [named(form, side, mention_at, self.rng, answer[side][0])] for side in answer
-            }
-        return answer
 
     def _other_links(
         self, form: Form, answer: dict[str, list[str]], often: float
     ) -> dict[str, list[str]]:
         """Return the same, each with this probability a wrong one."""
         return {
-            side: [other_link(form.options(side), chosen[0], self.bias, self.rng)]
+            side: [reading.other_link(form.options(side), chosen[0], self.rng)]
             if self.rng.random() < often
             else chosen
             for side, chosen in answer.items()
@@ -493,43 +459,6 @@ def refusal_of(page: Page, name: str) -> str:
     if page.status == 429:
         why = "too many wrong passwords were tried, so wait a quarter of an hour"
     return f"{name} was not let in: {why}."
-
-
-def astray(form: Form, rng: random.Random) -> dict[str, list[str]]:
-    """Return what somebody answers who does not find on the page what the text says: half of them
-    flag the question, if a flag says so, the others take what stands nearest; each link is the
-    first.
-    """
-    links = {side: form.options(side)[:1] for side in ("a", "b") if form.options(side)}
-    if "missing" in form.options("problem"):
-        if rng.random() < 0.5:
-            return links | {"problem": ["missing"], "none": ["1"]}
-        return links | {"holds": form.options("holds")[:1], "none": []}
-    return links | {"holds": [], "none": ["1"]}
-
-
-def named(
-    form: Form, side: str, known: Mapping[Span, reading.Mention], rng: random.Random, true: str
-) -> str:
-    """Return what somebody picks who reads the words of the choices: any that name what the mention
-    means, but for those that say what they are not. `true` where its mentions are not known.
-    """
-    own = known.get(_span(form.data[side]))
-    if own is None:
-        return true
-    spans = [value for value in form.options(side) if value not in ("other", "")]
-    right = [
-        value
-        for value in spans
-        if (mention := known.get(_span(value))) is not None and mention.cluster == own.cluster
-    ]
-    names = {value: form.labels.get((side, value), "") for value in right}
-    fits = []
-    for value, words in names.items():
-        denied = words.partition(" not ")[2]
-        if not any(denied and other in denied for span, other in names.items() if span != value):
-            fits.append(value)
-    return rng.choice(fits) if fits else "other"
 
 
 def _span(text: str) -> Span:

@@ -30,9 +30,8 @@ from django.contrib.auth.hashers import make_password
 from django.core.management import call_command
 from django.utils.text import slugify
 
+from annotation.models import DocumentOrder
 from annotation.quality.warn import set_exclude_for
-from annotation.questions import follow_documents
-from annotation.questions.follow_documents import OrderState
 from annotation.questions.order import order_documents, plan_documents
 from kbpo import embedded
 from kbpo.accounts.models import Team, Token, User
@@ -102,9 +101,6 @@ class Study:
     """team, run, file (a path), description, and name if it is not the run, of each"""
     read_in_full: int
     design: str = "iid"
-    bias: str = "none"
-    by_hand: bool = False
-    """Whether the annotators read those documents; else their annotation is imported"""
     platform: str = "pool"
     annotators: int = ANNOTATORS
     """How many are simulated; 0 leaves everything to people"""
@@ -118,10 +114,8 @@ def demo_study(
     directory: Path,
     *,
     design: str = "iid",
-    read: int = 0,
     systems: int = 0,
     platform: str = "pool",
-    bias: str = "none",
     annotators: int = ANNOTATORS,
 ) -> Study:
     """Return the demo's own study, of the first so many systems (0: of all); its files are written
@@ -146,11 +140,9 @@ def demo_study(
             }
             for system in listed[: systems or None]
         ],
-        read_in_full=read or files.DOCUMENTS // 3,
-        by_hand=bool(read),
+        read_in_full=files.DOCUMENTS // 3,
         design=design,
         platform=platform,
-        bias=bias,
         annotators=annotators,
         for_people=int(at_pool and systems != 1),
         texts=tuple(read_studies(directory / "texts")) if at_pool else (),
@@ -198,10 +190,7 @@ class Demo:
                 stdout=io.StringIO(),
             )
             judged_by_programs(self.track)
-            if study.by_hand:
-                order_reading(self.track, study.read_in_full)
-            else:
-                self._import()
+            self._import()
             describe(self.track, "News of a harbour town: who works, lives and owns what.")
 
     def _prepare_texts(self, texts: TextStudy) -> None:
@@ -237,33 +226,6 @@ class Demo:
             seed=SEED,
             stdout=io.StringIO(),
         )
-
-    def finish_reading(self) -> None:
-        """Waits until the documents that were ordered are read, and the scores have seen them."""
-        if not self.study.by_hand:
-            return
-        self.say("The annotators read the ordered documents to the end")
-        deadline = time.monotonic() + 1800
-        while any(order.closed_at is None for order in self._own_reading()):
-            self.check()
-            if time.monotonic() > deadline:
-                raise DemoFailed(
-                    "The documents were not read within half an hour; see"
-                    f" {self.directory / 'log'}."
-                )
-            time.sleep(1)
-        for submission in (
-            Submission.objects.filter(track=self.track).select_related("team").order_by("pk")
-        ):
-            token = _token(submission.team.name)
-            submission_now = self._wait(
-                token, submission.pk, lambda now: "recall" in _score_line(now)
-            )
-            self.say(f"  {submission.team.name} {submission.name}: {_score_line(submission_now)}")
-
-    def _own_reading(self) -> list[OrderState]:
-        """Return the order of documents that the simulated annotators read: the first."""
-        return follow_documents.document_orders(self.track)[-1:] if self.study.by_hand else []
 
     @property
     def track(self) -> Track:
@@ -353,7 +315,6 @@ class Demo:
                 for text, uploaded in zip(self.study.texts, runs, strict=True):
                     self._confirm_texts(text, uploaded)
                 self.submit_all(simulated)
-                self.finish_reading()
                 for text, uploaded in zip(self.study.texts, runs, strict=True):
                     self._finish(uploaded)
                     if not text.owner:  # one track shows what opens at the end
@@ -366,15 +327,12 @@ class Demo:
     def _is_judged(self, systems: list[dict[str, str]]) -> bool:
         scored = Submission.objects.filter(track=self.track, status="scored")
         names = set(scored.values_list("team__name", "name"))
-        orders = self._own_reading()
         scored_texts = Submission.objects.filter(
             track__name__in=[texts.name for texts in self.study.texts], status="scored"
         ).count()
         if scored_texts < sum(len(texts.systems) for texts in self.study.texts):
             return False
-        return all((system["team"], _name(system)) in names for system in systems) and all(
-            order.closed_at is not None for order in orders
-        )
+        return all((system["team"], _name(system)) in names for system in systems)
 
     def _submit_to_people(self, systems: list[dict[str, str]]) -> None:
         for system in systems:
@@ -384,14 +342,10 @@ class Demo:
             self._confirm(token, submission, f"{system['team']} {name}")
 
     def _order_reading(self) -> None:
-        """As many documents as systems wait to be read in full by people, once; unless the
-        simulated annotators have read them all.
-        """
-        orders, read = follow_documents.document_orders(self.track), self._own_reading()
-        n_read = self.study.read_in_full if read else 0
-        if len(orders) > len(read) or n_read >= self.track.corpus.n_documents:
-            return
-        order_reading(self.track, self.study.for_people)
+        """Order as many documents as systems to be read in full by people, once."""
+        n = self.study.for_people
+        if not DocumentOrder.objects.filter(track=self.track).exists():
+            order_documents(self.track, n, plan_documents(self.track, n).at_most)
 
     def submit_all(self, systems: list[dict[str, str]]) -> None:
         """Uploads systems over HTTP, each as its team, confirms its plan, and waits until it is
@@ -571,13 +525,11 @@ class Demo:
                 PASSWORD,
                 "--accuracy",
                 str(ACCURACY),
-                "--bias",
-                study.bias,
                 "--seed",
                 str(SEED),
                 *(["--market", self.market] if at_market else []),
                 *(self._thinks() if study.texts else []),
-                *(["--kind", "relation"] if study.texts and not study.by_hand else []),
+                *(["--kind", "relation"] if study.texts else []),
             ],
             "raters": [
                 python,
@@ -663,11 +615,6 @@ def _end_of(log: Path) -> str:
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - MOST_OF_LOG))
         return "\n".join(file.read().decode("utf-8", "replace").splitlines()[-LINES_OF_LOG:])
-
-
-def order_reading(track: Track, n: int) -> None:
-    """Order that people read n documents in full, at the usual prices."""
-    order_documents(track, n, plan_documents(track, n).at_most)
 
 
 def judged_by_programs(track: Track) -> None:

@@ -8,10 +8,8 @@ import json
 import random
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
-
-from rehearsal.bias import NONE, mistaken
 
 Span = tuple[int, int]
 YEAR = re.compile(r"\b(1\d{3}|20\d{2})\b")
@@ -43,10 +41,9 @@ def marks(
     recall: float,
     accuracy: float,
     rng: random.Random,
-    told: Collection[str] | None = None,
 ) -> str:
     """Return the mentions that a worker sends: each true one with probability `recall`, its type
-    right with `accuracy`; those alone whose type they were `told` to mark, if it matters.
+    right with `accuracy`.
     """
     begins = {begin for begin, _ in page["tokens"]}
     ends = {end for _, end in page["tokens"]}
@@ -62,7 +59,7 @@ def marks(
             or mention.type not in types
         ):
             continue
-        if rng.random() >= recall or (told is not None and mention.type not in told):
+        if rng.random() >= recall:
             continue
         kind = mention.type if rng.random() < accuracy else rng.choice(sorted(types))
         key: tuple[Any, ...] = (
@@ -100,11 +97,8 @@ def pairs(
     holds: Holds,
     accuracy: float,
     rng: random.Random,
-    bias: str = NONE,
 ) -> str:
-    """Return what a worker says of each pair: the truth, or where they err a mistake as their bias
-    has it.
-    """
+    """Return what a worker says of each pair: the truth, or where they err a mistake."""
     chosen_of = {}
     for number, (a, b, options, _) in enumerate(page["pairs"]):
         spans = [
@@ -115,6 +109,18 @@ def pairs(
         offered = [option["part"] for option in page["options"][options]]
         chosen = [part for part in offered if true.intersection(part.split())]
         if rng.random() >= accuracy:
-            chosen = mistaken(offered, chosen, bias, rng)
+            chosen = mistaken(offered, chosen, rng)
         chosen_of[str(number)] = chosen
     return json.dumps(chosen_of)
+
+
+def mistaken(offered: Sequence[str], holds: Collection[str], rng: random.Random) -> list[str]:
+    """Return a wrong answer about a pair: one relation, any of them, too many or too few."""
+    part = rng.choice(offered)
+    return [relation for relation in offered if (relation in holds) != (relation == part)]
+
+
+def other_link(candidates: Sequence[str], chosen: str, rng: random.Random) -> str:
+    """Return a wrong candidate for what a name refers to, if there is one."""
+    wrong = [candidate for candidate in candidates if candidate != chosen]
+    return rng.choice(wrong) if wrong else chosen

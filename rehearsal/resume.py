@@ -19,7 +19,7 @@ from rehearsal.demonstrate import NAME, DemoFailed
 from rehearsal.newspaper.texts import ANSWERS, SUMMARIES
 
 DEFAULTS: dict[str, Any] = {
-    "read": 0, "systems": 5, "platform": "pool", "design": "iid", "bias": "none",
+    "systems": 5, "platform": "pool", "design": "iid",
 }  # fmt: skip
 OPTIONS = "options.json"
 OURS = (NAME, SUMMARIES, ANSWERS)

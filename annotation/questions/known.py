@@ -1,4 +1,4 @@
-"""Gold before anybody was asked: questions whose answer an expert's or an imported judgment tells."""
+"""Finds questions whose answer is known from a judgment of an expert or an import, for gold."""
 
 from __future__ import annotations
 

@@ -33,14 +33,6 @@ class Command(BaseCommand):
         parser.add_argument("--no-serve", action="store_true", help="End after the journey")
         parser.add_argument("--port", type=int, default=8000)
         parser.add_argument(
-            "--read",
-            type=int,
-            metavar="N",
-            help=(
-                "Let the annotators read N documents in full, instead of importing their annotation"
-            ),
-        )
-        parser.add_argument(
             "--systems",
             type=int,
             metavar="N",
@@ -50,11 +42,6 @@ class Command(BaseCommand):
             "--platform",
             choices=["pool", "mturk"],
             help="Our own pages (pool), or a local marketplace",
-        )
-        parser.add_argument(
-            "--bias",
-            choices=["none", "yes", "plausible"],
-            help="How the simulated annotators err (none: at random)",
         )
         parser.add_argument(
             "--annotators",

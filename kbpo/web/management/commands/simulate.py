@@ -12,7 +12,6 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.module_loading import import_string
 
 from rehearsal.annotators import ANY_KIND, Crowd
-from rehearsal.bias import BIASES, NONE
 from rehearsal.demonstrate import CROWD
 from rehearsal.market_workers import MarketCrowd
 from rehearsal.newspaper.texts import Written
@@ -59,32 +58,12 @@ class Command(BaseCommand):
             help="Share of a document's mentions that a worker finds",
         )
         parser.add_argument(
-            "--as-told",
-            action="store_true",
-            help=(
-                "They do only what the pages say: mark the kinds of names that they were told of,"
-                " and go astray where what is true cannot be chosen"
-            ),
-        )
-        parser.add_argument(
             "--seconds",
             type=float,
             default=0.0,
             help=(
                 "Mean seconds that a worker takes for an answer; without any the site sees that"
                 " nobody has read"
-            ),
-        )
-        parser.add_argument(
-            "--bias",
-            nargs="+",
-            default=[NONE],
-            choices=list(BIASES),
-            metavar="BIAS",
-            help=(
-                "What a mistake of theirs is"
-                f" ({'; '.join(f'{name}: {does}' for name, does in BIASES.items())}); of several,"
-                " the workers take turns"
             ),
         )
         parser.add_argument(
@@ -120,11 +99,7 @@ class Command(BaseCommand):
             options["user"],
             *(f"{options['user']}{number}" for number in range(2, options["workers"] + 1)),
         ]
-        how = {
-            name: options[name]
-            for name in ("mention_recall", "as_told", "accuracy", "seconds", "seed")
-        }
-        how["bias"] = [options["bias"][index % len(options["bias"])] for index in range(len(names))]
+        how = {name: options[name] for name in ("mention_recall", "accuracy", "seconds", "seed")}
         how["finds"] = getattr(knowledge, "mentions_of", None)
         how["tell"] = self.stderr.write
         how["opinions"] = Written(_there(options["thinks"])) if options["thinks"] else None

@@ -1,7 +1,7 @@
 """Writes a large corpus and one very large knowledge base over it, to measure how fast submissions
 are read.
 
-python -m rehearsal.newspaper.large DIRECTORY --relations 1000000
+python -m benchmarks.files.large DIRECTORY --relations 1000000
 """
 
 from __future__ import annotations
