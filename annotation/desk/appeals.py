@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from annotation.desk.command import reinstate_worker, undo_rejection
+from annotation.labels import exclude, reject
 from annotation.labels.reject import CannotReject
 from annotation.models import WorkerIdentity
 from annotation.platforms.registry import local_names
@@ -64,7 +64,7 @@ def _note_answer(appeal_pk: int, who: User, answer: str, *, reinstate: bool) -> 
     )
     row.save(update_fields=["answer", "reinstated", "answered_at", "answered_by"])
     if reinstate and not row.about_pay:
-        reinstate_worker(row.worker.handle, who, f"Appeal: {answer}", is_answer=True)
+        exclude.reinstate(row.worker, who, f"Appeal: {answer}", is_answer=True)
     elif not reinstate:
         action = "uphold rejection" if row.about_pay else "uphold exclusion"
         note(
@@ -91,11 +91,8 @@ def _note_answer(appeal_pk: int, who: User, answer: str, *, reinstate: bool) -> 
 def _pay_after_all(row: Appeal, who: User, why: str) -> None:
     """Pay what was refused before the appeal. Raises CannotSay."""
     try:
-        for pk in (
-            refusals(row.worker)
-            .filter(made_at__lte=row.made_at)
-            .values_list("assignment", flat=True)
-        ):
-            undo_rejection(pk, who, why, is_answer=True)
+        refused = refusals(row.worker).filter(made_at__lte=row.made_at)
+        for rejection in refused.select_related("assignment__hit"):
+            reject.undo(rejection.assignment, who, why, is_answer=True)
     except CannotReject as cannot:
         raise CannotSay(str(cannot)) from cannot

@@ -1,5 +1,5 @@
-"""Whether everything moves: how long the oldest row waits in each stage of the crowd's journey,
-what failed, and what other platforms say against our books. Reads only.
+"""Reads how long the oldest row waits in each stage of the crowd's journey, and where the books of
+other platforms disagree with ours.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from typing import Any
 
 from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Sum
 
-from annotation.desk.command import can_retry
-from annotation.hits.batch import names_of
 from annotation.marketplace.books import paid_there
 from annotation.models import (
     HIT,
@@ -30,13 +28,10 @@ from annotation.platforms.base import endpoint_of
 from annotation.platforms.registry import local_names, other_names, platform_of
 from annotation.questions.order import missing
 from kbpo import clock
-from kbpo.accounts.audit import was_dismissed
-from kbpo.money.purpose import Purpose
 
 ZERO = Decimal("0.00")
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 LISTED = 14 * DAY
-"""What was given up longer ago needs nobody any more; money that was not paid always does."""
 IN_DOUBT = ("sent", "unknown")
 
 
@@ -46,25 +41,24 @@ class Stage:
     stay (None: as long as they like). `step` moves them on: one of ours, "people", or "an admin".
     """
 
-    what: str
+    name: str
     step: str
     waiting: int
-    oldest: datetime | None
+    since: datetime | None
     limit: timedelta | None
 
     @property
+    def oldest(self) -> timedelta | None:
+        """How long the oldest row has waited."""
+        return clock.now() - self.since if self.since else None
+
+    @property
     def late(self) -> bool:
-        return (
-            self.limit is not None
-            and self.oldest is not None
-            and clock.now() - self.oldest > self.limit
-        )
+        return self.limit is not None and self.oldest is not None and self.oldest > self.limit
 
 
-def oldest() -> list[Stage]:
-    """Return every waiting status of the crowd's rows, in the order of the journey, with its oldest
-    row.
-    """
+def crowd_stages() -> list[Stage]:
+    """Return every waiting status of the crowd's rows, in the order of the journey."""
     return [_reading_stage(), _short_of_money(), *(_stage(*stage) for stage in _stages())]
 
 
@@ -226,90 +220,6 @@ def in_doubt() -> InDoubt:
     return InDoubt(
         sum(total["n"] for total in sums), sum((total["sum"] or ZERO for total in sums), ZERO)
     )
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A row that gave up or is tried again, why, and when next. If `again`, `retry(kind, pk)` tries
-    it at once.
-    """
-
-    kind: str
-    pk: int
-    status: str
-    since: datetime
-    reason: str
-    attempts: int
-    next_try_at: datetime
-    again: bool
-    about: str
-    """What it is of, in words: whose questions, or whose money"""
-
-    @property
-    def given_up(self) -> bool:
-        return self.status in ("failed", "unanswered")
-
-    @property
-    def is_money(self) -> bool:
-        return self.kind in ("payment", "bonus")
-
-
-def failures(limit: int = 100) -> list[Failure]:
-    """Rows that need a person: money first, then the newest. What an admin stopped or dismissed
-    does not, nor what is long past.
-    """
-    since = clock.now() - LISTED
-    unanswered = Question.objects.filter(status="unanswered", status_since__gte=since, ended_by="")
-    hits = Q(status="failed", status_since__gte=since) | Q(status="intent", attempts__gt=0)
-    hits |= ~Q(platform_status="gone") & ~Q(unread="")
-    stuck = Q(status="failed", status_since__gte=since) | (
-        Q(status__in=["submitted", "accepted"]) & ~Q(reason="")
-    )
-    waiting = [
-        *_failures("question", unanswered.defer("payload"), limit),
-        *_failures("hit", HIT.objects.filter(hits).select_related("track"), limit),
-        *_failures(
-            "assignment",
-            Assignment.objects.filter(stuck).select_related("hit__track", "worker"),
-            limit,
-        ),
-        *_failures(
-            "payment", Payment.objects.filter(status="failed").select_related("worker"), limit
-        ),
-        *_failures("bonus", Bonus.objects.filter(status="failed").select_related("worker"), limit),
-    ]
-    return sorted(waiting, key=lambda failure: (failure.is_money, failure.since), reverse=True)[
-        :limit
-    ]
-
-
-def _failures(kind: str, failed: QuerySet[Any], limit: int) -> list[Failure]:
-    newest = list(failed.exclude(was_dismissed(kind)).order_by("-status_since")[:limit])
-    names = names_of({row.payer for row in newest if isinstance(row, Question)})
-    return [
-        Failure(
-            kind,
-            row.pk,
-            row.status,
-            row.status_since,
-            row.reason,
-            row.attempts,
-            row.next_try_at,
-            can_retry(kind, row.status),
-            _about(row, names),
-        )
-        for row in newest
-    ]
-
-
-def _about(row: Any, names: dict[Purpose, str]) -> str:
-    if isinstance(row, Question):
-        return names[row.payer]
-    if isinstance(row, HIT):
-        return row.track.name
-    if isinstance(row, Assignment):
-        return f"{row.hit.track.name}, by {row.worker.handle[:6]}"
-    return f"${row.amount} to {row.worker.handle[:6]}"
 
 
 @dataclass(frozen=True)

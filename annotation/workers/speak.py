@@ -34,7 +34,7 @@ IS_PAID = "The refusal was taken back: what you answered counts and is paid."
 STAYS = "It stays as it was decided."
 
 
-class CannotSay(Exception):
+class CannotSay(ValueError):
     """Nothing was noted; the text is a sentence for whoever tried."""
 
 

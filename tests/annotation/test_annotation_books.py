@@ -24,9 +24,8 @@ from annotation.budget import give_back, halts, promises
 from annotation.budget.cents import GIVEN_BACK, SET_ASIDE, cents
 from annotation.budget.check_books import ask_to_check, check_books, last_check
 from annotation.budget.check_books import tick as check_books_tick
-from annotation.desk import command
 from annotation.hits import collect, lease, publish, submit, take_down
-from annotation.labels import reject, settle
+from annotation.labels import exclude, reject, settle
 from annotation.models import HIT, Assignment, Halt, Payment, Question, Worker
 from annotation.questions import ask
 from annotation.workers import leave, payout, teach
@@ -194,9 +193,9 @@ class World:
     def excludes(self) -> None:
         worker = self.rng.choice(self.workers)
         if worker.excluded_at:
-            command.reinstate_worker(worker.handle, self.admin)
+            exclude.reinstate(worker, self.admin)
         else:
-            command.exclude_worker(worker.handle, self.admin, "To be looked at")
+            exclude.exclude(worker, "To be looked at", self.admin)
 
     def caps(self) -> None:
         set_cap(

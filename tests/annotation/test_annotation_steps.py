@@ -11,9 +11,10 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.budget import accrue, halts, promises
-from annotation.desk import command, journey
+from annotation.desk import journey
 from annotation.hits import collect, progress, publish
 from annotation.labels import accept, settle
+from annotation.labels.exclude import exclude
 from annotation.models import HIT, Assignment, Payment, Question, Response, Worker
 from annotation.quality import agreement, describe
 from annotation.questions import ask
@@ -254,11 +255,8 @@ def test_an_excluded_worker_gets_nothing_more_and_counts_no_more(
     settle.tick()
     worker = Worker.objects.get(user__username="bo")
     with pytest.raises(ValueError, match="Say why"):
-        command.exclude_worker(worker.handle, worker.user, "  ")
-    assert (
-        command.exclude_worker(worker.handle, worker.user, "Always the first button").judgments
-        == 18
-    )
+        exclude(worker, "  ", worker.user)
+    assert exclude(worker, "Always the first button", worker.user).judgments == 18
     assert take(clients[1]) == ""
     answer_all(clients[2], {"a": "other", "b": "other", "none": "1"})
     settle.tick()
@@ -290,7 +288,7 @@ def test_the_report_counts_votes_predicts_and_agreement(
     assert measured.kappa == pytest.approx((14 / 18 - chance) / (1 - chance))
     assert accrue.total_owed() == Decimal("0.90")
     assert {line.answers for line in describe.workers()} == {6}
-    assert {stage.what: stage.waiting for stage in journey.oldest()}["Pay answers"] == 18
+    assert {stage.name: stage.waiting for stage in journey.crowd_stages()}["Pay answers"] == 18
 
 
 def test_a_withdrawn_submission_asks_nothing_more_and_another_takes_over(

@@ -15,8 +15,7 @@ from django.utils import timezone
 from test_annotators_teaching import TUTORIAL, mistaken
 
 from annotation.budget.check_books import check_books
-from annotation.desk import command
-from annotation.labels import settle
+from annotation.labels import exclude, reject, settle
 from annotation.models import Assignment, Payment, Response, Worker, WorkerIdentity
 from annotation.workers import leave, teach
 from annotation.workers.models import (
@@ -145,9 +144,7 @@ def test_an_appeal_is_answered_once_and_may_reinstate(
 ) -> None:
     answer_all(ada)
     settle.tick()
-    command.exclude_worker(
-        worker().handle, User.objects.get(username="anna"), "Too fast for reading"
-    )
+    exclude.exclude(worker(), "Too fast for reading", User.objects.get(username="anna"))
     page = text_of(ada.get("/annotate/"))
     assert "Too fast for reading" in page and "Your appeal" in page
     assert "is empty" in text_of(
@@ -184,9 +181,7 @@ def refused(ada: Client) -> Assignment:
     ada.post(take(ada), GOOD)
     settle.tick()
     row = Assignment.objects.get(worker=worker(), submitted_at__isnull=False)
-    command.reject_answer(
-        row.pk, User.objects.get(username="anna"), "Every answer was the first button."
-    )
+    reject.reject(row, User.objects.get(username="anna"), "Every answer was the first button.")
     return row
 
 

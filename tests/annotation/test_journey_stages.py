@@ -11,7 +11,13 @@ import pytest
 from django.utils import timezone
 
 from annotation.desk import journey
-from annotation.desk.command import CannotDismiss, CannotRetry, dismiss, retry
+from annotation.desk.failures import (
+    CannotDismiss,
+    CannotRetry,
+    crowd_failures,
+    dismiss,
+    retry,
+)
 from annotation.desk.journey import Stage
 from annotation.hits import lease
 from annotation.models import (
@@ -28,7 +34,7 @@ pytestmark = pytest.mark.django_db
 
 
 def stage(name: str) -> Stage:
-    [found] = [one for one in journey.oldest() if one.what == name]
+    [found] = [one for one in journey.crowd_stages() if one.name == name]
     return found
 
 
@@ -62,7 +68,7 @@ def test_money_comes_first_and_stays_and_only_what_can_be_is_retried(
     owed = Payment.objects.create(
         status="failed", worker=turker, amount=Decimal("0.30"), why="x", status_since=ago(days=40)
     )
-    found = journey.failures()
+    found = crowd_failures()
     assert [(one.kind, one.pk, one.again) for one in found] == [
         ("payment", owed.pk, True),
         ("assignment", held.pk, False),
@@ -92,10 +98,10 @@ def test_what_is_dismissed_with_a_note_is_listed_again_only_if_it_fails_again(
     with pytest.raises(CannotDismiss):
         dismiss("nonsense", owed.pk, root, "Paid by hand.")
     dismiss("payment", owed.pk, root, "Paid by hand.")
-    assert [(one.kind, one.pk) for one in journey.failures()] == [("payment", other.pk)]
+    assert [(one.kind, one.pk) for one in crowd_failures()] == [("payment", other.pk)]
     entry = Audit.objects.get(what="dismiss")
     assert (entry.about, entry.who, entry.why) == (f"payment:{owed.pk}", root, "Paid by hand.")
     assert retry("payment", owed.pk) == "unknown"
     owed.refresh_from_db()
     owed.move("failed", "It is refused again.")
-    assert {one.pk for one in journey.failures()} == {owed.pk, other.pk}
+    assert {one.pk for one in crowd_failures()} == {owed.pk, other.pk}

@@ -11,12 +11,13 @@ from pathlib import Path
 from django.conf import settings
 from django.core.cache import cache
 
+from annotation.desk.journey import Stage
 from kbpo import clock
 from kbpo.celery import app
 from kbpo.clock.models import Heartbeat
 from kbpo.submissions.models import Submission
 from kbpo.web.components.figures import count_text, duration_text
-from kbpo.web.desk.stages import SCORE, Stage
+from kbpo.web.desk.stages import SCORE
 
 PATIENCE = 1.0
 """Seconds in which workers answer a call"""

@@ -17,8 +17,9 @@ from django.urls import path, reverse
 from annotation.budget import accrue, check_books
 from annotation.budget.halts import current_halts, stop_publishing
 from annotation.budget.halts import resume as lift_halts
-from annotation.desk import command, journey
-from annotation.desk.command import CannotDismiss, CannotRetry
+from annotation.desk import failures as failed_rows
+from annotation.desk import journey
+from annotation.desk.failures import CannotDismiss, CannotRetry
 from annotation.hits import take_down
 from annotation.labels import exclude
 from annotation.models import Worker
@@ -203,7 +204,7 @@ def retry(request: HttpRequest) -> HttpResponse:
         if not again:
             messages.error(request, f"{row.name} has moved since you looked: nothing was changed.")
             return redirect("desk")
-        why = command.why_again(why_of(request), reason)
+        why = failed_rows.why_again(why_of(request), reason)
         note(
             "retry",
             row.purpose,
@@ -219,7 +220,7 @@ def retry(request: HttpRequest) -> HttpResponse:
         _release_again(request, get_object_or_404(Release, pk=pk))
         return redirect("desk")
     try:
-        status = command.retry(kind, pk, admin_of(request), why_of(request))
+        status = failed_rows.retry(kind, pk, admin_of(request), why_of(request))
         messages.success(request, f"{kind.capitalize()} {pk} is {status} again.")
     except (CannotRetry, KeyError) as refusal:
         messages.error(
@@ -252,16 +253,16 @@ def dismiss(request: HttpRequest) -> HttpResponse:
     try:
         if kind == "submission":
             row = get_object_or_404(Submission, pk=pk)
-            command.check_dismissal(kind, row.status, why)
+            failed_rows.check_dismissal(kind, row.status, why)
             note(DISMISS, row.purpose, who=user, before=row.status, why=why, track=row.track.slug)
         elif kind == "release":
             made = get_object_or_404(Release, pk=pk)
             state = "failed" if made.status == Release.Status.REFUSED else made.status
-            command.check_dismissal(kind, state, why)
+            failed_rows.check_dismissal(kind, state, why)
             about = f"release:{made.pk}"
             note(DISMISS, about, who=user, before=made.status, why=why, track=made.track.slug)
         else:
-            command.dismiss(kind, pk, user, why)
+            failed_rows.dismiss(kind, pk, user, why)
         messages.success(request, f"{kind.capitalize()} {pk} is off the list. The log says why.")
     except CannotDismiss as refusal:
         messages.error(request, str(refusal))

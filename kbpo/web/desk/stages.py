@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from django.db.models import Count, Min
 from django.urls import reverse
 
-from annotation.desk import journey
+from annotation.desk.failures import LISTED, Failure, crowd_failures
+from annotation.desk.journey import Stage, crowd_stages
 from annotation.hits.batch import Batch, batch, batches
 from kbpo import clock
 from kbpo.accounts.audit import was_dismissed
@@ -23,16 +24,6 @@ SUBMISSIONS = (
     ("Draw samples", "draw", "confirmed", timedelta(minutes=5)),
 )
 SCORE = ("Judge and score", "estimate", "judging", timedelta(days=7))
-NAMES = {
-    "question": "Question",
-    "hit": "HIT",
-    "assignment": "Answer",
-    "payment": "Payment",
-    "bonus": "Bonus",
-}
-LISTED = timedelta(days=14)
-"""What was given up longer ago needs nobody any more."""
-
 
 RELEASE_AGAIN = (
     "Nothing was published. Retry once that is mended; “manage.py release {slug} DIRECTORY”"
@@ -41,46 +32,8 @@ RELEASE_AGAIN = (
 """What to do about a release that was not made"""
 
 
-@dataclass(frozen=True)
-class Stage:
-    """One waiting status: rows in it, how long the oldest has waited, and how long it may."""
-
-    name: str
-    step: str
-    waiting: int
-    oldest: timedelta | None
-    limit: timedelta | None
-
-    @property
-    def late(self) -> bool:
-        """Whether somebody should look."""
-        return self.limit is not None and self.oldest is not None and self.oldest > self.limit
-
-
-@dataclass(frozen=True)
-class Failed:
-    """A row that was given up or is tried again, with its reason and what Retry needs to find
-    it.
-    """
-
-    kind: str
-    pk: int
-    name: str
-    state: str
-    given_up: bool
-    reason: str
-    since: datetime
-    next_try_at: datetime | None
-    again: bool = True
-    """Whether a click tries it again"""
-    is_money: bool = False
-    url: str = ""
-    """Its page, if it has one"""
-
-
 def stages() -> list[Stage]:
     """Return every waiting status in the order of the journey."""
-    now = clock.now()
     waiting = (
         Submission.objects.order_by()
         .values_list("status")
@@ -88,17 +41,10 @@ def stages() -> list[Stage]:
     )
     by_status = {status: (n, oldest) for status, n, oldest in waiting}
     ours = [
-        (name, step, *by_status.get(status, (0, None)), limit)
+        Stage(name, step, *by_status.get(status, (0, None)), limit)
         for name, step, status, limit in (*SUBMISSIONS, SCORE)
     ]
-    crowd = [
-        (stage.what, stage.step, stage.waiting, stage.oldest, stage.limit)
-        for stage in journey.oldest()
-    ]
-    return [
-        Stage(name, step, n, now - oldest if oldest else None, limit)
-        for name, step, n, oldest, limit in [*ours[:-1], *crowd, ours[-1]]
-    ]
+    return [*ours[:-1], *crowd_stages(), ours[-1]]
 
 
 @dataclass(frozen=True)
@@ -155,7 +101,7 @@ def _asked(row: Batch) -> Run:
     return Run(row.name, address, row.track.name, state, row.moved_at, row)
 
 
-def failures(most: int = 30) -> list[Failed]:
+def failures(most: int = 30) -> list[Failure]:
     """Return what needs a person, money first, then the newest: submissions that were given up of
     late or are tried again, the crowd's rows, mails and releases.
     """
@@ -165,7 +111,7 @@ def failures(most: int = 30) -> list[Failed]:
     )
     submissions = given_up.exclude(was_dismissed("submission")) | retried.exclude(reason="")
     ours = [
-        Failed(
+        Failure(
             kind="submission",
             pk=row.pk,
             name=f"{row.team.name} {row.name}",
@@ -178,36 +124,21 @@ def failures(most: int = 30) -> list[Failed]:
         )
         for row in submissions.select_related("team").order_by("-status_since")[:most]
     ]
-    crowd = [
-        Failed(
-            failure.kind,
-            failure.pk,
-            f"{NAMES[failure.kind]} {failure.pk}: {failure.about}",
-            failure.status,
-            failure.given_up,
-            failure.reason,
-            failure.since,
-            None if failure.given_up else failure.next_try_at,
-            failure.again,
-            failure.is_money,
-        )
-        for failure in journey.failures(most)
-    ]
     return sorted(
-        [*ours, *crowd, *_mails(most), *_releases()],
+        [*ours, *crowd_failures(most), *_mails(most), *_releases()],
         key=lambda failed: (failed.is_money, failed.since),
         reverse=True,
     )[:most]
 
 
-def _mails(most: int) -> list[Failed]:
+def _mails(most: int) -> list[Failure]:
     """Mails that the mail server did not take:
     whoever waits for one may not know that it is due.
     """
     mails = Delivery.objects.filter(hook=None, status="failed")
     mails = mails.filter(status_since__gte=clock.now() - LISTED).exclude(was_dismissed("mail"))
     return [
-        Failed(
+        Failure(
             kind="mail",
             pk=row.pk,
             name=f"Mail to {row.address}: {row.body['subject']}",
@@ -221,7 +152,7 @@ def _mails(most: int) -> list[Failed]:
     ]
 
 
-def _releases() -> list[Failed]:
+def _releases() -> list[Failure]:
     """Return the last release of a track that was not made, or fails and is tried again, and what
     to do about it.
     """
@@ -230,7 +161,7 @@ def _releases() -> list[Failed]:
     given_up = rows.exclude(status=Release.Status.ORDERED).exclude(was_dismissed("release"))
     rows = rows.filter(status=Release.Status.ORDERED).exclude(reason="") | given_up
     return [
-        Failed(
+        Failure(
             kind="release",
             pk=row.pk,
             name=f"Release {row.number} of {row.track.name}",

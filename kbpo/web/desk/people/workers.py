@@ -15,12 +15,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from annotation.desk import command
 from annotation.hits.read_answer import read_side_by_side
-from annotation.interfaces.shared.statements import SideBySide
+from annotation.labels import exclude, reject
 from annotation.labels.reject import CannotReject
 from annotation.models import Assignment, Worker
 from annotation.quality import describe
+from annotation.workers import leave, speak
 from kbpo.web.components.figures import DASH, count_text, money_text
 from kbpo.web.http import admin_of, for_admins, is_armed, text_of
 from kbpo.web.table import Column, Table, code, link, tag
@@ -110,8 +110,7 @@ def one(request: HttpRequest, handle: str) -> HttpResponse:
 
 def _change(request: HttpRequest, handle: str) -> str:
     """Return why nothing was changed, as a sentence; nothing if something was."""
-    if describe.record(handle, 1) is None:
-        raise Http404("There is no such annotator.")
+    worker = get_object_or_404(Worker, handle=handle)
     user, verb, why = admin_of(request), request.POST.get("verb"), _text(request, "why")
     if verb not in ("write", "erase", "exclude", "reinstate", "keep"):
         return "Say whether to leave them out, to keep them or to reinstate them."
@@ -121,18 +120,17 @@ def _change(request: HttpRequest, handle: str) -> str:
         return "Say why: it is recorded, and the annotator reads it."
     try:
         if verb == "write":
-            said = command.write_to(
-                handle, user, _text(request, "subject"), request.POST.get("text", "")
-            )
+            speak.write(worker, _text(request, "subject"), request.POST.get("text", ""), user)
+            said = "Sent."
         elif verb == "erase":
-            said = command.erase_worker(handle, user, why)
+            said = leave.erase_elsewhere(worker, user, why)
         elif verb == "exclude":
-            said = f"Excluded: {command.exclude_worker(handle, user, why)}. All work stays paid."
+            left_out = exclude.exclude(worker, f"{why} ({user.get_username()})", user)
+            said = f"Excluded: {left_out}. All work stays paid."
         elif verb == "reinstate":
-            shown = command.reinstate_worker(handle, user, why)
-            said = f"Reinstated, and counting again: {shown}."
+            said = f"Reinstated, and counting again: {exclude.reinstate(worker, user, why)}."
         else:
-            command.keep_worker(handle, user, why)
+            exclude.keep(worker, user, why)
             said = "They stay. What was known against them by now does not count any more."
     except ValueError as no:
         return str(no)
@@ -153,14 +151,13 @@ def answer(request: HttpRequest, pk: int) -> HttpResponse:
         return _undo(request, pk, pair[0])
     if request.method == "POST" or "refuse" in request.GET:
         return _reject(request, pk, *pair)
-    context = {"worker": pair[0], "answer": pair[1], "read": _read(pk)}
+    context = {"worker": pair[0], "answer": pair[1], "read": read_side_by_side(_answer_of(pk))}
     return render(request, "desk/answer.html", context)
 
 
-def _read(pk: int) -> list[SideBySide]:
-    """Return what an answer says, beside what else is known."""
+def _answer_of(pk: int) -> Assignment:
     assignments = Assignment.objects.select_related("hit", "worker")
-    return read_side_by_side(get_object_or_404(assignments, pk=pk, raw__isnull=False))
+    return get_object_or_404(assignments, pk=pk, raw__isnull=False)
 
 
 def in_doubt(worker: Worker) -> list[dict[str, Any]]:
@@ -184,12 +181,13 @@ def _reject(request: HttpRequest, pk: int, worker: Worker, answer: Any) -> HttpR
     click.
     """
     user, evidence, refusal, sure = admin_of(request), _text(request, "evidence"), "", False
+    row = _answer_of(pk)
     if request.method == "POST":
         try:
-            command.check_rejection(pk, evidence)
+            reject.check(row, evidence)
             sure = True
             if request.POST.get("sure") == "yes":
-                command.reject_answer(pk, user, evidence)
+                reject.reject(row, user, evidence)
                 messages.warning(
                     request, "Pay is refused. The money stays set aside, and you can undo it."
                 )
@@ -202,7 +200,7 @@ def _reject(request: HttpRequest, pk: int, worker: Worker, answer: Any) -> HttpR
         "evidence": evidence,
         "refusal": refusal,
         "sure": sure,
-        "read": _read(pk),
+        "read": read_side_by_side(row),
     }
     return render(request, "desk/reject.html", context, status=422 if refusal else 200)
 
@@ -210,7 +208,7 @@ def _reject(request: HttpRequest, pk: int, worker: Worker, answer: Any) -> HttpR
 def _undo(request: HttpRequest, pk: int, worker: Worker) -> HttpResponse:
     """Undo a rejection: the answer is paid."""
     try:
-        command.undo_rejection(pk, admin_of(request), _text(request, "why"))
+        reject.undo(_answer_of(pk), admin_of(request), _text(request, "why"))
         messages.success(request, "The rejection is undone: the answer counts and is paid.")
     except CannotReject as wrong:
         messages.error(request, str(wrong))

@@ -1,17 +1,16 @@
-"""What an administrator may tell the crowd: retry, pause, resume, stop publishing, exclude,
-reinstate, refuse pay.
-"""
+"""Lists the crowd's rows that failed, tries them again, or takes them off the list."""
 
 from __future__ import annotations
 
-import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
+from django.db.models import Q, QuerySet
 
 from annotation.budget.promises import committed, one_publisher, payers_of
-from annotation.labels import exclude, reject
-from annotation.labels.exclude import LeftOut
-from annotation.labels.reject import CannotReject
+from annotation.hits.batch import names_of
 from annotation.marketplace.compensations import accrue_again
 from annotation.models import (
     HIT,
@@ -19,17 +18,14 @@ from annotation.models import (
     Bonus,
     Payment,
     Question,
-    Worker,
     WorkerIdentity,
 )
-from annotation.workers import leave, speak
 from kbpo import clock
-from kbpo.accounts.audit import DISMISS, note
+from kbpo.accounts.audit import DISMISS, note, was_dismissed
 from kbpo.accounts.models import Delivery, User
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import OverBudget, balance
 from kbpo.queue import nudge
-
-log = logging.getLogger(__name__)
 
 AGAIN = {
     # what         status      -> status it is tried again in
@@ -59,6 +55,15 @@ def can_retry(kind: str, status: str) -> bool:
 
 
 GIVEN_UP = ("failed", "unanswered")
+LISTED = timedelta(days=14)
+"""What was given up longer ago needs nobody any more; money that was not paid always does."""
+NAMES = {
+    "question": "Question",
+    "hit": "HIT",
+    "assignment": "Answer",
+    "payment": "Payment",
+    "bonus": "Bonus",
+}
 
 
 class CannotDismiss(Exception):
@@ -195,67 +200,83 @@ def _reopened(question: Question) -> str:
     return "waiting"
 
 
-def exclude_worker(handle: str, who: User, reason: str) -> LeftOut:
-    """Return what no longer counts of a worker's answers, and what became of the labels."""
-    log.warning("%s excluded worker %s: %s", who, handle, reason)
-    signed = f"{reason.strip()} ({who.get_username()})" if reason.strip() else ""
-    return exclude.exclude(Worker.objects.get(handle=handle), signed, who)
-
-
-def reinstate_worker(handle: str, who: User, why: str = "", *, is_answer: bool = False) -> LeftOut:
-    """Return what counts again of a worker's answers, and what became of the labels. The answer to
-    an appeal tells the worker itself.
+@dataclass(frozen=True)
+class Failure:
+    """A row that was given up or is tried again, with its reason and what Retry needs to find
+    it.
     """
-    log.warning("%s reinstated worker %s", who, handle)
-    return exclude.reinstate(Worker.objects.get(handle=handle), who, why, is_answer=is_answer)
+
+    kind: str
+    pk: int
+    name: str
+    state: str
+    given_up: bool
+    reason: str
+    since: datetime
+    next_try_at: datetime | None
+    again: bool = True
+    """Whether a click tries it again"""
+    is_money: bool = False
+    url: str = ""
+    """Its page, if it has one"""
 
 
-def keep_worker(handle: str, who: User, why: str) -> None:
-    """Keep a worker although signals passed their limits. Raises ValueError without a reason."""
-    exclude.keep(Worker.objects.get(handle=handle), who, why)
-
-
-def answer_of(pk: int) -> Assignment:
-    """Return the answer with this number. Raises CannotReject if there is none."""
-    row = Assignment.objects.filter(pk=pk).select_related("hit").first()
-    if row is None:
-        raise CannotReject("There is no such answer.")
-    return row
-
-
-def check_rejection(pk: int, evidence: str) -> None:
-    """Raise CannotReject if an answer cannot be rejected with this evidence."""
-    reject.check(answer_of(pk), evidence)
-
-
-def reject_answer(pk: int, who: User, evidence: str) -> None:
-    """Reject an answer, which is then not paid, for a reason that its worker reads. Raises
-    CannotReject.
+def crowd_failures(limit: int = 100) -> list[Failure]:
+    """Rows that need a person: money first, then the newest. What an admin stopped or dismissed
+    does not, nor what is long past.
     """
-    reject.reject(answer_of(pk), who, evidence)
+    since = clock.now() - LISTED
+    unanswered = Question.objects.filter(status="unanswered", status_since__gte=since, ended_by="")
+    hits = Q(status="failed", status_since__gte=since) | Q(status="intent", attempts__gt=0)
+    hits |= ~Q(platform_status="gone") & ~Q(unread="")
+    stuck = Q(status="failed", status_since__gte=since) | (
+        Q(status__in=["submitted", "accepted"]) & ~Q(reason="")
+    )
+    waiting = [
+        *_failures("question", unanswered.defer("payload"), limit),
+        *_failures("hit", HIT.objects.filter(hits).select_related("track"), limit),
+        *_failures(
+            "assignment",
+            Assignment.objects.filter(stuck).select_related("hit__track", "worker"),
+            limit,
+        ),
+        *_failures(
+            "payment", Payment.objects.filter(status="failed").select_related("worker"), limit
+        ),
+        *_failures("bonus", Bonus.objects.filter(status="failed").select_related("worker"), limit),
+    ]
+    return sorted(waiting, key=lambda failure: (failure.is_money, failure.since), reverse=True)[
+        :limit
+    ]
 
 
-def undo_rejection(pk: int, who: User, why: str, *, is_answer: bool = False) -> None:
-    """Undo a rejection: the answer counts and is paid. The answer to an appeal tells the worker
-    itself. Raises CannotReject.
-    """
-    reject.undo(answer_of(pk), who, why, is_answer=is_answer)
+def _failures(kind: str, failed: QuerySet[Any], limit: int) -> list[Failure]:
+    newest = list(failed.exclude(was_dismissed(kind)).order_by("-status_since")[:limit])
+    names = names_of({row.payer for row in newest if isinstance(row, Question)})
+    failures = []
+    for row in newest:
+        given_up = row.status in GIVEN_UP
+        failure = Failure(
+            kind=kind,
+            pk=row.pk,
+            name=f"{NAMES[kind]} {row.pk}: {_about(row, names)}",
+            state=row.status,
+            given_up=given_up,
+            reason=row.reason,
+            since=row.status_since,
+            next_try_at=None if given_up else row.next_try_at,
+            again=can_retry(kind, row.status),
+            is_money=kind in ("payment", "bonus"),
+        )
+        failures.append(failure)
+    return failures
 
 
-def write_to(handle: str, who: User, subject: str, text: str) -> str:
-    """Return what became of a message to a worker, as a sentence. Raises ValueError with one."""
-    worker = Worker.objects.get(handle=handle)
-    try:
-        speak.write(worker, subject, text, who)
-    except speak.CannotSay as cannot:
-        raise ValueError(str(cannot)) from cannot
-    if worker.user_id is not None:
-        return "Sent. It stands on their page."
-    return "The marketplace is asked to hand it over; what becomes of it stands under Messages."
-
-
-def erase_worker(handle: str, who: User, why: str) -> str:
-    """Return what became of the erasure of a marketplace's worker, as a sentence. Raises ValueError
-    with one.
-    """
-    return leave.erase_elsewhere(Worker.objects.get(handle=handle), who, why)
+def _about(row: Any, names: dict[Purpose, str]) -> str:
+    if isinstance(row, Question):
+        return names[row.payer]
+    if isinstance(row, HIT):
+        return row.track.name
+    if isinstance(row, Assignment):
+        return f"{row.hit.track.name}, by {row.worker.handle[:6]}"
+    return f"${row.amount} to {row.worker.handle[:6]}"
