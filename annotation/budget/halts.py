@@ -18,11 +18,13 @@ from kbpo.tracks.models import Track
 log = logging.getLogger(__name__)
 
 
-def pause(track: Track | None, who: User | None, why: str) -> Halt:
-    """Return the stop of all work on a track (None: everywhere): nothing is offered; work in hand
-    may be finished.
+def pause(track: Track | None, who: User | None, why: str, *, payer: Purpose | None = None) -> Halt:
+    """Return the stop of all work on a track (None: everywhere), or of one payer's batch there:
+    nothing is offered; work in hand may be finished, and is paid. Raises ValueError.
     """
-    return _halt(track, Halt.Scope.ALL, who, why)
+    if payer is not None and Halt.objects.filter(lifted_at=None, **payer.at("payer")).exists():
+        raise ValueError("This batch is paused already.")
+    return _halt(track, Halt.Scope.ALL, who, why, payer)
 
 
 def stop_publishing(track: Track | None, who: User | None, why: str) -> Halt:
@@ -31,37 +33,43 @@ def stop_publishing(track: Track | None, who: User | None, why: str) -> Halt:
 
 
 @transaction.atomic
-def _halt(track: Track | None, scope: str, who: User | None, why: str) -> Halt:
+def _halt(
+    track: Track | None, scope: str, who: User | None, why: str, payer: Purpose | None = None
+) -> Halt:
     if not why.strip():
         raise ValueError("Say why; whoever waits will read it.")
-    log.warning("%s stopped %s of %s: %s", who, scope, track or "all tracks", why)
-    place, slug = ("every track", "") if track is None else (f"track:{track.slug}", track.slug)
-    note(
-        "stop publishing" if scope == Halt.Scope.PUBLISHING else "pause",
-        place,
-        who=who,
-        why=why,
-        track=slug,
-    )
+    log.warning("%s stopped %s of %s: %s", who, scope, payer or track or "all tracks", why)
+    what = "stop publishing" if scope == Halt.Scope.PUBLISHING else "pause"
+    note(what, _place(track, payer), who=who, why=why, track=track.slug if track else "")
     nudge("reconcile")  # other platforms are told at once
     nudge("pay_out")
-    return Halt.objects.create(track=track, scope=scope, who=who, why=why.strip())
+    stop = Halt(track=track, scope=scope, who=who, why=why.strip())
+    stop.payer = payer
+    stop.save()
+    return stop
+
+
+def _place(track: Track | None, payer: Purpose | None) -> Purpose | str:
+    """Return what a stop is about, as the log names it."""
+    return payer or (f"track:{track.slug}" if track else "every track")
 
 
 @transaction.atomic
-def resume(track: Track | None, who: User | None, why: str) -> int:
-    """Return how many stops of a track (None: of all tracks together) were lifted; those of single
-    batches stay.
+def resume(track: Track | None, who: User | None, why: str, *, payer: Purpose | None = None) -> int:
+    """Return how many stops were lifted: of one payer's batch, or of a track (None: of all tracks
+    together), where those of single batches stay. Raises ValueError.
     """
     if not why.strip():
         raise ValueError("Say why it may go on; it stands in the log.")
-    lifted = Halt.objects.filter(track=track, payer_kind=None, lifted_at=None).update(
-        lifted_at=clock.now(), lifted_by=who
+    stops = Halt.objects.filter(lifted_at=None)
+    stops = (
+        stops.filter(**payer.at("payer")) if payer else stops.filter(track=track, payer_kind=None)
     )
-    log.warning("%s lifted %s stops of %s: %s", who, lifted, track or "all tracks", why)
+    lifted = stops.update(lifted_at=clock.now(), lifted_by=who)
+    log.warning("%s lifted %s stops of %s: %s", who, lifted, payer or track or "all tracks", why)
     if lifted:
-        place, slug = (f"track:{track.slug}", track.slug) if track else ("every track", "")
-        note("go on", place, who=who, why=why.strip(), track=slug)
+        slug = track.slug if track else ""
+        note("go on", _place(track, payer), who=who, why=why.strip(), track=slug)
     nudge("publish")
     return lifted
 

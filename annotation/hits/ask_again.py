@@ -13,7 +13,6 @@ from decimal import Decimal
 from django.db.models import F, QuerySet
 
 from annotation.budget.promises import committed, one_publisher
-from annotation.hits.batch import one_more
 from annotation.models import ANSWERED, HIT, Assignment, Question, Response
 from annotation.platforms.registry import local_names
 from annotation.questions.limits import (
@@ -72,10 +71,27 @@ def ask_one_more(question: Question, free: dict[Purpose, Decimal]) -> bool:
         if free[question.payer] < question.price:
             return False
         free[question.payer] -= question.price
-    one_more([question])
+    _ask_for_one(question)
     question.move("published", "People are divided: one more is asked.", asked_again=False)
     nudge("publish")
     return True
+
+
+def _ask_for_one(question: Question) -> None:
+    """Ask for one more answer to a locked question, in a HIT of its own, which is published like
+    any other: a platform may already have closed the first.
+    """
+    question.answers_wanted += 1
+    question.save(update_fields=["answers_wanted"])
+    hit = HIT.objects.create(
+        status="intent",
+        track=question.track,
+        platform=question.track.platform,
+        order=question.order,
+        max_assignments=1,
+        reward=question.reward,
+    )
+    hit.questions.add(question)
 
 
 def unreplaced(worker: int) -> int:

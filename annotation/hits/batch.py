@@ -1,27 +1,22 @@
-"""Batches: the questions that one payer pays for. What there is of them, and pausing, extending and
-stopping one.
-"""
+"""Batches: the questions that one payer pays for. What there is of them, and stopping one."""
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
 from django.db import connection, transaction
-from django.db.models import Sum
 
-from annotation.budget.promises import committed, one_publisher
-from annotation.models import ANSWERABLE, HIT, MOST_PRICE, Halt, Question
-from annotation.questions.limits import MOST_ANSWERS
+from annotation.budget.promises import one_publisher
+from annotation.models import ANSWERABLE, Halt, Question
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.money.purpose import Purpose
-from kbpo.money.spend import NOTHING, ZERO, OverBudget, balance, balances, reserve
-from kbpo.queue import nudge, one_at_a_time
+from kbpo.money.spend import NOTHING, balances
+from kbpo.queue import nudge
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -152,130 +147,6 @@ def names_of(payers: Collection[Purpose]) -> dict[Purpose, str]:
     submissions = Submission.objects.filter(pk__in=numbers).select_related("team")
     names = {payer: f"{payer.kind.capitalize()} {payer.number}" for payer in payers}
     return names | {row.purpose: f"{row.team.name} {row.name}" for row in submissions}
-
-
-def team_of(payer: Purpose) -> Submission | None:
-    """Return the submission that a batch belongs to, if it is one's."""
-    if payer.kind != "submission":
-        return None
-    return Submission.objects.filter(pk=payer.number).first()
-
-
-@transaction.atomic
-def pause_batch(payer: Purpose, who: User, why: str) -> Halt:
-    """Return the stop of one batch: nothing of it is published or offered; work in hand may be
-    finished, and is paid.
-    """
-    if not why.strip():
-        raise CannotChange("Say why; whoever waits will read it.")
-    if Halt.objects.filter(lifted_at=None, **payer.at("payer")).exists():
-        raise CannotChange("This batch is paused already.")
-    track = _track(payer)
-    note("pause", payer, who=who, why=why, track=track.slug)
-    return Halt.objects.create(
-        track=track, scope=Halt.Scope.ALL, who=who, why=why.strip(), **payer.at("payer")
-    )
-
-
-@transaction.atomic
-def resume_batch(payer: Purpose, who: User, why: str) -> int:
-    """Return how many stops of a batch were lifted. Raises CannotChange without a reason."""
-    if not why.strip():
-        raise CannotChange("Say why it may go on; it stands in the log.")
-    stops = Halt.objects.filter(lifted_at=None, **payer.at("payer"))
-    lifted = stops.update(lifted_at=clock.now(), lifted_by=who)
-    if lifted:
-        note("go on", payer, who=who, why=why.strip(), track=_track(payer).slug)
-        nudge("publish")
-    return lifted
-
-
-def cost_of_extending(payer: Purpose) -> tuple[int, Decimal, Decimal]:
-    """Return how many open questions can have one more answer, what that costs, and what must be
-    set aside for it besides.
-    """
-    questions = Question.objects.filter(
-        status__in=ANSWERABLE, answers_wanted__lt=MOST_ANSWERS, **payer.at("payer")
-    )
-    prices = list(questions.values_list("price", flat=True))
-    cost = sum(prices, ZERO)
-    waiting = Question.objects.filter(status="waiting", **payer.at("payer"))
-    needed = waiting.aggregate(sum=Sum(MOST_PRICE))["sum"] or ZERO
-    return (
-        len(prices),
-        cost,
-        max(ZERO, cost + needed - (balance(purpose=payer).open - committed(payer))),
-    )
-
-
-@transaction.atomic
-def extend_batch(payer: Purpose, who: User, why: str, *, wanted: int | None = None) -> int:
-    """Return how many open questions get one more answer; their time begins anew. Raises
-    CannotChange.
-
-    `wanted` is how many answers were wanted when its page was shown: a second click finds more, and
-    is refused.
-    """
-    if not why.strip():
-        raise CannotChange(
-            "Nothing was changed: say why it is worth one more answer. It stands in the log."
-        )
-    one_at_a_time(f"annotation.hits.batch {payer}", 0)
-    one_publisher(payer)
-    if wanted is not None and (now := batch(payer)) is not None and now.answers_wanted != wanted:
-        raise CannotChange(
-            "It has changed since this page was shown, or is extended already: look again."
-        )
-    n, _, missing = cost_of_extending(payer)
-    if not n:
-        raise CannotChange(f"No question of it is open with fewer than {MOST_ANSWERS} answers.")
-    track, submission = _track(payer), team_of(payer)
-    if missing:
-        try:
-            team = submission.team if submission else None
-            reserve(
-                track, team, payer, missing, key=f"extend:{secrets.token_hex(16)}", who=who, why=why
-            )
-        except OverBudget as over:
-            raise CannotChange(f"Nothing was changed. {over}") from over
-    live = Question.objects.select_for_update(of=("self",)).filter(
-        status__in=ANSWERABLE, **payer.at("payer")
-    )
-    still_open = list(live.select_related("track").order_by("pk"))
-    questions = [question for question in still_open if question.answers_wanted < MOST_ANSWERS]
-    one_more(questions)
-    Question.objects.filter(pk__in=[question.pk for question in still_open]).update(
-        status_since=clock.now()
-    )
-    note(
-        "extend",
-        payer,
-        who=who,
-        why=why,
-        after=f"one more answer to {len(questions)} questions",
-        track=track.slug,
-    )
-    nudge("publish")
-    return len(questions)
-
-
-def one_more(questions: Sequence[Question]) -> None:
-    """Ask for one more answer to each of these locked questions. A published one gets a sibling
-    HIT, which is published like any other: a platform may already have closed the first.
-    """
-    for question in questions:
-        question.answers_wanted += 1
-        question.save(update_fields=["answers_wanted"])
-        if question.status != "waiting":
-            hit = HIT.objects.create(
-                status="intent",
-                track=question.track,
-                platform=question.track.platform,
-                order=question.order,
-                max_assignments=1,
-                reward=question.reward,
-            )
-            hit.questions.add(question)
 
 
 @transaction.atomic

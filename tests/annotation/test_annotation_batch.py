@@ -1,4 +1,4 @@
-"""Batches: paused, extended and stopped, with the money and the workers in mind."""
+"""Batches: paused and stopped, with the money and the workers in mind."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from annotation_world import answer_all, take
 from django.test import Client
 from django.utils import timezone
 
-from annotation.budget import halts, promises
-from annotation.hits import batch, publish
+from annotation.budget import halts
+from annotation.hits import batch
 from annotation.hits.batch import batches
 from annotation.labels import settle
-from annotation.models import HIT, Assignment, Payment, Question
+from annotation.models import Assignment, Payment, Question
 from kbpo import clock
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Label, Target
@@ -46,15 +46,15 @@ def test_a_batch_counts_its_questions_answers_and_money(
 def test_a_paused_batch_is_offered_to_nobody_and_the_others_go_on(
     published: Submission, track: Track, targets: list[Target], clients: list[Client], admin: User
 ) -> None:
-    with pytest.raises(batch.CannotChange, match="Say why"):
-        batch.pause_batch(published.purpose, admin, " ")
-    batch.pause_batch(published.purpose, admin, "The page shows too little.")
-    with pytest.raises(batch.CannotChange, match="paused already"):
-        batch.pause_batch(published.purpose, admin, "Again.")
+    with pytest.raises(ValueError, match="Say why"):
+        halts.pause(track, admin, " ", payer=published.purpose)
+    halts.pause(track, admin, "The page shows too little.", payer=published.purpose)
+    with pytest.raises(ValueError, match="paused already"):
+        halts.pause(track, admin, "Again.", payer=published.purpose)
     assert take(clients[0]) == ""
     halts.resume(track, admin, "It is mended")
     assert take(clients[0]) == "", "lifting the stop of a track leaves that of a batch"
-    assert batch.resume_batch(published.purpose, admin, "It is mended") == 1
+    assert halts.resume(track, admin, "It is mended", payer=published.purpose) == 1
     assert take(clients[0]) != ""
     assert [
         entry.what
@@ -63,29 +63,6 @@ def test_a_paused_batch_is_offered_to_nobody_and_the_others_go_on(
         "pause",
         "go on",
     ]
-
-
-def test_an_extended_batch_takes_one_more_answer_of_somebody_else(
-    published: Submission, clients: list[Client], admin: User
-) -> None:
-    answer_all(clients[0])
-    settle.tick()
-    assert batch.cost_of_extending(published.purpose) == (6, Decimal("0.36"), Decimal("0.00"))
-    assert batch.extend_batch(published.purpose, admin, "Too divided.") == 6
-    publish.tick()
-    assert HIT.objects.counts() == {"open": 12}
-    assert answer_all(clients[0]) == 0, "nobody answers a question twice"
-    for client in clients[1:]:
-        answer_all(client)
-    settle.tick()
-    assert Question.objects.counts() == {"published": 6}, "three answers are not four"
-    dana = Client()
-    dana.force_login(User.objects.create_user("dana", is_annotator=True))
-    assert answer_all(dana) == 6
-    settle.tick()
-    assert Question.objects.counts() == {"settled": 6}
-    assert set(Label.objects.filter(target__kind="pair").values_list("n", flat=True)) == {4}
-    assert Payment.objects.count() == 24 and promises.committed(published.purpose) == 0
 
 
 def test_a_stopped_batch_does_not_wait_for_a_worker_who_walked_away(

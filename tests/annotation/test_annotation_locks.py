@@ -171,10 +171,6 @@ def _stop(submission: Submission) -> None:
     batch.stop_batch(submission.purpose, User.objects.create_user("root"), "Too dear")
 
 
-def _extend(submission: Submission) -> None:
-    batch.extend_batch(submission.purpose, User.objects.create_user("root"), "Too few")
-
-
 def _end(submission: Submission) -> None:
     Submission.objects.filter(pk=submission.pk).update(status="scored")
     give_back(submission)
@@ -184,7 +180,7 @@ def _up_again(submission: Submission) -> None:
     take_down._put_back(submission.purpose)
 
 
-@pytest.mark.parametrize("step", [_stop, _extend, _end, _up_again])
+@pytest.mark.parametrize("step", [_stop, _end, _up_again])
 def test_a_payers_money_is_promised_or_given_back_by_one_at_a_time(
     step: Callable[[Submission], None], two_published: Submission
 ) -> None:

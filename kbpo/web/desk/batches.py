@@ -1,4 +1,4 @@
-"""The admins' page of one batch: how far it is, and pausing, extending and stopping it."""
+"""The admins' page of one batch: how far it is, and pausing and stopping it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from django.shortcuts import redirect, render
 from django.urls import path, register_converter, reverse
 from django.urls.converters import StringConverter
 
+from annotation.budget import halts
 from annotation.hits import batch, progress
-from annotation.hits.batch import CannotChange
 from annotation.quality import agreement
 from kbpo.money.purpose import Purpose
 from kbpo.web.components.drawing import axis_over
@@ -21,20 +21,18 @@ from kbpo.web.http import admin_of, for_admins, is_armed, why_of
 
 @for_admins
 def one(request: HttpRequest, payer: Purpose) -> HttpResponse:
-    """One batch. A POST pauses, continues, extends or stops it."""
+    """One batch. A POST pauses, continues or stops it."""
     shown = batch.batch(payer)
     if shown is None:
         raise Http404("There is no such batch.")
-    refusal = _change_batch(request, payer) if request.method == "POST" else ""
+    refusal = _change_batch(request, shown) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-batch", payer=payer)
-    n, cost, missing = batch.cost_of_extending(payer)
     lines = agreement_lines(agreement.measure(payer=payer))
     context: dict[str, Any] = {
         "batch": shown,
         "address": reverse("submission", args=[payer.number]) if payer.kind == "submission" else "",
         "progress": progress.questions_progress(payer=payer),
-        "extension": {"n": n, "cost": cost, "missing": missing},
         "agreement": lines,
         "axis": axis_over([line["interval"] for line in lines], bounds=(-1.0, 1.0), ticks=3),
         "refusal": refusal,
@@ -42,35 +40,24 @@ def one(request: HttpRequest, payer: Purpose) -> HttpResponse:
     return render(request, "desk/batch.html", context, status=422 if refusal else 200)
 
 
-def _change_batch(request: HttpRequest, payer: Purpose) -> str:
+def _change_batch(request: HttpRequest, shown: batch.Batch) -> str:
     """Return why the batch was not changed, as a sentence; nothing if it was."""
     user, verb, why = admin_of(request), request.POST.get("verb", ""), why_of(request)
     try:
         if verb == "pause":
-            batch.pause_batch(payer, user, why)
+            halts.pause(shown.track, user, why, payer=shown.payer)
             messages.warning(request, "Paused. Work in hand may be finished, and is paid.")
         elif verb == "go on":
-            batch.resume_batch(payer, user, why)
+            halts.resume(shown.track, user, why, payer=shown.payer)
             messages.success(request, "It goes on.")
-        elif verb == "extend":
-            wanted = request.POST.get("wanted", "")
-            seen = (
-                int(wanted)
-                if wanted.isascii() and wanted.isdecimal() and len(wanted) < 10
-                else None
-            )
-            n = batch.extend_batch(payer, user, why, wanted=seen)
-            messages.success(
-                request, f"{n} questions get one more answer, and the whole time for it."
-            )
         elif verb == "stop":
             if not is_armed(request, "stop"):
                 return "Nothing was stopped: type the word stop to arm the button."
-            n = batch.stop_batch(payer, user, why)
+            n = batch.stop_batch(shown.payer, user, why)
             messages.warning(request, f"Stopped: {n} questions were given up.")
         else:
-            return "Say whether to pause, continue, extend or stop it."
-    except CannotChange as refusal:
+            return "Say whether to pause, continue or stop it."
+    except ValueError as refusal:
         return str(refusal)
     return ""
 
