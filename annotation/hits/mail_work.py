@@ -12,7 +12,6 @@ from django.db.models import F, Q
 
 from annotation.hits.lease import open_to
 from annotation.models import Worker
-from annotation.workers.models import WorkMail
 from annotation.workers.teach import learnable, taught
 from kbpo import clock
 from kbpo.accounts.mail import send
@@ -28,28 +27,28 @@ SUBJECT = "There is work for you"
 def tick() -> int:
     """Return how many annotators were written to."""
     now = clock.now()
-    work_mails = WorkMail.objects.filter(
-        worker__excluded_at=None, worker__user__is_active=True, worker__user__is_annotator=True
-    ).exclude(worker__user__email="")
-    is_away = Q(worker__last_seen_at=None) | Q(worker__last_seen_at__lt=now - AWAY)
-    has_come_since = Q(mailed_at__lt=F("worker__last_seen_at"), worker__last_seen_at__isnull=False)
+    workers = Worker.objects.filter(
+        wants_mail=True, excluded_at=None, user__is_active=True, user__is_annotator=True
+    ).exclude(user__email="")
+    is_away = Q(last_seen_at=None) | Q(last_seen_at__lt=now - AWAY)
+    has_come_since = Q(mailed_at__lt=F("last_seen_at"), last_seen_at__isnull=False)
     may_be_written = Q(mailed_at=None) | Q(mailed_at__lt=now - MOST_OFTEN) & has_come_since
-    due = work_mails.filter(is_away, may_be_written).select_related("worker__user")
-    return sum(_write(row) for row in due.order_by(F("mailed_at").asc(nulls_first=True))[:MOST])
+    due = workers.filter(is_away, may_be_written).select_related("user")
+    return sum(map(_write, due.order_by(F("mailed_at").asc(nulls_first=True))[:MOST]))
 
 
-def _write(row: WorkMail) -> bool:
+def _write(worker: Worker) -> bool:
     """Return whether a mail went out: the row is claimed before, so that nobody is written to
     twice.
     """
-    n = waiting_for(row.worker)
-    if not n or row.worker.user is None:
+    n = waiting_for(worker)
+    if not n or worker.user is None:
         return False
     with transaction.atomic():
-        claimed = WorkMail.objects.filter(pk=row.pk, mailed_at=row.mailed_at)
+        claimed = Worker.objects.filter(pk=worker.pk, mailed_at=worker.mailed_at)
         if not claimed.update(mailed_at=clock.now()):
             return False
-        send(row.worker.user.email, SUBJECT, _text(n), user=row.worker.user)
+        send(worker.user.email, SUBJECT, _text(n), user=worker.user)
     return True
 
 
@@ -74,8 +73,6 @@ def ask_for_mail(worker: Worker, *, wanted: bool) -> bool:
     """Return whether a worker is written to from now on, when there is work; it takes an
     address.
     """
-    if wanted and worker.user is not None and worker.user.email:
-        WorkMail.objects.get_or_create(worker=worker)
-        return True
-    WorkMail.objects.filter(worker=worker).delete()
-    return False
+    wants_mail = wanted and worker.user is not None and bool(worker.user.email)
+    Worker.objects.filter(pk=worker.pk).update(wants_mail=wants_mail)
+    return wants_mail

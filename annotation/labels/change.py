@@ -12,7 +12,7 @@ from django.db import transaction
 from annotation.hits.stake import has_stake
 from annotation.interfaces.registry import interface_of
 from annotation.labels.accept import responses_of
-from annotation.models import Assignment, Comparison, EarlierAnswer, Question, Response, Signal
+from annotation.models import Assignment, Question, Response, Signal
 from annotation.platforms.registry import local_names
 from annotation.quality.gold import grade, is_gold
 from kbpo import clock
@@ -58,15 +58,14 @@ def change(assignment: Assignment, raw: dict[str, Any]) -> bool:
         for question in questions
         for each in interface_of(question.interface).parse(question, raw)
     ]
-    EarlierAnswer.objects.create(assignment=row, raw=row.raw)
+    row.earlier.append({"raw": row.raw, "changed_at": clock.now().isoformat()})
     row.raw = raw
-    row.save(update_fields=["raw"])
+    row.save(update_fields=["raw", "earlier"])
     if row.status == "submitted":
         return True  # it is read with the others
     row.responses.all().delete()
     Response.objects.bulk_create(responses_of({row: parsed}))
     if any(is_gold(question) for question in questions):
-        Comparison.objects.filter(assignment=row, kind="gold").delete()
-        Signal.objects.filter(assignment=row, kind="gold_failed").delete()
+        Signal.objects.filter(assignment=row, kind="gold").delete()
         grade(row)
     return True

@@ -20,7 +20,7 @@ from django.db.models import QuerySet
 from annotation.hits.ask_again import unreplaced
 from annotation.labels.recount import Again, count
 from annotation.models import Assignment, Response, Signal, Worker
-from annotation.quality.signals import Flag, doubtful, due_for_review, flags_of, flags_that_exclude
+from annotation.quality.signals import Flag, doubtful, due_for_review, flags_of
 from annotation.quality.warn import had_a_chance, warn
 from annotation.workers.speak import COUNTS_AGAIN, EXCLUDED, OFFERED_AGAIN, tell_decided
 from kbpo import clock
@@ -82,9 +82,9 @@ def review() -> int:
         exclude(Worker.objects.get(pk=worker), " ".join(flag.sentence for flag in flags))
         done.add(worker)  # and the others look different without their answers
     beyond = _beyond(list(seen))
-    for worker, last in seen.items():
+    for worker, signals in seen.items():
         if worker not in beyond:  # what is noted meanwhile is looked at next
-            Signal.objects.filter(worker=worker, reviewed=False, pk__lte=last).update(reviewed=True)
+            Signal.objects.filter(pk__in=signals).update(reviewed=True)
     return len(done)
 
 
@@ -170,7 +170,7 @@ def undecided() -> list[Undecided]:
 
 def _excluding(workers: Sequence[int]) -> dict[int, list[Flag]]:
     """worker -> the flags that passed their limits on tracks that exclude for them, of these."""
-    return _passing(flags_that_exclude(workers)) if workers else {}
+    return _passing(flags_of(workers, excluding=True)) if workers else {}
 
 
 def _beyond(workers: Sequence[int]) -> dict[int, list[Flag]]:
@@ -202,7 +202,7 @@ def keep(worker: Worker, who: User, why: str) -> None:
     if row.excluded_at is not None:
         raise ValueError("They are excluded by now: reinstate them instead.")
     before = " ".join(flag.sentence for flag in _beyond([worker.pk]).get(worker.pk, ()))
-    Worker.objects.filter(pk=worker.pk).update(reinstated_at=clock.now())
+    Worker.objects.filter(pk=worker.pk).update(reinstated_at=clock.now(), warned={})
     note("keep", f"worker:{worker.handle}", who=who, before=before, why=why)
 
 
@@ -244,7 +244,7 @@ def reinstate(
         .excluded_reason
     )
     Worker.objects.filter(pk=worker.pk).update(
-        excluded_at=None, excluded_reason="", reinstated_at=clock.now()
+        excluded_at=None, excluded_reason="", reinstated_at=clock.now(), warned={}
     )
     if not is_answer:
         tell_decided(worker, OFFERED_AGAIN, COUNTS_AGAIN)

@@ -16,7 +16,7 @@ from annotation.models import Qualification, Question, Worker
 from annotation.platforms.base import Platform, Refused, Request
 from annotation.platforms.proof import say_path, tutorial_path
 from annotation.workers import teach
-from annotation.workers.models import Leaving, TutorialRun
+from annotation.workers.models import TutorialRun
 from annotation.workers.teach import Tutorial
 from annotation.workers.worker import known
 
@@ -71,7 +71,7 @@ def standing(worker: Worker) -> Standing:
     """Return where a worker stands who wants to be let in."""
     if worker.excluded_at is not None:
         return Standing(why=OUT.format(address=_here(say_path(worker))))
-    if Leaving.objects.filter(worker=worker).exists():
+    if worker.leaves_at is not None:
         return Standing(why=LEAVING)
     row = Qualification.objects.filter(worker=worker, name="tutorial").first()
     if row is not None:

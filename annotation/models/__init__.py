@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from annotation.models.evidence import (
     SIGNALS,
-    Comparison,
     Gold,
     Policy,
     Rejection,
-    Warned,
     signals_that_exclude,
 )
 from annotation.models.platforms import Bonus, ExternalType, PlatformBooks, Qualification
@@ -25,7 +23,6 @@ from annotation.models.questions import (
     Assignment,
     Considered,
     DocumentOrder,
-    EarlierAnswer,
     Halt,
     OrderedDocument,
     Payment,
@@ -49,10 +46,8 @@ __all__ = [
     "UNSETTLED",
     "Assignment",
     "Bonus",
-    "Comparison",
     "Considered",
     "DocumentOrder",
-    "EarlierAnswer",
     "ExternalType",
     "Gold",
     "Halt",
@@ -65,7 +60,6 @@ __all__ = [
     "Rejection",
     "Response",
     "Signal",
-    "Warned",
     "Worker",
     "WorkerIdentity",
     "signals_that_exclude",

@@ -1,4 +1,4 @@
-"""Nouns of quality: policy, gold, comparisons of answers, refusals of pay."""
+"""Nouns of quality: policy, gold, refusals of pay."""
 
 from __future__ import annotations
 
@@ -82,54 +82,6 @@ class Gold(models.Model):
 
     def __str__(self) -> str:
         return f"gold {self.pk}"
-
-
-class Comparison(models.Model):
-    """An answer that was held against something: what most of the others said, gold, or how fast
-    anybody reads.
-    """
-
-    class Kind(models.TextChoices):
-        MAJORITY = "majority"
-        GOLD = "gold"
-        UNREAD = "unread"
-        SHORT_EDIT = "short_edit"
-
-    assignment = models.ForeignKey(
-        "annotation.Assignment", on_delete=models.CASCADE, related_name="comparisons"
-    )
-    kind = models.CharField(max_length=12, choices=Kind.choices)
-    against = models.BooleanField(help_text="Whether the answer says otherwise")
-    created_at = models.DateTimeField(default=clock.now)
-
-    class Meta:
-        db_table_comment = (
-            "Answers held against the others' majority, gold, or the time that reading takes"
-        )
-        constraints = [
-            models.UniqueConstraint(fields=["assignment", "kind"], name="comparison_once")
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.kind} of assignment {self.assignment_id}"
-
-
-class Warned(models.Model):
-    """A worker was told that their answers look doubtful: nobody is excluded by signals before."""
-
-    worker = models.ForeignKey(
-        "annotation.Worker", on_delete=models.CASCADE, related_name="warnings"
-    )
-    kind = models.CharField(max_length=24, help_text="Of the signals: majority, gold …")
-    against = models.PositiveIntegerField(help_text="How many answers it was about")
-    at = models.DateTimeField(default=clock.now)
-
-    class Meta:
-        db_table_comment = "Warnings before an exclusion by signals"
-        indexes = [models.Index(fields=["worker", "kind", "at"])]
-
-    def __str__(self) -> str:
-        return f"warning of worker {self.worker_id} for {self.kind}"
 
 
 class Rejection(models.Model):

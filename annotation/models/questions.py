@@ -301,6 +301,17 @@ class Worker(models.Model):
     wants = models.CharField(
         max_length=32, blank=True, help_text="The kind of question they chose; empty for any"
     )
+    warned = models.JSONField(
+        default=dict,
+        help_text="Kind of signal -> answers against them when they were warned of it last",
+    )
+    wants_mail = models.BooleanField(default=False, help_text="When there is work again")
+    mailed_at = models.DateTimeField(null=True, help_text="The last mail about work")
+    leaves_at = models.DateTimeField(null=True, help_text="When they asked to be erased")
+    waives = models.BooleanField(
+        default=False, help_text="Leaving, they give up what is owed; else it is paid first"
+    )
+    erased_at = models.DateTimeField(null=True)
     keys = models.JSONField(
         default=dict, help_text="Single-key shortcuts: whether they are off, and which are changed"
     )
@@ -313,13 +324,16 @@ class Worker(models.Model):
 
 
 class WorkerIdentity(models.Model):
-    """The platform's worker id: personal data, kept in this one table because payment needs it."""
+    """The platform's worker id and the address of payouts: personal data, kept in this one table
+    because payment needs them.
+    """
 
     worker = models.OneToOneField(Worker, on_delete=models.CASCADE, related_name="identity")
     external_id = models.CharField(max_length=120)
+    pay_to = models.TextField(blank=True, help_text="Where payouts go; empty until they say")
 
     class Meta:
-        db_table_comment = "Personal data: platform worker ids"
+        db_table_comment = "Personal data: platform worker ids, where annotators are paid"
 
     def __str__(self) -> str:
         return f"identity of {self.worker_id}"
@@ -361,6 +375,9 @@ class Assignment(Moving):
     leased_until = models.DateTimeField()
     draft = models.JSONField(null=True, help_text="Autosaved, so that a reload loses nothing")
     raw = models.JSONField(null=True, help_text="The answer as sent")
+    earlier = models.JSONField(
+        default=list, help_text="Answers that its worker changed: `raw` and the time, `changed_at`"
+    )
     seconds = models.FloatField(null=True, help_text="Time on the page as the server saw it")
     extra = models.DecimalField(
         max_digits=8,
@@ -413,20 +430,6 @@ class Assignment(Moving):
         return self.hit.reward + self.extra
 
 
-class EarlierAnswer(models.Model):
-    """What an answer said before its worker changed it."""
-
-    assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="earlier")
-    raw = models.JSONField(help_text="The answer as sent then")
-    changed_at = models.DateTimeField(default=clock.now)
-
-    class Meta:
-        db_table_comment = "Answers as they were before their workers changed them"
-
-    def __str__(self) -> str:
-        return f"what assignment {self.assignment_id} said before"
-
-
 class Response(models.Model):
     """The parsed judgment of one worker about one target under one criterion."""
 
@@ -465,11 +468,20 @@ class Response(models.Model):
 
 
 class Signal(models.Model):
-    """Something about an answer that makes one doubt it. A signal excludes nobody by itself."""
+    """A check of one answer: by speed, by what most of the others said, or by gold. It excludes
+    nobody by itself.
+    """
+
+    class Kind(models.TextChoices):
+        MAJORITY = "majority"
+        GOLD = "gold"
+        UNREAD = "unread"
+        TOO_FAST = "too_fast"
+        SHORT_EDIT = "short_edit"
 
     assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="signals")
-    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="signals")
-    kind = models.CharField(max_length=24, help_text="too_fast …")
+    kind = models.CharField(max_length=12, choices=Kind.choices)
+    against = models.BooleanField(help_text="Whether the check makes one doubt the answer")
     detail = models.TextField(blank=True)
     reviewed = models.BooleanField(
         default=False, help_text="Its worker was looked at since, and may stay"
@@ -477,14 +489,18 @@ class Signal(models.Model):
     created_at = models.DateTimeField(default=clock.now)
 
     class Meta:
-        db_table_comment = "Signals of doubtful quality"
+        db_table_comment = "Checks of answers: by speed, by the others' majority, by gold"
         indexes = [
-            models.Index(fields=["worker"], condition=Q(reviewed=False), name="signal_unreviewed")
+            models.Index(
+                fields=["assignment"],
+                condition=Q(against=True, reviewed=False),
+                name="signal_unreviewed",
+            )
         ]
         constraints = [models.UniqueConstraint(fields=["assignment", "kind"], name="signal_once")]
 
     def __str__(self) -> str:
-        return f"{self.kind} in assignment {self.assignment_id}"
+        return f"{self.kind} of assignment {self.assignment_id}"
 
 
 class Payment(Moving):

@@ -13,7 +13,7 @@ from django.db.models import Avg, Count, F, Sum
 
 from annotation.models import ANSWERED, Assignment, Payment, Question, Rejection, Signal, Worker
 from annotation.platforms.registry import local_names
-from annotation.quality.signals import Flag, flags, flags_of
+from annotation.quality.signals import NAMES, Flag, flags_of
 from annotation.workers.worker import reachable
 from kbpo import clock
 from kbpo.accounts.models import Audit
@@ -25,13 +25,6 @@ ONLINE = timedelta(minutes=5)
 SHORT = 80
 """Characters of a text in a title"""
 ZERO = Decimal("0.00")
-SIGNALS = {
-    "too_fast": "too fast",
-    "unread": "faster than reading",
-    "short_edit": "next to nothing mended",
-    "gold_failed": "wrong on gold",
-    "against_majority": "against most of the others",
-}
 
 
 @dataclass(frozen=True)
@@ -140,7 +133,10 @@ def _lines(rows: list[Worker]) -> list[WorkerLine]:
     numbers = done.values_list("worker").annotate(Count("pk"), Avg("seconds")).order_by()
     counts: dict[int, tuple[int, float | None]] = {worker: (n, mean) for worker, n, mean in numbers}
     signals = dict(
-        Signal.objects.filter(worker__in=ids).values_list("worker").annotate(Count("pk")).order_by()
+        Signal.objects.filter(assignment__worker__in=ids, against=True)
+        .values_list("assignment__worker")
+        .annotate(Count("pk"))
+        .order_by()
     )
     owed = (
         Payment.objects.filter(status="owed", worker__in=ids)
@@ -170,13 +166,12 @@ def record(handle: str, limit: int = 60) -> Record | None:
     if worker is None:
         return None
     assignments = Assignment.objects.filter(worker=worker, raw__isnull=False).select_related("hit")
-    assignments = assignments.prefetch_related(
-        "hit__questions", "comparisons", "signals", "rejections__who"
-    )
+    assignments = assignments.prefetch_related("hit__questions", "signals", "rejections__who")
+    line = _lines([worker])[0]
     return Record(
         worker=worker,
-        line=_lines([worker])[0],
-        flags=flags(worker),
+        line=line,
+        flags=line.flags,
         answers=[_answer(row) for row in assignments.order_by("-submitted_at", "-pk")[:limit]],
         history=list(
             Audit.objects.filter(about=f"worker:{handle}")
@@ -205,7 +200,7 @@ def _answer(row: Assignment) -> AnswerLine:
         row.hit.questions.all(),
         key=lambda question: (question.payer_kind == "gold", question.order, question.pk),
     )
-    held = {comparison.kind: not comparison.against for comparison in row.comparisons.all()}
+    checks = {signal.kind: not signal.against for signal in row.signals.all()}
     undone = [rejection for rejection in row.rejections.all() if rejection.undone_at is None]
     return AnswerLine(
         pk=row.pk,
@@ -216,9 +211,9 @@ def _answer(row: Assignment) -> AnswerLine:
         seconds=row.seconds,
         status=row.status,
         reward=row.earned,
-        majority=held.get("majority"),
-        gold=held.get("gold"),
-        signals=[SIGNALS.get(signal.kind, signal.kind) for signal in row.signals.all()],
+        majority=checks.get("majority"),
+        gold=checks.get("gold"),
+        signals=[NAMES[kind].lower() for kind, agrees in checks.items() if not agrees],
         rejection=undone[0] if undone else None,
     )
 

@@ -27,7 +27,6 @@ from annotation.interfaces.registry import interface_of, names
 from annotation.models import (
     HIT,
     Assignment,
-    Comparison,
     Gold,
     Policy,
     Question,
@@ -376,16 +375,10 @@ def grade(assignment: Assignment) -> bool | None:
     if not answers:
         return None  # its worker had met them before, and was not asked
     right = all(is_right(golds[pk], responses) for pk, responses in answers.items())
-    Comparison.objects.get_or_create(
-        assignment=assignment, kind="gold", defaults={"against": not right}
+    detail = "" if right else "It is not the answer to a question that we know the answer to."
+    Signal.objects.get_or_create(
+        assignment=assignment, kind="gold", defaults={"against": not right, "detail": detail}
     )
-    if not right:
-        detail = "It is not the answer to a question that we know the answer to."
-        Signal.objects.get_or_create(
-            assignment=assignment,
-            kind="gold_failed",
-            defaults={"worker_id": assignment.worker_id, "detail": detail},
-        )
     return right
 
 
@@ -441,8 +434,8 @@ def standings(track: Track) -> list[Standing]:
     """
     dealt = Gold.objects.filter(question__track=track, retired_at=None).order_by("-pk")
     golds = list(dealt.select_related("question", "made_by"))
-    comparisons = Comparison.objects.filter(kind="gold", assignment__hit__questions__gold__in=golds)
-    counted = comparisons.values_list("assignment__hit__questions", "against").annotate(Count("pk"))
+    graded = Signal.objects.filter(kind="gold", assignment__hit__questions__gold__in=golds)
+    counted = graded.values_list("assignment__hit__questions", "against").annotate(Count("pk"))
     answers: Counter[int] = Counter()
     wrong: Counter[int] = Counter()
     for question, against, n in counted.order_by():

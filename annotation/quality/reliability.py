@@ -59,9 +59,9 @@ def _of_gold(track: Track) -> tuple[int, float | None]:
         question__gold__isnull=False,
         question__gold__retired_at=None,
         counts=True,
-        assignment__comparisons__kind="gold",
+        assignment__signals__kind="gold",
     )
-    wrong = Q(assignment__comparisons__against=True)
+    wrong = Q(assignment__signals__against=True)
     told = answers.aggregate(
         n=Count("assignment", distinct=True),
         wrong=Count("assignment", distinct=True, filter=wrong),

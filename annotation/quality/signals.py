@@ -13,18 +13,16 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import connection
-from django.db.models import Count, Max
+from django.db.models import Count
 
 from annotation.interfaces.base import Doubt, Unit
 from annotation.interfaces.registry import interface_of
 from annotation.models import (
     FIRST,
     Assignment,
-    Comparison,
     Question,
     Response,
     Signal,
-    Worker,
     signals_that_exclude,
 )
 
@@ -35,49 +33,20 @@ FASTEST = 15.0
 FEWEST_WORDS = 10
 """Of a shorter text the time tells little"""
 
-FLAGS_THAT_EXCLUDE = """
-    SELECT a.worker_id, c.kind, count(*) FILTER (WHERE c.against), count(*)
-    FROM annotation_comparison c
-    JOIN annotation_assignment a ON a.id = c.assignment_id
-    JOIN annotation_worker w ON w.id = a.worker_id
-    JOIN annotation_hit h ON h.id = a.hit_id
-    LEFT JOIN annotation_policy p ON p.track_id = h.track_id
-    WHERE w.id = ANY(%(workers)s) AND (w.reinstated_at IS NULL OR c.created_at > w.reinstated_at)
-      AND jsonb_exists(coalesce(p.exclude_for, %(default)s::jsonb), c.kind)
-    GROUP BY a.worker_id, c.kind
-    UNION ALL
-    SELECT a.worker_id, 'too_fast', count(s.id), count(*)
-    FROM annotation_assignment a
-    JOIN annotation_worker w ON w.id = a.worker_id
-    JOIN annotation_hit h ON h.id = a.hit_id
-    LEFT JOIN annotation_policy p ON p.track_id = h.track_id
-    LEFT JOIN annotation_signal s ON s.assignment_id = a.id AND s.kind = 'too_fast'
-    WHERE w.id = ANY(%(workers)s) AND a.status IN ('accepted', 'approved', 'paid', 'rejected')
-      AND (w.reinstated_at IS NULL OR a.submitted_at > w.reinstated_at)
-      AND jsonb_exists(coalesce(p.exclude_for, %(default)s::jsonb), 'too_fast')
-    GROUP BY a.worker_id
-    ORDER BY 1, 2
-"""
-"""As FLAGS, of answers for tracks whose policy excludes for that kind of signal."""
-
 FLAGS = """
-    SELECT a.worker_id, c.kind, count(*) FILTER (WHERE c.against), count(*)
-    FROM annotation_comparison c
-    JOIN annotation_assignment a ON a.id = c.assignment_id
+    SELECT a.worker_id, s.kind, count(*) FILTER (WHERE s.against), count(*)
+    FROM annotation_signal s
+    JOIN annotation_assignment a ON a.id = s.assignment_id
     JOIN annotation_worker w ON w.id = a.worker_id
-    WHERE w.id = ANY(%(workers)s) AND (w.reinstated_at IS NULL OR c.created_at > w.reinstated_at)
-    GROUP BY a.worker_id, c.kind
-    UNION ALL
-    SELECT a.worker_id, 'too_fast', count(s.id), count(*)
-    FROM annotation_assignment a
-    JOIN annotation_worker w ON w.id = a.worker_id
-    LEFT JOIN annotation_signal s ON s.assignment_id = a.id AND s.kind = 'too_fast'
-    WHERE w.id = ANY(%(workers)s) AND a.status IN ('accepted', 'approved', 'paid', 'rejected')
-      AND (w.reinstated_at IS NULL OR a.submitted_at > w.reinstated_at)
-    GROUP BY a.worker_id
+    JOIN annotation_hit h ON h.id = a.hit_id
+    LEFT JOIN annotation_policy p ON p.track_id = h.track_id
+    WHERE w.id = ANY(%(workers)s) AND (w.reinstated_at IS NULL OR s.created_at > w.reinstated_at)
+      AND (NOT %(excluding)s OR jsonb_exists(coalesce(p.exclude_for, %(default)s::jsonb), s.kind))
+    GROUP BY a.worker_id, s.kind
     ORDER BY 1, 2
 """
-"""For each worker and kind of signal: how many answers have it, of how many that could."""
+"""For each worker and kind of signal: how many answers have it, of how many that were checked; with
+`excluding` only answers for tracks whose policy excludes for that kind."""
 
 
 @dataclass(frozen=True)
@@ -157,27 +126,27 @@ class Flag:
         )
 
 
-def note_signals(expected: Mapping[Assignment, int]) -> int:
-    """Return how many of these answers came too fast, by the seconds that were expected; each is
-    noted once.
-    """
+def note_signals(expected: Mapping[Assignment, int]) -> None:
+    """Note of each of these answers whether it came too fast, by the seconds that were expected."""
     signals = []
     for answer, seconds in expected.items():
-        if answer.seconds is not None and answer.seconds < TOO_FAST * seconds:
+        if answer.seconds is not None:
             detail = f"Answered in {answer.seconds:.1f} s; about {seconds} s were expected."
-            signals.append(_signal(answer, "too_fast", detail))
+            is_fast = answer.seconds < TOO_FAST * seconds
+            signals.append(_signal(answer.pk, "too_fast", is_fast, detail))
     Signal.objects.bulk_create(signals, ignore_conflicts=True)
-    return len(signals)
 
 
-def _signal(answer: Assignment, kind: str, detail: str) -> Signal:
-    return Signal(assignment=answer, worker_id=answer.worker_id, kind=kind, detail=detail)
+def _signal(answer: int, kind: str, against: bool, detail: str) -> Signal:
+    return Signal(
+        assignment_id=answer, kind=kind, against=against, detail=detail if against else ""
+    )
 
 
-def hold_against_reading(asked: Mapping[Assignment, Sequence[Question]]) -> int:
-    """Return how many of these answers came before anybody could have read the sentences they are
+def hold_against_reading(asked: Mapping[Assignment, Sequence[Question]]) -> None:
+    """Note of these answers whether they came before anybody could have read the sentences they are
     about, each of them once, however many questions are about it. Only answers about a document
-    which their worker had never had before are held against this: who knows it need not read again.
+    which their worker had never had before are checked: who knows it need not read again.
     """
     words: dict[Assignment, int] = {}
     for answer, questions in asked.items():
@@ -186,36 +155,29 @@ def hold_against_reading(asked: Mapping[Assignment, Sequence[Question]]) -> int:
         n_words = _words(questions)
         if n_words >= FEWEST_WORDS:
             words[answer] = n_words
-    comparisons, signals = [], []
+    signals = []
     for answer in words.keys() - _known_before(words.keys(), asked):
         seconds = answer.seconds or 0.0
+        detail = f"{words[answer]} words, answered in {seconds:.1f} s."
         is_unread = seconds < words[answer] / FASTEST
-        comparisons.append(Comparison(assignment=answer, kind="unread", against=is_unread))
-        if is_unread:
-            detail = f"{words[answer]} words, answered in {seconds:.1f} s."
-            signals.append(_signal(answer, "unread", detail))
-    Comparison.objects.bulk_create(comparisons, ignore_conflicts=True)
+        signals.append(_signal(answer.pk, "unread", is_unread, detail))
     Signal.objects.bulk_create(signals, ignore_conflicts=True)
-    return len(signals)
 
 
-def note_doubts(doubts: Mapping[Assignment, Iterable[Doubt]]) -> int:
-    """Return how many of these answers look like little work by themselves, as their interface
-    says; each is noted once a kind, with the worst that was found.
+def note_doubts(doubts: Mapping[Assignment, Iterable[Doubt]]) -> None:
+    """Note of these answers whether they look like little work by themselves, as their interface
+    says: once a kind, with the worst that was found.
     """
     worst: dict[tuple[Assignment, str], Doubt] = {}
     for answer, doubts_of_it in doubts.items():
         for doubt in doubts_of_it:
             if (answer, doubt.kind) not in worst or doubt.against:
                 worst[answer, doubt.kind] = doubt
-    comparisons, signals = [], []
-    for (answer, kind), doubt in worst.items():
-        comparisons.append(Comparison(assignment=answer, kind=kind, against=doubt.against))
-        if doubt.against:
-            signals.append(_signal(answer, kind, doubt.detail))
-    Comparison.objects.bulk_create(comparisons, ignore_conflicts=True)
+    signals = [
+        _signal(answer.pk, kind, doubt.against, doubt.detail)
+        for (answer, kind), doubt in worst.items()
+    ]
     Signal.objects.bulk_create(signals, ignore_conflicts=True)
-    return len(signals)
 
 
 def _words(questions: Iterable[Question]) -> int:
@@ -266,51 +228,40 @@ def _known_before(
     return known
 
 
-def compare_with_majority(counting: Mapping[Question, Sequence[Response]]) -> int:
-    """Return how many answers to settled questions say otherwise than most of the others who said
-    anything of the same.
+def compare_with_majority(counting: Mapping[Question, Sequence[Response]]) -> None:
+    """Note of answers to settled questions whether they say otherwise than most of the others who
+    said anything of the same.
     """
-    comparisons, against = [], {}
-    for answer, (points, units) in _held(counting).items():
-        differs_somewhere = bool(units)
-        comparisons.append(
-            Comparison(assignment_id=answer, kind="majority", against=differs_somewhere)
-        )
-        if differs_somewhere:
-            against[answer] = points, units
-    Comparison.objects.bulk_create(comparisons, ignore_conflicts=True)
-    _signal_against(against)
-    return len(against)
+    signals = [
+        _signal(answer, "majority", bool(units), _difference(points, units))
+        for answer, (points, units) in _held(counting).items()
+    ]
+    Signal.objects.bulk_create(signals)
 
 
-def compare_with_majority_again(counting: Mapping[Question, Sequence[Response]]) -> int:
-    """Return how many answers are held otherwise against the others than before, since some were
-    excluded or count again.
+def _difference(points: int, units: Sequence[Unit]) -> str:
+    return f"Differs from most of the others in {len(units)} of {points} points."
+
+
+def compare_with_majority_again(counting: Mapping[Question, Sequence[Response]]) -> None:
+    """Compare answers with the others again, since some were excluded or count again.
 
     Whoever said otherwise than those alone who are excluded must not be excluded for it. Where too
-    few others are left to hold an answer against, nothing is against it.
+    few others are left to compare an answer with, nothing is against it.
     """
     held = _held(counting)
     answers = set()
     for responses in counting.values():
         for response in responses:
             answers.add(response.assignment_id)
-    turned, cleared, against = [], [], {}
-    for comparison in Comparison.objects.filter(kind="majority", assignment__in=answers):
-        answer = comparison.assignment_id
-        _, units = held.get(answer, (0, []))
-        if comparison.against == bool(units):
-            continue
-        comparison.against = bool(units)
-        turned.append(comparison)
-        if units:
-            against[answer] = held[answer]
-        else:
-            cleared.append(answer)
-    Comparison.objects.bulk_update(turned, ["against"])
-    Signal.objects.filter(kind="against_majority", assignment__in=cleared).delete()
-    _signal_against(against)
-    return len(turned)
+    turned = []
+    for signal in Signal.objects.filter(kind="majority", assignment__in=answers):
+        points, units = held.get(signal.assignment_id, (0, []))
+        if signal.against != bool(units):
+            signal.against, signal.reviewed = bool(units), False
+            signal.detail = _difference(points, units) if units else ""
+            turned.append(signal)
+    Signal.objects.bulk_update(turned, ["against", "reviewed", "detail"])
 
 
 def _held(counting: Mapping[Question, Sequence[Response]]) -> dict[int, tuple[int, list[Unit]]]:
@@ -322,15 +273,6 @@ def _held(counting: Mapping[Question, Sequence[Response]]) -> dict[int, tuple[in
         for answer, compared in _compared(question, responses).items():
             held.setdefault(answer, compared)
     return held
-
-
-def _signal_against(against: Mapping[int, tuple[int, list[Unit]]]) -> None:
-    signals = []
-    for answer in Assignment.objects.filter(pk__in=against).only("worker").order_by("pk"):
-        points, units = against[answer.pk]
-        detail = f"Differs from most of the others in {len(units)} of {points} points."
-        signals.append(_signal(answer, "against_majority", detail))
-    Signal.objects.bulk_create(signals, ignore_conflicts=True)
 
 
 def _compared(
@@ -385,55 +327,42 @@ def differs(own: Mapping[Unit, str], others: Sequence[Mapping[Unit, str]]) -> li
     return against if compared else None
 
 
-def flags(worker: Worker) -> list[Flag]:
-    """Return what is known against a worker since they were last reinstated, a line for each
-    kind.
+def flags_of(workers: Sequence[int], *, excluding: bool = False) -> dict[int, list[Flag]]:
+    """Return what is known against some workers since they were last reinstated, one flag a kind of
+    signal; `excluding` counts only answers for tracks whose policy excludes for that kind.
     """
-    return [flag for _, flag in _flags([worker.pk])]
+    values = {
+        "workers": list(workers),
+        "excluding": excluding,
+        "default": json.dumps(signals_that_exclude()),
+    }
+    flags: dict[int, list[Flag]] = defaultdict(list)
+    with connection.cursor() as cursor:
+        cursor.execute(FLAGS, values)
+        for worker, kind, against, n in cursor.fetchall():
+            flags[worker].append(Flag(kind, against, n))
+    return dict(flags)
 
 
-def flags_of(workers: Sequence[int]) -> dict[int, list[Flag]]:
-    """Return the flags of several workers, by number."""
-    return _by_worker(_flags(workers))
-
-
-def due_for_review() -> dict[int, int]:
-    """worker -> the last signal, of those who are not excluded and of whom something was noted
-    since they were last looked at. Each answer that is held against somebody has a signal.
+def due_for_review() -> dict[int, list[int]]:
+    """Return worker -> the signals against them that nobody has looked at, of those who are not
+    excluded.
     """
-    signals = Signal.objects.filter(reviewed=False, worker__excluded_at=None)
-    return dict(signals.values_list("worker").annotate(Max("pk")).order_by("worker"))
-
-
-def flags_that_exclude(workers: Sequence[int]) -> dict[int, list[Flag]]:
-    """Return the flags of several workers, by number, counting only answers for tracks whose policy
-    excludes for that kind of signal.
-    """
-    return _by_worker(_flags(workers, FLAGS_THAT_EXCLUDE))
-
-
-def _by_worker(flags: Iterable[tuple[int, Flag]]) -> dict[int, list[Flag]]:
-    flags_of: dict[int, list[Flag]] = defaultdict(list)
-    for worker, flag in flags:
-        flags_of[worker].append(flag)
-    return dict(flags_of)
+    signals = Signal.objects.filter(
+        against=True, reviewed=False, assignment__worker__excluded_at=None
+    )
+    due: dict[int, list[int]] = defaultdict(list)
+    for worker, pk in signals.order_by("assignment__worker").values_list(
+        "assignment__worker", "pk"
+    ):
+        due[worker].append(pk)
+    return dict(due)
 
 
 def doubtful() -> list[int]:
     """Return the workers, of those who are not excluded, who have enough against them that a flag
     may pass its limit.
     """
-    against = Comparison.objects.filter(against=True, assignment__worker__excluded_at=None)
-    compared = against.values_list("assignment__worker", "kind").annotate(n=Count("pk")).order_by()
-    fast = Signal.objects.filter(kind="too_fast", worker__excluded_at=None)
-    counts = [*compared, *fast.values_list("worker", "kind").annotate(n=Count("pk")).order_by()]
+    signals = Signal.objects.filter(against=True, assignment__worker__excluded_at=None)
+    counts = signals.values_list("assignment__worker", "kind").annotate(n=Count("pk")).order_by()
     return sorted({worker for worker, kind, n in counts if n > LIMITS[kind].answers})
-
-
-def _flags(workers: Sequence[int], query: str = FLAGS) -> list[tuple[int, Flag]]:
-    default = json.dumps(signals_that_exclude())
-    with connection.cursor() as cursor:
-        cursor.execute(query, {"workers": list(workers), "default": default})
-        return [
-            (worker, Flag(kind, against, of)) for worker, kind, against, of in cursor.fetchall()
-        ]

@@ -7,19 +7,18 @@ many further answers against them as half of the limit.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from django.db import transaction
 
-from annotation.models import SIGNALS, Policy, Warned, Worker
+from annotation.models import SIGNALS, Policy, Worker
 from annotation.platforms.registry import local_names
-from annotation.quality.signals import Flag, flags_that_exclude
+from annotation.quality.signals import Flag, flags_of
 from annotation.workers.models import Message
 from annotation.workers.speak import tell_decided
 from kbpo.accounts.audit import note
-from kbpo.accounts.models import User
+from kbpo.accounts.models import Audit, User
 from kbpo.tracks.models import Track
 
 SUBJECT = "Please look at your answers again"
@@ -38,13 +37,10 @@ WHAT_NEXT = (
 
 def warn(workers: Sequence[int]) -> int:
     """Return how many warnings were written to some of these workers: one a kind of signal."""
-    known = flags_that_exclude(workers)
-    before = _warned(workers)
     written = 0
-    for pk, flags in known.items():
-        due = [flag for flag in flags if flag.halfway and flag.kind not in before[pk]]
-        if due:
-            written += _write(pk, due)
+    for pk, flags in flags_of(workers, excluding=True).items():
+        if halfway := [flag for flag in flags if flag.halfway]:
+            written += _write(pk, halfway)
     return written
 
 
@@ -52,12 +48,11 @@ def warn(workers: Sequence[int]) -> int:
 def _write(pk: int, flags: Sequence[Flag]) -> int:
     """Return how many kinds of signals a worker was warned for now, who is locked meanwhile."""
     worker = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=pk)
-    fresh = [flag for flag in flags if flag.kind not in _warned([pk])[pk]]
+    fresh = [flag for flag in flags if flag.kind not in worker.warned]
     if not fresh or worker.excluded_at is not None:
         return 0
-    Warned.objects.bulk_create(
-        Warned(worker=worker, kind=flag.kind, against=flag.against) for flag in fresh
-    )
+    worker.warned |= {flag.kind: flag.against for flag in fresh}
+    worker.save(update_fields=["warned"])
     known = " ".join(flag.sentence for flag in fresh)
     note("warn", f"worker:{worker.handle}", who=None, after=known)
     advice = dict.fromkeys(ADVICE[flag.kind] for flag in fresh)
@@ -69,24 +64,9 @@ def _write(pk: int, flags: Sequence[Flag]) -> int:
     return len(fresh)
 
 
-def _warned(workers: Sequence[int]) -> Mapping[int, dict[str, int]]:
-    """Return worker -> kind of signal -> how many answers their last warning was about, of warnings
-    since they were last reinstated.
-    """
-    found: dict[int, dict[str, int]] = defaultdict(dict)
-    warneds = (
-        Warned.objects.filter(worker__in=workers).select_related("worker").order_by("at", "pk")
-    )
-    for row in warneds:
-        since = row.worker.reinstated_at
-        if since is None or row.at > since:
-            found[row.worker_id][row.kind] = row.against
-    return found
-
-
 def had_a_chance(flags: Mapping[int, Sequence[Flag]]) -> dict[int, list[Flag]]:
     """Return those of some flags whose worker was warned, and went on."""
-    warned = _warned(list(flags))
+    warned = dict(Worker.objects.filter(pk__in=flags).values_list("pk", "warned"))
     found: dict[int, list[Flag]] = {}
     for worker, some in flags.items():
         for flag in some:
@@ -131,4 +111,4 @@ def set_exclude_for(
 
 def warned_since(moment: datetime) -> int:
     """Return how many workers were warned since then."""
-    return Warned.objects.filter(at__gt=moment).values("worker").distinct().count()
+    return Audit.objects.filter(what="warn", at__gt=moment).values("about").distinct().count()

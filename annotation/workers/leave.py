@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import secrets
 from datetime import datetime, timedelta
-from decimal import Decimal
 
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q
@@ -19,14 +18,13 @@ from annotation.models import (
     UNPROVEN,
     Assignment,
     Bonus,
-    EarlierAnswer,
     Payment,
     Rejection,
     Response,
     Worker,
 )
 from annotation.platforms.registry import local_names
-from annotation.workers.models import Application, Leaving, TutorialRun
+from annotation.workers.models import Application, TutorialRun
 from annotation.workers.teach import take_back
 from kbpo import clock
 from kbpo.accounts.audit import ERASED, forget, note
@@ -41,11 +39,9 @@ PATIENCE = timedelta(days=14)
 """How long a promise for a tutorial waits for somebody who has begun it, or failed it once."""
 UNPAID = ("owed", "sent", "unknown", "stopped")
 """Statuses of bonuses for which a marketplace must know its worker"""
-STAYS = {
-    "annotation.Signal.worker": "What made one doubt an answer, which stays",
-    "annotation.Warned.worker": "That somebody was warned before their answers were left out",
-    "annotators.Leaving.worker": "That they asked for it, and when it was done",
-}
+LEAVING = Q(leaves_at__isnull=False, erased_at=None)
+"""Workers who asked to be erased and are not yet"""
+STAYS = {}
 """What would go with a worker's row, and stays, for it says nothing of who they are: why"""
 REMARKS = """
     UPDATE annotation_response r SET value = r.value - 'remark'
@@ -56,8 +52,13 @@ REMARKS = """
 
 def tick() -> int:
     """Return how many annotators were erased and promises taken back."""
-    pending = Leaving.objects.filter(erased_at=None).values_list("worker", flat=True)
+    pending = Worker.objects.filter(LEAVING).values_list("pk", flat=True)
     return sum(finish(pk) for pk in list(pending)) + _stale_promises()
+
+
+def is_leaving(worker: Worker) -> bool:
+    """Return whether a worker asked to be erased and is not yet."""
+    return worker.leaves_at is not None and worker.erased_at is None
 
 
 def ask(worker: Worker, *, waives: bool) -> bool:
@@ -66,7 +67,7 @@ def ask(worker: Worker, *, waives: bool) -> bool:
     """
     with transaction.atomic():
         Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
-        Leaving.objects.update_or_create(worker=worker, defaults={"waives": waives})
+        Worker.objects.filter(pk=worker.pk).update(leaves_at=clock.now(), waives=waives)
         Assignment.objects.filter(worker=worker, status="leased").update(
             status="returned", status_since=clock.now(), returned_by=Assignment.ReturnedBy.WORKER
         )
@@ -75,7 +76,7 @@ def ask(worker: Worker, *, waives: bool) -> bool:
 
 def stay(worker: Worker) -> bool:
     """Return whether a request to leave was taken back; one that was done cannot be."""
-    return bool(Leaving.objects.filter(worker=worker, erased_at=None).delete()[0])
+    return bool(Worker.objects.filter(LEAVING, pk=worker.pk).update(leaves_at=None))
 
 
 @transaction.atomic
@@ -84,22 +85,22 @@ def finish(worker_pk: int) -> bool:
     nothing is owed.
     """
     worker = Worker.objects.select_for_update(of=("self",)).get(pk=worker_pk)
-    leaving = Leaving.objects.filter(worker=worker, erased_at=None).first()
-    if leaving is None or worker.assignments.filter(status__in=["submitted", "accepted"]).exists():
+    if (
+        not is_leaving(worker)
+        or worker.assignments.filter(status__in=["submitted", "accepted"]).exists()
+    ):
         return False
     owed = (
         Payment.objects.select_for_update(of=("self",))
         .filter(worker=worker)
         .exclude(status__in=["paid", "waived", "withheld"])
     )
-    if owed.exclude(status="owed").exists() or (owed.exists() and not leaving.waives):
+    if owed.exclude(status="owed").exists() or (owed.exists() and not worker.waives):
         return False
     if worker.platform not in local_names() and _is_needed_there(worker):
         return False
-    leaving.waived = _waive(list(owed))
+    _waive(list(owed))
     _erase(worker)
-    leaving.erased_at = clock.now()
-    leaving.save(update_fields=["waived", "erased_at"])
     return True
 
 
@@ -114,7 +115,7 @@ def erase_elsewhere(worker: Worker, who: User, why: str) -> str:
         raise ValueError("Annotators with an account here erase themselves, from their own page.")
     if not why.strip():
         raise ValueError("Say why: it is recorded.")
-    if Leaving.objects.filter(worker=worker, erased_at__isnull=False).exists():
+    if worker.erased_at is not None:
         raise ValueError("This worker is erased already.")
     note("erase", f"worker:{worker.handle[:6]}", who=who, why=why)
     if ask(worker, waives=False):
@@ -133,8 +134,8 @@ def _is_needed_there(worker: Worker) -> bool:
     return undecided.exists() or worker.bonuses.filter(status__in=UNPAID).exists()
 
 
-def _waive(payments: list[Payment]) -> Decimal:
-    """Return the sum of what was given up; it goes back to those who would have paid."""
+def _waive(payments: list[Payment]) -> None:
+    """Give these payments up: the money goes back to those who would have paid."""
     for payment in payments:
         unspend(f"assignment:{payment.assignment_id}" if payment.assignment_id else payment.token)
         give_up_late(payment)
@@ -149,7 +150,6 @@ def _waive(payments: list[Payment]) -> Decimal:
                 key=f"{run.purpose}/waived",
                 why="Given up by its worker, who left",
             )
-    return sum((payment.amount for payment in payments), Decimal("0.00"))
 
 
 def _erase_words_about(worker: Worker) -> None:
@@ -174,8 +174,7 @@ def _erase(worker: Worker) -> None:
     _end_promises(worker)
     delete_belongings(worker, but=STAYS)
     mine = Assignment.objects.filter(worker=worker)
-    mine.update(draft=None, external_id="")
-    EarlierAnswer.objects.filter(assignment__worker=worker).delete()
+    mine.update(draft=None, external_id="", earlier=[])
     for assignment in mine.exclude(raw=None):
         raw = assignment.raw if isinstance(assignment.raw, dict) else {}
         kept = {
@@ -193,7 +192,9 @@ def _erase(worker: Worker) -> None:
     forget(f"worker:{before}", f"worker:{worker.handle}")
     rated = Response.objects.filter(assignment__worker=worker).values_list("target", flat=True)
     rename_person(before, worker.handle, rated.distinct())
-    worker.save(update_fields=["user", "handle", "last_seen_at", "excluded_reason"])
+    worker.erased_at, worker.wants_mail, worker.mailed_at = clock.now(), False, None
+    changed = ["user", "handle", "last_seen_at", "excluded_reason"]
+    worker.save(update_fields=[*changed, "erased_at", "wants_mail", "mailed_at"])
     if user is not None:
         _close(user)
 

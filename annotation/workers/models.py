@@ -246,34 +246,6 @@ class Appeal(models.Model):
         return f"appeal {self.pk}"
 
 
-class PayoutAddress(models.Model):
-    """Where an annotator's money goes: personal data, for admins who pay; erased with the rest."""
-
-    worker = models.OneToOneField(Worker, on_delete=models.CASCADE, related_name="payout_address")
-    address = models.TextField()
-    changed_at = models.DateTimeField(default=clock.now)
-
-    class Meta:
-        db_table_comment = "Personal data: where annotators are paid"
-
-    def __str__(self) -> str:
-        return f"payout address of worker {self.worker_id}"
-
-
-class WorkMail(models.Model):
-    """An annotator asks to be written to when there is work again."""
-
-    worker = models.OneToOneField(Worker, on_delete=models.CASCADE, related_name="work_mail")
-    asked_at = models.DateTimeField(default=clock.now)
-    mailed_at = models.DateTimeField(null=True)
-
-    class Meta:
-        db_table_comment = "Who is written to when there is work"
-
-    def __str__(self) -> str:
-        return f"mail about work to worker {self.worker_id}"
-
-
 def _number() -> str:
     """Return a receipt's number, which says nothing about how many there are."""
     return secrets.token_hex(5).upper()
@@ -338,21 +310,3 @@ class PayoutItem(models.Model):
 
     def __str__(self) -> str:
         return f"payment {self.payment_id} in payout {self.payout_id}"
-
-
-class Leaving(models.Model):
-    """An annotator asked to be erased. Done once nothing is owed: paid, or waived in so many
-    words.
-    """
-
-    worker = models.OneToOneField(Worker, on_delete=models.CASCADE, related_name="leaving")
-    waives = models.BooleanField(help_text="Gives up what is owed; else it is paid first")
-    waived = models.DecimalField(max_digits=10, decimal_places=2, default=Decimal("0.00"))
-    asked_at = models.DateTimeField(default=clock.now)
-    erased_at = models.DateTimeField(null=True)
-
-    class Meta:
-        db_table_comment = "Who asked to be erased, and when it was done"
-
-    def __str__(self) -> str:
-        return f"leaving of worker {self.worker_id}"

@@ -11,11 +11,8 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
-from django.db import transaction
-
-from annotation.models import Worker
+from annotation.models import Worker, WorkerIdentity
 from annotation.workers.intake import intake_of
-from annotation.workers.models import PayoutAddress
 from kbpo import clock
 
 LONGEST = 300
@@ -66,14 +63,13 @@ def schedule() -> Schedule:
 
 def address_of(worker: Worker) -> str:
     """Return where a worker's money goes; empty if they have not said."""
-    row = PayoutAddress.objects.filter(worker=worker).first()
-    return row.address if row else ""
+    return addresses([worker.pk]).get(worker.pk, "")
 
 
 def addresses(workers: list[int]) -> dict[int, str]:
     """Return where the money of some workers goes, of those who have said."""
-    payout_addresses = PayoutAddress.objects.filter(worker__in=workers)
-    return dict(payout_addresses.values_list("worker", "address"))
+    identities = WorkerIdentity.objects.filter(worker__in=workers).exclude(pay_to="")
+    return dict(identities.values_list("worker", "pay_to"))
 
 
 def masked(address: str) -> str:
@@ -85,7 +81,6 @@ def masked(address: str) -> str:
     return f"… {end}" if len(address) > SHOWN else address
 
 
-@transaction.atomic
 def set_address(worker: Worker, text: str) -> str:
     """Return the address that holds from now on. Raises CannotSet for one that is none."""
     address = "\n".join(" ".join(line.split()) for line in text.replace("\x00", "").splitlines())
@@ -95,9 +90,7 @@ def set_address(worker: Worker, text: str) -> str:
             f"Say where the money goes, in {SHORTEST} to {LONGEST} characters: an account number"
             " with the name of its holder, or what the admins have agreed with you."
         )
-    PayoutAddress.objects.update_or_create(
-        worker=worker, defaults={"address": address, "changed_at": clock.now()}
-    )
+    WorkerIdentity.objects.filter(worker=worker).update(pay_to=address)
     return address
 
 

@@ -17,7 +17,7 @@ from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
 from annotation.models import Assignment, Payment, Worker
 from annotation.platforms.registry import local_names
 from annotation.workers.intake import intake_of
-from annotation.workers.models import Leaving, Payout, PayoutItem
+from annotation.workers.models import Payout, PayoutItem
 from annotation.workers.payee import address_of, addresses, masked
 from annotation.workers.speak import tell
 from kbpo.accounts.audit import note
@@ -64,7 +64,6 @@ def owed() -> list[Owed]:
     )
     totals = list(by_worker)
     workers = Worker.objects.select_related("user").in_bulk([row["worker"] for row in totals])
-    leaving = set(Leaving.objects.filter(erased_at=None).values_list("worker", flat=True))
     minimum = intake_of().payout_minimum
     address_of = addresses([row["worker"] for row in totals])
     return [
@@ -75,7 +74,7 @@ def owed() -> list[Owed]:
             row["since"],
             row["upto"],
             row["amount"] >= minimum,
-            row["worker"] in leaving,
+            workers[row["worker"]].leaves_at is not None,
             address_of.get(row["worker"], ""),
         )
         for row in totals

@@ -77,7 +77,7 @@ STANDING = Prepared(f"""
             SELECT FROM annotators_consent c
             WHERE c.worker_id = w.id AND c.version = coalesce(
                 (SELECT max(t.version) FROM annotators_terms t), %(shipped)s)),
-        EXISTS (SELECT FROM annotators_leaving l WHERE l.worker_id = w.id),
+        w.leaves_at IS NOT NULL,
         ARRAY (
             SELECT r.interface || '/' || r.version FROM annotators_tutorialrun r
             WHERE r.worker_id = w.id AND r.passed),

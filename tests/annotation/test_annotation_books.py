@@ -29,7 +29,7 @@ from annotation.labels import exclude, reject, settle
 from annotation.models import HIT, Assignment, Halt, Payment, Question, Worker
 from annotation.questions import ask
 from annotation.workers import leave, payout, teach
-from annotation.workers.models import Intake, Leaving
+from annotation.workers.models import Intake
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.instances.models import Target
@@ -335,4 +335,4 @@ def test_who_asks_first_pays_and_the_others_reuse_it(
     ask.tick()
     assert shared(first) == Shared(own=4, others=0, lent=2)
     assert shared(second) == Shared(own=2, others=2, lent=0)
-    assert not Leaving.objects.exists()
+    assert not Worker.objects.exclude(leaves_at=None).exists()

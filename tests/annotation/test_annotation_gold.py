@@ -17,7 +17,6 @@ from annotation.labels import settle
 from annotation.models import (
     HIT,
     Assignment,
-    Comparison,
     Gold,
     Payment,
     Policy,
@@ -146,7 +145,7 @@ def test_gold_is_paid_and_makes_no_label(
     open_some(published)
     dana.post(take(dana), GOOD)
     settle.tick()
-    assert Comparison.objects.get(kind="gold").against is False
+    assert Signal.objects.get(kind="gold").against is False
     assert Payment.objects.filter(worker__user__username="dana").get().amount == Decimal("0.05")
     purpose = gold.purpose_of(made.question.track)
     assert balance(purpose=purpose).spent == Decimal("0.06")
@@ -154,7 +153,6 @@ def test_gold_is_paid_and_makes_no_label(
     assert not Label.objects.filter(target=made.question.target).exists()
     collect.tick()
     assert made.question.hits.get().status == "open", "the next one meets it too"
-    assert not Signal.objects.filter(kind="gold_failed").exists()
 
 
 def test_a_wrong_answer_to_gold_is_a_signal_and_is_paid_all_the_same(
@@ -163,8 +161,7 @@ def test_a_wrong_answer_to_gold_is_a_signal_and_is_paid_all_the_same(
     open_some(published)
     dana.post(take(dana), WRONG)
     settle.tick()
-    assert Comparison.objects.get(kind="gold").against is True
-    assert Signal.objects.filter(kind="gold_failed").count() == 1
+    assert Signal.objects.get(kind="gold").against is True
     assert Payment.objects.filter(worker__user__username="dana").exists()
     [standing] = gold.standings(made.question.track)
     assert (standing.answers, standing.against, standing.doubtful) == (1, 1, False)
@@ -229,7 +226,7 @@ def test_how_people_agree_and_err_on_gold_is_known_of_all_of_them_together(
         who.force_login(annotator(name))
         who.post(take(who), answer)
         settle.tick()
-        graded = Comparison.objects.get(kind="gold", assignment__worker__user__username=name)
+        graded = Signal.objects.get(kind="gold", assignment__worker__user__username=name)
         assert graded.against == (name == "dana")
         assert reliability(track).gold_answers == (0 if name == "dana" else 2), (
             "one person's answers are nobody's business"

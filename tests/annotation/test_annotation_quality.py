@@ -14,12 +14,10 @@ from annotation.budget import accrue
 from annotation.labels import exclude, reject, settle
 from annotation.models import (
     Assignment,
-    Comparison,
     Payment,
     Rejection,
     Response,
     Signal,
-    Warned,
     Worker,
 )
 from annotation.quality import signals
@@ -58,17 +56,14 @@ def test_an_answer_differs_only_from_what_two_others_agree_on() -> None:
 
 
 def test_who_stands_alone_gets_a_signal_and_who_agrees_none(settled: Worker) -> None:
-    assert Comparison.objects.filter(against=True).count() == 6
+    assert Signal.objects.filter(against=True).count() == 6
     assert set(
-        Comparison.objects.filter(against=True).values_list("assignment__worker", flat=True)
+        Signal.objects.filter(against=True).values_list("assignment__worker", flat=True)
     ) == {settled.pk}
     # What ada says is held against bo and cy, who are divided in the relation and agree in the
     # links.
-    assert Comparison.objects.filter(kind="majority").count() == 18
-    assert set(Signal.objects.filter(kind="against_majority").values_list("worker", flat=True)) == {
-        settled.pk
-    }
-    assert signals.flags(settled) == [
+    assert Signal.objects.filter(kind="majority").count() == 18
+    assert signals.flags_of([settled.pk])[settled.pk] == [
         Flag("majority", 6, 6),
         Flag("too_fast", 6, 6),
         Flag("unread", 0, 6),
@@ -106,13 +101,13 @@ def many_against(worker: Worker, n: int = 12) -> None:
             raw={},
             submitted_at=timezone.now(),
         )
-        Comparison.objects.create(assignment=made, kind="majority", against=True)
-        Signal.objects.create(assignment=made, worker=worker, kind="against_majority")
+        Signal.objects.create(assignment=made, kind="majority", against=True)
 
 
 def warned(worker: Worker, kind: str = "majority") -> None:
     """A worker was warned when half as much was against them."""
-    Warned.objects.create(worker=worker, kind=kind, against=6)
+    worker.warned[kind] = 6
+    worker.save(update_fields=["warned"])
 
 
 def crowd(n: int) -> None:
@@ -199,7 +194,7 @@ def in_hand(client: Client, seconds: float) -> None:
 
 def held() -> list[bool]:
     return list(
-        Comparison.objects.filter(kind="unread").order_by("pk").values_list("against", flat=True)
+        Signal.objects.filter(kind="unread").order_by("pk").values_list("against", flat=True)
     )
 
 
@@ -227,7 +222,7 @@ def test_what_was_known_when_somebody_was_reinstated_does_not_leave_them_out_aga
     settled.refresh_from_db()
     exclude.reinstate(settled, admin, "A misunderstanding about dates.")
     assert exclude.review() == 0
-    assert signals.flags(settled) == []
+    assert signals.flags_of([settled.pk]) == {}
     assert Audit.objects.get(what="reinstate").why == "A misunderstanding about dates."
 
 

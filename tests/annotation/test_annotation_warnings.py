@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from annotation.hits import publish
 from annotation.labels import exclude, settle
-from annotation.models import Assignment, Comparison, Question, Response, Signal, Warned, Worker
+from annotation.models import Assignment, Question, Response, Signal, Warned, Worker
 from annotation.quality.warn import SUBJECT, set_exclude_for, warn
 from annotation.workers.models import Message
 from kbpo.accounts.models import Audit, User
@@ -38,7 +38,7 @@ def answered(published: Submission, clients: list[Client]) -> Submission:
     for client in clients[:3]:
         answer_all(client, GOOD)
     settle.tick()
-    for model in (Comparison, Signal, Warned, Message, Audit):  # the tests themselves answer fast
+    for model in (Signal, Message, Audit):  # the tests themselves answer fast
         model._default_manager.all().delete()
     Worker.objects.bulk_create(
         Worker(platform="pool", handle=f"other{number}", last_seen_at=timezone.now())
@@ -66,8 +66,7 @@ def against(one: Worker, n: int, kind: str = "unread") -> None:
             raw={},
             submitted_at=timezone.now(),
         )
-        Comparison.objects.create(assignment=made, kind=kind, against=True)
-        Signal.objects.create(assignment=made, worker=one, kind=kind)
+        Signal.objects.create(assignment=made, kind=kind, against=True)
 
 
 def test_half_of_the_limit_is_a_message_and_only_who_goes_on_is_excluded(

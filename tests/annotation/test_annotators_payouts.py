@@ -13,9 +13,9 @@ from django.test import Client
 
 from annotation.budget.check_books import check_books
 from annotation.labels import settle
-from annotation.models import Assignment, Payment, Worker
+from annotation.models import Assignment, Payment, Worker, WorkerIdentity
 from annotation.workers import payout
-from annotation.workers.models import Intake, Message, Payout, PayoutAddress, PayoutItem
+from annotation.workers.models import Intake, Message, Payout, PayoutItem
 from kbpo.accounts.models import Audit, User
 from kbpo.submissions.models import Submission
 
@@ -228,14 +228,14 @@ def test_nobody_is_marked_as_paid_who_has_not_said_where_the_money_goes(
 def test_the_address_takes_the_password_is_seen_by_admins_alone_and_erased_with_the_rest(
     earned: Submission, admin: Client, ada: Client
 ) -> None:
-    PayoutAddress.objects.all().delete()
+    WorkerIdentity.objects.update(pay_to="")
     user = User.objects.get(username="ada")
     user.set_password("long enough 1")
     user.save()
     ada.force_login(user)
     wrong = ada.post(PAYEE, {"address": IBAN, "password": "guessed"})
     assert wrong.status_code == 422 and "that is not your password" in wrong.content.decode()
-    assert not PayoutAddress.objects.exists()
+    assert not WorkerIdentity.objects.exclude(pay_to="").exists()
     short = ada.post(PAYEE, {"address": "x", "password": "long enough 1"})
     assert short.status_code == 422 and "Say where the money goes" in short.content.decode()
     assert ada.post(PAYEE, {"address": IBAN, "password": "long enough 1"})["Location"] == PAYEE
@@ -245,4 +245,4 @@ def test_the_address_takes_the_password_is_seen_by_admins_alone_and_erased_with_
     assert IBAN in admin.get(f"{PAGE}?format=csv").getvalue().decode()
     assert "was changed" in ada.get("/annotate/messages/").content.decode()
     ada.post("/annotate/leave/", {"word": "erase", "money": "waive"})
-    assert not PayoutAddress.objects.exists() and not Message.objects.exists()
+    assert not WorkerIdentity.objects.exclude(pay_to="").exists() and not Message.objects.exists()

@@ -17,7 +17,7 @@ from annotation.hits import mail_work
 from annotation.models import HIT, Assignment, Worker
 from annotation.quality.hourly import hourly_rates
 from annotation.workers import leave
-from annotation.workers.models import Intake, WorkMail
+from annotation.workers.models import Intake
 from annotation.workers.worker import worker_of
 from kbpo.accounts import deliver
 from kbpo.accounts.models import User
@@ -67,19 +67,19 @@ def test_nobody_is_written_to_who_does_not_want_it_or_may_not_judge(
     assert write_all(django_capture_on_commit_callbacks) == 0
     Worker.objects.update(excluded_at=None)
     ada.post("/annotate/", {"action": "work-mail", "wanted": "no", "from": "payee"})
-    assert not WorkMail.objects.exists()
+    assert not Worker.objects.filter(wants_mail=True).exists()
     assert write_all(django_capture_on_commit_callbacks) == 0
     User.objects.update(email="")
     assert (
         ada.post("/annotate/", {"action": "work-mail", "wanted": "yes"})["Location"]
         == "/annotate/payee/"
     )
-    assert not WorkMail.objects.exists(), "it takes an address"
+    assert not Worker.objects.filter(wants_mail=True).exists(), "it takes an address"
 
 
 def test_the_wish_goes_with_whoever_leaves(away: Worker) -> None:
     leave.ask(away, waives=True)
-    assert not WorkMail.objects.exists()
+    assert not Worker.objects.filter(wants_mail=True).exists()
 
 
 @pytest.mark.usefixtures("untaught")

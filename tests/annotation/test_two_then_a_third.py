@@ -21,7 +21,7 @@ from annotation.budget.promises import committed
 from annotation.hits import ask_again, publish
 from annotation.interfaces.relation.interface import Relation
 from annotation.labels import exclude, settle
-from annotation.models import HIT, Assignment, Comparison, Question, Response, Worker
+from annotation.models import HIT, Assignment, Question, Response, Signal, Worker
 from annotation.quality import agreement
 from annotation.questions import ask
 from annotation.questions.limits import people_asked, people_expected
@@ -197,7 +197,7 @@ def test_rates_rest_on_the_first_two(two: Submission, clients: list[Client]) -> 
     turn()
     say(cy, GOOD)
     turn()
-    held = Comparison.objects.filter(kind="majority")
+    held = Signal.objects.filter(kind="majority")
     against = dict(held.values_list("assignment", "against"))
     of = {
         worker: [against[one.pk] for one in Assignment.objects.filter(worker=worker).order_by("pk")]

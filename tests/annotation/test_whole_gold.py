@@ -16,7 +16,7 @@ from documents_world import answer_to, marks_answer, order, pairs_answer
 from annotation.hits import publish
 from annotation.interfaces.registry import interface_of, names
 from annotation.labels import settle
-from annotation.models import Assignment, Comparison, Gold, Payment, Question, Worker
+from annotation.models import Assignment, Gold, Payment, Question, Signal, Worker
 from annotation.quality import gold
 from annotation.questions import read_documents
 from kbpo.accounts.models import User
@@ -132,7 +132,7 @@ def test_it_is_dealt_out_graded_paid_and_never_a_label(
     assert "gold" not in dana.get(address).content.decode().lower()
     dana.post(address, marks_answer(toy.documents["d1"], without={"Bergen", "Halden", "Nordwerk"}))
     settle.tick()
-    assert Comparison.objects.get(assignment=row, kind="gold").against
+    assert Signal.objects.get(assignment=row, kind="gold").against
     assert Payment.objects.filter(assignment=row, amount=made["entities"].question.reward).exists()
     assert Label.objects.count() == labels
 

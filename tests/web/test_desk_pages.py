@@ -18,12 +18,12 @@ from annotation.labels import settle
 from annotation.models import (
     HIT,
     Assignment,
-    Comparison,
     Gold,
     Payment,
     Policy,
     Question,
     Response,
+    Signal,
     Worker,
 )
 from annotation.questions import ask
@@ -80,7 +80,7 @@ def test_the_desk_asks_for_a_decision_where_signals_leave_nobody_out(
         go = Assignment.objects.create(
             status="approved", hit=made, worker=worker, leased_until=timezone.now(), raw={}
         )
-        Comparison.objects.create(assignment=go, kind="gold", against=True)
+        Signal.objects.create(assignment=go, kind="gold", against=True)
     page = admin.get(desk).content.decode()
     assert (
         "1 annotator waits for your decision" in page

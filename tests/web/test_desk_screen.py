@@ -17,7 +17,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import HIT, Assignment, Comparison, Worker
+from annotation.models import HIT, Assignment, Signal, Worker
 from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.accounts.models import AccountRequest
@@ -49,7 +49,7 @@ def doubt(toy: Toy, *names: str) -> list[Worker]:
             go = Assignment.objects.create(
                 status="approved", hit=hit, worker=worker, leased_until=clock.now(), raw={}
             )
-            Comparison.objects.create(assignment=go, kind="gold", against=True)
+            Signal.objects.create(assignment=go, kind="gold", against=True)
         found.append(worker)
     return found
 

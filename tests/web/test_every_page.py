@@ -30,8 +30,8 @@ from annotation.models import (
     HIT,
     Assignment,
     Bonus,
-    Comparison,
     Question,
+    Signal,
     Worker,
     WorkerIdentity,
 )
@@ -349,8 +349,8 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     doubted = Assignment.objects.filter(worker=ada).exclude(raw=None)[
         :4
     ]  # an admin is asked for a decision
-    Comparison.objects.bulk_create(
-        [Comparison(assignment=one, kind="gold", against=True) for one in doubted]
+    Signal.objects.bulk_create(
+        [Signal(assignment=one, kind="gold", against=True) for one in doubted]
     )
     assert len(exclude.undecided()) == 1
     gold.set_aside(toy.track, Decimal("1.00"), admin, "It is needed.", key="1")

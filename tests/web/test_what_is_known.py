@@ -50,7 +50,6 @@ TOLD_BY_NAME = {
 NOT_TOLD = {
     "accounts.User_groups.user": "This service gives no rights by groups.",
     "accounts.User_user_permissions.user": "Nor one by one.",
-    "annotation.Signal.worker": "It would tell which questions have known answers.",
 }
 """Columns of which the data of a person say nothing -> why"""
 NAMES_NOBODY = {

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import HIT, Assignment, Worker, WorkerIdentity
-from annotation.workers.models import Leaving, Message
+from annotation.workers.models import Message
 from annotation.workers.worker import worker_of
 from tests.conftest import Toy
 
@@ -66,7 +66,7 @@ def test_only_workers_of_marketplaces_are_erased_here_and_only_with_the_word(
     done = admin.post(address, {"verb": "erase", "word": "erase", "why": "They asked."})
     assert done["Location"] == reverse("desk-workers")
     assert (
-        Leaving.objects.get().erased_at is not None
+        Worker.objects.get().erased_at is not None
         and not WorkerIdentity.objects.filter(external_id="W1").exists()
     )
     assert admin.get(address).status_code == 404
@@ -81,4 +81,4 @@ def test_nobody_but_admins_writes_or_erases(toy: Toy, elsewhere: Worker) -> None
         {"verb": "erase", "word": "erase", "why": "x"},
     ):
         assert client.post(address, said).status_code == 403
-    assert not Message.objects.exists() and not Leaving.objects.exists()
+    assert not Message.objects.exists() and not Worker.objects.exclude(leaves_at=None).exists()

@@ -4,6 +4,7 @@ volunteers' way in.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
@@ -26,7 +27,7 @@ from annotation.models import ANSWERED, Assignment, Worker
 from annotation.quality.hourly import hourly_rates
 from annotation.workers import consent, leave, payee, payout, speak, teach, volunteer
 from annotation.workers.intake import offers_of, takes_volunteers, tracks_for_volunteers
-from annotation.workers.models import Application, Leaving, Payout, WorkMail
+from annotation.workers.models import Application, Payout
 from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.accounts.models import User
@@ -62,13 +63,12 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
     held = Assignment.objects.filter(
         worker=worker, status="leased", leased_until__gt=clock.now()
     ).first()
-    leaving = Leaving.objects.filter(worker=worker).first()
     learned, learnable = teach.taught(worker), teach.learnable(worker)
     everything = lease.open_to(worker, COUNTED, [*learned, *learnable])
     context = {
         "worker": worker,
         "held": held,
-        "leaving": leaving,
+        "leaving": leave.is_leaving(worker),
         "open": everything + bool(held),
         "waiting": _waiting(everything, bool(held)),
         "teams": _teams(worker),
@@ -85,7 +85,7 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
         "prospect": payee.prospect(worker, payout.owed_to(worker)),
         "address": payee.masked(payee.address_of(worker)),
         "email": request.user.email,  # type: ignore[union-attr]
-        "gets_mail": WorkMail.objects.filter(worker=worker).exists(),
+        "gets_mail": worker.wants_mail,
     }
     return render(request, "annotators/home.html", context)
 
@@ -140,7 +140,7 @@ def _history(worker: Worker) -> QuerySet[Assignment]:
     sent = worker.assignments.filter(submitted_at__isnull=False)
     return (
         sent.select_related("hit")
-        .prefetch_related("hit__questions", "payment", "earlier")
+        .prefetch_related("hit__questions", "payment")
         .order_by("-submitted_at")
     )
 
@@ -155,10 +155,17 @@ def _assignment_rows(assignments: Any) -> list[dict[str, Any]]:
             "state": _state(row),
             "reason": row.reason if row.status in UNPAID else "",
             "change": reverse("annotate_change", args=[row.token]) if can_change(row) else "",
-            "changed": max((each.changed_at for each in row.earlier.all()), default=None),
+            "changed": _changed_at(row),
         }
         for row in assignments
     ]
+
+
+def _changed_at(assignment: Assignment) -> datetime | None:
+    """Return when its worker changed an answer last."""
+    if not assignment.earlier:
+        return None
+    return datetime.fromisoformat(assignment.earlier[-1]["changed_at"])
 
 
 def _state(assignment: Assignment) -> str:
@@ -257,7 +264,7 @@ def payee_page(request: HttpRequest, worker: Worker) -> HttpResponse:
         "said": request.POST if refusal else {},
         "rules": payee.schedule(),
         "prospect": payee.prospect(worker, payout.owed_to(worker)),
-        "gets_mail": WorkMail.objects.filter(worker=worker).exists(),
+        "gets_mail": worker.wants_mail,
         "refusal": refusal,
     }
     return render(request, "annotators/payee.html", context, status=422 if refusal else 200)
@@ -357,7 +364,8 @@ def leaving(request: HttpRequest, worker: Worker) -> HttpResponse:
         "earned": sums,
         "unpaid": sums.answered + sums.approved,
         "address": payee.address_of(worker),
-        "asked": Leaving.objects.filter(worker=worker, erased_at=None).first(),
+        "worker": worker,
+        "asked": leave.is_leaving(worker),
         "refusal": refusal,
         "more": leave.is_more(request.user),
     }

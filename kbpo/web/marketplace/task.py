@@ -29,7 +29,6 @@ from annotation.models import ANSWERED, HIT, Assignment, Question, Worker
 from annotation.platforms import proof
 from annotation.platforms.registry import platform_of
 from annotation.quality.gold import asked_of
-from annotation.workers.models import Leaving
 from kbpo import clock
 from kbpo.accounts.limits import Limit
 from kbpo.money.spend import ZERO
@@ -145,7 +144,7 @@ def _why_not(go: Go, worker: Worker | None) -> str:
         return GONE
     if worker is None:
         return ""
-    if worker.excluded_at is not None or Leaving.objects.filter(worker=worker).exists():
+    if worker.excluded_at is not None or worker.leaves_at is not None:
         return NOT_FOR_YOU
     met = Assignment.objects.filter(worker=worker, status__in=[*ANSWERED, "rejected", "failed"])
     other_answers = met.filter(hit__questions__in=_same(questions)).exclude(

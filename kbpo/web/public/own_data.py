@@ -14,7 +14,6 @@ from annotation.models import (
     Bonus,
     Payment,
     Qualification,
-    Warned,
     Worker,
     WorkerIdentity,
 )
@@ -23,12 +22,9 @@ from annotation.workers.models import (
     Application,
     Consent,
     Feedback,
-    Leaving,
     Message,
     Payout,
-    PayoutAddress,
     TutorialRun,
-    WorkMail,
 )
 from kbpo.accounts import teams
 from kbpo.accounts.belongings import label, relations, rows_of
@@ -47,7 +43,19 @@ from kbpo.submissions.models import Submission
 
 ACCOUNT = ("username", "email", "first_name", "last_name", "date_joined", "last_login")
 ROLES = ("is_researcher", "is_annotator", "is_volunteer", "is_staff")
-ANNOTATOR = ("handle", "created_at", "last_seen_at", "excluded_reason", "wants", "goal", "keys")
+ANNOTATOR = (
+    "handle",
+    "created_at",
+    "last_seen_at",
+    "excluded_reason",
+    "wants",
+    "keys",
+    "warned",
+    "wants_mail",
+    "mailed_at",
+    "leaves_at",
+    "waives",
+)
 
 
 @dataclass(frozen=True)
@@ -107,7 +115,7 @@ OF_USER = (
     Part("log", Audit, "who", "at what about track before after why"),
 )
 OF_WORKER = (
-    Part("identity", WorkerIdentity, "worker", "external_id"),
+    Part("identity", WorkerIdentity, "worker", "external_id pay_to"),
     Part("consents", Consent, "worker", "version at"),
     Part(
         "tutorials",
@@ -120,13 +128,11 @@ OF_WORKER = (
         "answers",
         Assignment,
         "worker",
-        "id status first_accepted_at accepted_at submitted_at seconds raw draft",
+        "id status first_accepted_at accepted_at submitted_at seconds raw earlier draft",
     ),
-    Part("warnings", Warned, "worker", "kind against at"),
     Part("payments", Payment, "worker", "amount status why created_at"),
     Part("bonuses", Bonus, "worker", "amount status why created_at"),
     Part("payouts", Payout, "worker", "amount paid_at number sent_to"),
-    Part("pay_to", PayoutAddress, "worker", "address changed_at"),
     Part("messages", Message, "worker", "subject text at read_at"),
     Part("feedback", Feedback, "worker", "interface clear fair comment at"),
     Part(
@@ -135,8 +141,6 @@ OF_WORKER = (
         "worker",
         "about_pay excluded_reason text made_at answer reinstated answered_at",
     ),
-    Part("mail_about_work", WorkMail, "worker", "asked_at mailed_at"),
-    Part("leaving", Leaving, "worker", "asked_at waives waived"),
 )
 
 

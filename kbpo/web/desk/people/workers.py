@@ -165,7 +165,7 @@ def in_doubt(worker: Worker) -> list[dict[str, Any]]:
     anything is decided.
     """
     assignments = worker.assignments.filter(
-        Q(signals__isnull=False) | Q(rejections__undone_at=None, rejections__isnull=False),
+        Q(signals__against=True) | Q(rejections__undone_at=None, rejections__isnull=False),
         raw__isnull=False,
     )
     latest = assignments.select_related("hit", "worker").distinct().order_by("-submitted_at", "-pk")
