@@ -18,7 +18,6 @@ from annotation.models import (
     Assignment,
     Bonus,
     DocumentOrder,
-    OrderedDocument,
     Payment,
     PlatformBooks,
     Qualification,
@@ -28,6 +27,7 @@ from annotation.platforms.base import endpoint_of
 from annotation.platforms.registry import local_names, other_names, platform_of
 from annotation.questions.order import missing
 from kbpo import clock
+from kbpo.sampling.models import DocumentSample
 
 ZERO = Decimal("0.00")
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -175,16 +175,17 @@ def _unreported_qualifications() -> QuerySet[Qualification]:
 
 
 def _reading_stage() -> Stage:
-    """Documents that were ordered, and about which nobody has been asked."""
-    asked = Question.objects.filter(
-        track=OuterRef("order__track"),
-        target__document=OuterRef("sample__document"),
-        target__kind="document",
-    )
-    ordered_documents = OrderedDocument.objects.filter(
-        order__closed_at=None, sample__settled_at=None
-    ).exclude(Exists(asked))
-    return _stage("Ask about documents", "read", ordered_documents, "order__created_at", HOUR)
+    """Return the stage of documents that were ordered, and about which nobody has been asked."""
+    n, since = 0, []
+    for order in DocumentOrder.objects.filter(closed_at=None):
+        asked = Question.objects.filter(
+            track=order.track_id, target__document=OuterRef("document"), target__kind="document"
+        )
+        samples = DocumentSample.objects.filter(pk__in=order.samples, settled_at=None)
+        if waiting := samples.exclude(Exists(asked)).count():
+            n += waiting
+            since.append(order.created_at)
+    return Stage("Ask about documents", "read", n, min(since, default=None), HOUR)
 
 
 def _short_of_money() -> Stage:

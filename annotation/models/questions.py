@@ -8,6 +8,7 @@ import secrets
 from datetime import timedelta
 from decimal import Decimal
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Case, F, Q, When
 
@@ -16,7 +17,7 @@ from kbpo.accounts.models import User
 from kbpo.instances.models import Target
 from kbpo.money.purpose import KINDS, Purpose, whole
 from kbpo.queue import Moving
-from kbpo.sampling.models import DocumentSample, Sample
+from kbpo.sampling.models import Sample
 from kbpo.tracks.models import Track
 
 COUNTED = ("leased", "submitted", "accepted", "approved", "paid")
@@ -553,7 +554,11 @@ class DocumentOrder(models.Model):
     """
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="document_orders")
-    documents = models.PositiveIntegerField(help_text="How many were ordered")
+    samples = ArrayField(
+        models.BigIntegerField(),
+        default=list,
+        help_text="The drawn documents, each in one order of the track",
+    )
     per_token = models.DecimalField(
         max_digits=8, decimal_places=4, help_text="Dollars for one token, to one worker"
     )
@@ -584,18 +589,3 @@ class DocumentOrder(models.Model):
     def purpose(self) -> Purpose:
         """What money that it pays with is for."""
         return Purpose("documents", self.pk)
-
-
-class OrderedDocument(models.Model):
-    """A drawn document in an order. Where it is follows from its questions and its sample."""
-
-    sample = models.OneToOneField(
-        DocumentSample, primary_key=True, on_delete=models.CASCADE, related_name="ordered"
-    )
-    order = models.ForeignKey(DocumentOrder, on_delete=models.CASCADE, related_name="ordered")
-
-    class Meta:
-        db_table_comment = "Documents of orders, each at most once a track"
-
-    def __str__(self) -> str:
-        return f"sample {self.sample_id} of order {self.order_id}"

@@ -11,7 +11,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from annotation.interfaces.registry import reading
-from annotation.models import UNSETTLED, DocumentOrder, OrderedDocument, Question
+from annotation.models import UNSETTLED, DocumentOrder, Question
 from annotation.questions.order import missing
 from annotation.questions.read_documents import DEAD
 from kbpo.instances.models import Label
@@ -44,9 +44,7 @@ class OrderState:
 def document_orders(track: Track) -> list[OrderState]:
     """Return the track's orders, newest first."""
     rows = list(DocumentOrder.objects.filter(track=track).select_related("who").order_by("-pk"))
-    samples: dict[int, list[DocumentSample]] = {row.pk: [] for row in rows}
-    for one in OrderedDocument.objects.filter(order__in=rows).select_related("sample"):
-        samples[one.order_id].append(one.sample)
+    samples = DocumentSample.objects.in_bulk({pk for row in rows for pk in row.samples})
     questions, money = _questions(track), balances([row.purpose for row in rows])
     asked = [one for of_document in questions.values() for one in of_document]
     flagged = _flagged(asked)
@@ -62,7 +60,7 @@ def document_orders(track: Track) -> list[OrderState]:
     return [
         _state(
             row,
-            samples[row.pk],
+            [samples[pk] for pk in row.samples],
             questions,
             flagged,
             money.get(row.purpose, NOTHING),
@@ -103,7 +101,7 @@ def _state(
     waiting = [one.reason for one in [*of_documents, *divided] if one.reason]
     return OrderState(
         order.pk,
-        order.documents,
+        len(order.samples),
         order.created_at,
         order.closed_at,
         order.who.get_username() if order.who else "a command",

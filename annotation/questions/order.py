@@ -13,7 +13,7 @@ from django.db.models import F, Func, IntegerField, Sum
 
 from annotation.budget.promises import committed
 from annotation.interfaces.registry import reading
-from annotation.models import MOST_PRICE, DocumentOrder, OrderedDocument, Question
+from annotation.models import MOST_PRICE, DocumentOrder, Question
 from kbpo import clock
 from kbpo.accounts.audit import COMMAND, note
 from kbpo.accounts.models import User
@@ -129,7 +129,6 @@ def order_documents(
         )
     order = DocumentOrder.objects.create(
         track=track,
-        documents=plan.documents,
         per_token=per_token,
         per_pair=per_pair,
         fee_rate=plan.fee_rate,
@@ -141,9 +140,8 @@ def order_documents(
             track, len(plan.new), seed=plan.seed, user=who, why=why.strip() or COMMAND
         )
     samples = DocumentSample.objects.filter(track=track, document__in=[*plan.waiting, *plan.new])
-    OrderedDocument.objects.bulk_create(
-        OrderedDocument(sample=sample, order=order) for sample in samples
-    )
+    order.samples = list(samples.order_by("pk").values_list("pk", flat=True))
+    order.save(update_fields=["samples"])
     told = f"{plan.documents} documents to be annotated whole"
     reserve(track, None, order.purpose, plan.at_most, key=str(order.purpose), who=who, why=told)
     note(
@@ -158,6 +156,12 @@ def order_documents(
     return order
 
 
+def ordered_samples(track: Track) -> list[int]:
+    """Return the samples of documents that a track ever ordered."""
+    orders = DocumentOrder.objects.filter(track=track).values_list("samples", flat=True)
+    return [sample for samples in orders for sample in samples]
+
+
 def _next(track: Track, n: int) -> tuple[list[int], list[int], int]:
     """Return the next `n` documents that nobody has ordered: those that wait, then new ones, drawn
     uniformly with a seed that nobody can foresee; the same ones until something is drawn or
@@ -165,11 +169,8 @@ def _next(track: Track, n: int) -> tuple[list[int], list[int], int]:
     """
     if n < 1:
         raise CannotOrder("Order at least one document.")
-    ordered = set(
-        OrderedDocument.objects.filter(order__track=track).values_list(
-            "sample__document", flat=True
-        )
-    )
+    samples = DocumentSample.objects.filter(pk__in=ordered_samples(track))
+    ordered = set(samples.values_list("document", flat=True))
     waiting = [pk for pk in sampling.waiting_documents(track) if pk not in ordered][:n]
     missing = n - len(waiting)
     if missing and sampling.in_two_stages(track):

@@ -18,7 +18,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from annotation.budget.promises import committed, one_publisher
 from annotation.interfaces.base import units_paid
 from annotation.interfaces.registry import interface_of, reading
-from annotation.models import ANSWERABLE, UNSETTLED, DocumentOrder, OrderedDocument, Question
+from annotation.models import ANSWERABLE, UNSETTLED, DocumentOrder, Question
 from annotation.questions.ask import new_questions
 from annotation.questions.limits import (
     NOBODY_BESIDE,
@@ -39,7 +39,7 @@ from kbpo.tracks.recall import NAME, RELATION, kind_with_recall
 log = logging.getLogger(__name__)
 
 DEAD = ("unanswered", "cancelled")
-SAMPLE = ("sample__track__corpus", "sample__document", "sample__batch")
+SAMPLE = ("track__corpus", "document", "batch")
 
 
 def tick() -> int:
@@ -47,13 +47,12 @@ def tick() -> int:
     orders closed.
     """
     moved = 0
-    for row in _due():
-        try:
-            moved += _move(row.pk)
-        except (
-            Exception
-        ):  # one document's bug must not keep the others waiting; the clock comes round again
-            log.exception("Document sample %s could not be asked about", row.pk)
+    for order in DocumentOrder.objects.filter(closed_at=None).order_by("pk"):
+        for sample in due_samples(order):
+            try:
+                moved += _move(order, sample.pk)
+            except Exception:  # one document's bug must not keep the others waiting
+                log.exception("Document sample %s could not be asked about", sample.pk)
     for order in DocumentOrder.objects.filter(closed_at=None):
         try:
             moved += _close(order)
@@ -62,25 +61,23 @@ def tick() -> int:
     return moved
 
 
-def _due() -> QuerySet[OrderedDocument]:
-    """Return the ordered documents with a step to be done: those that are being asked about
+def due_samples(order: DocumentOrder) -> QuerySet[DocumentSample]:
+    """Return the documents of an order with a step to be done: those that are being asked about
     wait.
     """
     asked = Question.objects.filter(
-        track=OuterRef("sample__track"),
-        target__document=OuterRef("sample__document"),
+        track=order.track_id,
+        target__document=OuterRef("document"),
         target__kind="document",
         interface__in=reading(),
         status__in=UNSETTLED,
     )
-    ordered_documents = OrderedDocument.objects.filter(
-        sample__settled_at=None, order__closed_at=None
-    )
-    return ordered_documents.exclude(Exists(asked)).order_by("pk")
+    samples = DocumentSample.objects.filter(pk__in=order.samples, settled_at=None)
+    return samples.exclude(Exists(asked)).order_by("pk")
 
 
 @transaction.atomic
-def _move(pk: int) -> int:
+def _move(order: DocumentOrder, pk: int) -> int:
     """1 if the document went a step on."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -89,20 +86,19 @@ def _move(pk: int) -> int:
         )
         if not cursor.fetchone()[0]:
             return 0
-    row = OrderedDocument.objects.select_related("order", *SAMPLE).get(pk=pk)
-    sample = row.sample
+    sample = DocumentSample.objects.select_related(*SAMPLE).get(pk=pk)
     if sample.settled_at is not None:
         return 0
     kind = kind_with_recall(sample.track)
     mentions = question_of(sample, NAME)
     if mentions is None:
-        return _ask(row, kind.mentions_question(sample.document))
+        return _ask(order, sample, kind.mentions_question(sample.document))
     if not was_read(mentions):
         return 0
     relations = question_of(sample, RELATION)
     if relations is None:
         draft = kind.relations_question(sample.document, mentions.pk)
-        return _ask(row, draft) if draft is not None else _settle(sample, mentions)
+        return _ask(order, sample, draft) if draft is not None else _settle(sample, mentions)
     return _settle(sample, relations) if was_read(relations) else 0
 
 
@@ -136,11 +132,11 @@ def is_dead(question: Question | None) -> bool:
     return question.status in DEAD or (question.status == "settled" and not was_read(question))
 
 
-def _ask(row: OrderedDocument, draft: QuestionDraft | None) -> int:
+def _ask(order: DocumentOrder, sample: DocumentSample, draft: QuestionDraft | None) -> int:
     if draft is None:
         return 0
     interface = interface_of(draft.interface)
-    order, first = row.order, interface.reads == NAME
+    first = interface.reads == NAME
     units = units_paid(draft.payload)
     each: Decimal = order.per_token if first else order.per_pair
     Question.objects.create(
@@ -150,7 +146,7 @@ def _ask(row: OrderedDocument, draft: QuestionDraft | None) -> int:
         interface=draft.interface,
         payload=draft.payload,
         **order.purpose.at("payer"),
-        order=_place(row) if first else _place(row, begun=True),
+        order=_place(sample) if first else _place(sample, begun=True),
         answers_wanted=order.workers,
         price=price_of(units, each, order.fee_rate),
         reward=reward_of(units, each),
@@ -165,10 +161,10 @@ def _ask_divided(order: DocumentOrder) -> int:
     divided about: as many as the money reaches for that is left.
     """
     left = balance(purpose=order.purpose).open
-    rows = OrderedDocument.objects.filter(order=order).exclude(sample__settled_at=None)
+    samples = DocumentSample.objects.filter(pk__in=order.samples).exclude(settled_at=None)
     asked = []
-    for row in rows.select_related("order", *SAMPLE).order_by("sample__position", "pk"):
-        for question in _divided(row):
+    for sample in samples.select_related(*SAMPLE).order_by("position", "pk"):
+        for question in _divided(order, sample):
             if question.price <= left:
                 left -= question.price
                 asked.append(question)
@@ -178,11 +174,10 @@ def _ask_divided(order: DocumentOrder) -> int:
     return len(asked)
 
 
-def _divided(row: OrderedDocument) -> Iterable[Question]:
+def _divided(order: DocumentOrder, sample: DocumentSample) -> Iterable[Question]:
     """Return new questions about the annotations on which the readers of a document disagree.
     Returns none if nobody is available who has not read the document.
     """
-    sample = row.sample
     mentions = question_of(sample, NAME)
     if mentions is None:
         return ()
@@ -190,17 +185,17 @@ def _divided(row: OrderedDocument) -> Iterable[Question]:
     drafts = list(kind.divided_questions(sample.document, mentions.pk))
     if not drafts or not somebody_available(readings_of(sample.document_id), sample.track):
         return ()
-    terms = row.order.purpose, _place(row) + 1
+    terms = order.purpose, _place(sample) + 1
     payers = dict.fromkeys((draft.target_id for draft in drafts), terms)
     return new_questions(sample.track, payers, drafts)
 
 
-def _place(row: OrderedDocument, *, begun: bool = False) -> float:
+def _place(sample: DocumentSample, *, begun: bool = False) -> float:
     """When a question about a document goes out: a batch in its random order, and what is begun is
     finished before anything else is begun.
     """
-    size = row.sample.batch.size if row.sample.batch else 1
-    return min(1.0, row.sample.position / max(1, size)) - (2 if begun else 0)
+    size = sample.batch.size if sample.batch else 1
+    return min(1.0, sample.position / max(1, size)) - (2 if begun else 0)
 
 
 def _settle(sample: DocumentSample, last: Question) -> int:
@@ -240,10 +235,8 @@ def _is_asked(order: DocumentOrder) -> bool:
     """Return whether a document is still to be read, or people are asked about what readers were
     divided about.
     """
-    waiting = OrderedDocument.objects.filter(order=order, sample__settled_at=None).select_related(
-        "sample"
-    )
-    if any(not _has_ended(row.sample) for row in waiting):
+    waiting = DocumentSample.objects.filter(pk__in=order.samples, settled_at=None)
+    if any(not _has_ended(sample) for sample in waiting):
         return True
     return _unsettled(order).exists() and not _asked_nobody(order)
 

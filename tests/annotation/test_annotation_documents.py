@@ -14,7 +14,7 @@ from documents_world import FACTS, TRUE, answer_to, marks_answer, order, place
 
 from annotation.hits import publish
 from annotation.labels import settle
-from annotation.models import HIT, Assignment, DocumentOrder, OrderedDocument, Payment, Question
+from annotation.models import HIT, Assignment, DocumentOrder, Payment, Question
 from annotation.questions import read_documents
 from annotation.questions.order import (
     CannotOrder,
@@ -81,7 +81,8 @@ def test_the_plan_is_what_is_ordered_and_nothing_more_is_reserved(toy: Toy) -> N
     assert plan.entities == 3 * sum(each)
     made = order_documents(toy.track, 2, plan.at_most, who=toy.users["Admin"], why="To try.")
     assert balance(purpose=made.purpose).reserved == plan.at_most
-    assert set(OrderedDocument.objects.values_list("sample__document", flat=True)) == set(plan.new)
+    samples = DocumentSample.objects.filter(pk__in=made.samples)
+    assert set(samples.values_list("document", flat=True)) == set(plan.new)
     assert list(DocumentSample.objects.values_list("probability", flat=True)) == [0.5, 0.5]
     assert plan_documents(toy.track, 2).new != plan.new
 

@@ -11,7 +11,13 @@ from decimal import Decimal
 from django.urls import reverse
 
 from annotation.quality.gold import money_left, policy_of, standings
-from annotation.questions.order import PER_PAIR, PER_TOKEN, CannotOrder, plan_documents
+from annotation.questions.order import (
+    PER_PAIR,
+    PER_TOKEN,
+    CannotOrder,
+    ordered_samples,
+    plan_documents,
+)
 from kbpo.releases.models import Release
 from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound
 from kbpo.tracks.models import Track
@@ -111,7 +117,7 @@ def _reading(track: Track) -> Iterator[Step]:
         return
     drawn = DocumentSample.objects.filter(track=track)
     n = drawn.filter(settled_at__isnull=False).count()
-    ordered = drawn.filter(settled_at=None, ordered__isnull=False).count()
+    ordered = drawn.filter(settled_at=None, pk__in=ordered_samples(track)).count()
     waits = drawn.count() - n - ordered
     says = f"{n:,} read in full" + (f", {ordered:,} ordered" if ordered else "")
     says += f", {waits:,} drawn and not ordered" if waits else ""

@@ -201,7 +201,7 @@ def _order(track: Track, form: OrderForm, request: HttpRequest) -> None:
     order = order_documents(
         track, form.cleaned_data["n"], shown, who=admin, why=why, **form.terms()
     )
-    messages.success(request, f"{order.documents} documents are ordered, at most ${shown}.")
+    messages.success(request, f"{len(order.samples)} documents are ordered, at most ${shown}.")
 
 
 def _add_money(track: Track, request: HttpRequest) -> str:
