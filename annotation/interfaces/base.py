@@ -90,8 +90,6 @@ class Asked:
     """A target of which a question asks several things, each yes or no."""
 
     target: int
-    names: str
-    """What it is, where the question is about more than this one"""
     sentences: Mapping[str, Sequence[str]]
     """What is answered yes or no, by its name -> the parts that its answer holds for: what says the
     same in other words stands on the page once"""

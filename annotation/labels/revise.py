@@ -12,15 +12,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
 
 import numpy as np
 from django.db import transaction
 
 from annotation.interfaces.base import Interface, held, value_of
-from annotation.interfaces.registry import asking_yes_or_no, interface_of, reading
+from annotation.interfaces.registry import asking_yes_or_no, interface_of
 from annotation.interfaces.shared.majority import holding
 from annotation.models import Policy, Question, Response
 from estimators.agreement import dawid_skene
@@ -32,7 +31,7 @@ from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.queue import one_at_a_time
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import RELATION, kind_with_recall
+from kbpo.tracks.recall import kind_with_recall
 
 MAJORITY, MODEL = "majority", "dawid_skene"
 PAUSE = timedelta(minutes=10)  # between two fits
@@ -49,8 +48,6 @@ class Votes:
 
     question: Question
     target: int
-    names: str
-    """What it is, where the question is about more than this one"""
     sentences: Mapping[str, Sequence[str]]
     """What was asked yes or no -> the parts that it stands for"""
     shown: Sequence[str]
@@ -129,9 +126,7 @@ def votes_of(
                 if sentence in held:
                     yes[sentence].add(worker)
         frozen = {sentence: frozenset(who) for sentence, who in yes.items()}
-        yield Votes(
-            question, asked.target, asked.names, asked.sentences, asked.shown, workers, frozen
-        )
+        yield Votes(question, asked.target, asked.sentences, asked.shown, workers, frozen)
 
 
 def _labels(
@@ -163,31 +158,15 @@ def _labels(
 
 
 @dataclass(frozen=True)
-class Flip:
-    """A label that another way of aggregating would change."""
-
-    question: Question
-    names: str
-    """The target, where the question is about more than one"""
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-    posterior: dict[str, float]
-    """part -> probability that it holds, of those that change; empty for the
-    majority"""
-    label: NewLabel
-
-
-@dataclass(frozen=True)
 class Revision:
     """What a way of aggregating makes of a track's answers."""
 
     method: str
     judgments: int
     """Targets, asked about alone or in documents"""
-    flips: list[Flip]
-    model: dict[str, Any] = field(default_factory=dict)
-    """Interface -> the fit"""
-    reasons: list[str] = field(default_factory=list)
+    labels: list[NewLabel]
+    """Those that say something else than the latest labels"""
+    reasons: list[str]
     """Why the model was not fitted to an interface, which then keeps the majority"""
 
 
@@ -199,30 +178,28 @@ def revision(track: Track, method: str, number: int) -> Revision:
         raise ValueError(
             f"There is no way of aggregating called {method!r}; there are {MAJORITY} and {MODEL}."
         )
-    flips: list[Flip] = []
-    model: dict[str, Any] = {}
+    labels: list[NewLabel] = []
     reasons: list[str] = []
     judgments = 0
     for interface in asking_yes_or_no():
-        said, posterior = votes(track, interface), dict[Sentence, float]()
+        said = votes(track, interface)
+        posterior = None
         if method == MODEL and said:
-            fitted, posterior, reason = _fit(said)
+            posterior, reason = _fit(said)
             if reason:
                 reasons.append(f"{interface_of(interface).title}: {reason}")
-            else:
-                model[interface] = fitted
         judgments += len(said)
-        flips += _flips(said, posterior if interface in model else None, method, number)
-    return Revision(method, judgments, flips, model, reasons)
+        labels += _changed_labels(said, posterior, method, number)
+    return Revision(method, judgments, labels, reasons)
 
 
-def _fit(said: Sequence[Votes]) -> tuple[dict[str, Any], dict[Sentence, float], str]:
-    """Return the model as it is stored, the probability that each sentence holds, and why the model
-    could not be fitted (empty if it was).
+def _fit(said: Sequence[Votes]) -> tuple[dict[Sentence, float] | None, str]:
+    """Return the probability that each sentence holds; None where the model could not be fitted,
+    with the reason.
     """
     kinds = _alike(said)
     if not kinds:
-        return {}, {}, "Nobody answered yet."
+        return None, "Nobody answered yet."
     answers = [
         (at, worker, int(worker in yes))
         for at, (workers, yes) in enumerate(kinds)
@@ -232,18 +209,11 @@ def _fit(said: Sequence[Votes]) -> tuple[dict[str, Any], dict[Sentence, float], 
     times = [len(some) for some in kinds.values()]
     result = dawid_skene(told, unit, worker, n_classes=2, times=times)
     if result.reason:
-        return {}, {}, result.reason
+        return None, result.reason
     posterior: dict[Sentence, float] = {}
     for kind, row in zip(kinds.values(), result.posterior, strict=True):
         posterior |= dict.fromkeys(kind, float(row[1]))
-    people = zip(result.annotator.tolist(), result.confusion.tolist(), strict=True)
-    model = {
-        "prior": result.prior.tolist(),
-        "confusion": {str(one): matrix for one, matrix in people},
-        "units": sum(times),
-        "converged": result.converged,
-    }
-    return model, posterior, ""
+    return posterior, ""
 
 
 def _alike(said: Sequence[Votes]) -> dict[tuple[tuple[int, ...], frozenset[int]], list[Sentence]]:
@@ -258,27 +228,19 @@ def _alike(said: Sequence[Votes]) -> dict[tuple[tuple[int, ...], frozenset[int]]
     return kinds
 
 
-def _chances(tally: Votes, posterior: dict[Sentence, float]) -> dict[str, float]:
-    """Sentence -> the probability that it holds, of a target."""
-    keys = [(sentence, (tally.question.pk, tally.target, sentence)) for sentence in tally.sentences]
-    return {sentence: posterior[key] for sentence, key in keys if key in posterior}
-
-
-def _flips(
+def _changed_labels(
     said: Sequence[Votes], posterior: dict[Sentence, float] | None, method: str, number: int
-) -> list[Flip]:
+) -> list[NewLabel]:
     """Return the labels that change, by the model's posterior or, without one, by majority."""
-    flips = []
+    labels = []
     for tally in said:
-        chances = _chances(tally, posterior or {})
-        likely = tally.expanded({part for part, chance in chances.items() if chance > 0.5})
-        after = tally.by_majority() if posterior is None else likely
-        changed = set(after) ^ set(tally.holds)
-        if changed:
-            told = {part: chance for part, chance in chances.items() if part in changed}
-            label = _label(tally, after, method, number)
-            flips.append(Flip(tally.question, tally.names, tally.holds, after, told, label))
-    return flips
+        after = tally.by_majority()
+        if posterior is not None:
+            keys = [(tally.question.pk, tally.target, sentence) for sentence in tally.sentences]
+            after = tally.expanded({key[2] for key in keys if posterior.get(key, 0.0) > 0.5})
+        if set(after) != set(tally.holds):
+            labels.append(_label(tally, after, method, number))
+    return labels
 
 
 def _label(tally: Votes, holds: tuple[str, ...], method: str, number: int) -> NewLabel:
@@ -316,7 +278,7 @@ def switch(track: Track, method: str, who: User | None, why: str) -> Revision:
         before=before,
         why=why,
         track=track.slug,
-        after=f"{method}: {len(made.flips)} of {made.judgments} labels changed",
+        after=f"{method}: {len(made.labels)} of {made.judgments} labels changed",
     )
     return made
 
@@ -329,11 +291,9 @@ def _apply(track: Track, policy: Policy, method: str) -> Revision:
     policy.revision += 1
     policy.aggregation, policy.fitted_at = method, begun - COMMITTING
     policy.save(update_fields=["revision", "aggregation", "fitted_at"])
-    record(flip.label for flip in made.flips)
-    of_documents = reading(RELATION)
-    questions = {flip.question for flip in made.flips if flip.question.interface in of_documents}
-    for number in {question.pk for question in questions}:
-        kind_with_recall(track).store_facts(number)
+    record(made.labels)
+    for number in {label.question for label in made.labels if label.source == "document"}:
+        kind_with_recall(track).store_facts(number or 0)
     return made
 
 
@@ -344,7 +304,7 @@ def refit(track: Track) -> int:
     """
     one_at_a_time("annotation.labels.revise", track.pk)
     policy = Policy.objects.filter(track=track, aggregation=MODEL).first()
-    return len(_apply(track, policy, MODEL).flips) if policy is not None else 0
+    return len(_apply(track, policy, MODEL).labels) if policy is not None else 0
 
 
 def tick() -> int:
@@ -363,12 +323,12 @@ def tick() -> int:
             with transaction.atomic():
                 one_at_a_time("annotation.labels.revise", policy.track_id)
                 made = _apply(policy.track, Policy.objects.get(pk=policy.pk), MODEL)
-                changed += len(made.flips)
+                changed += len(made.labels)
                 note(
                     "add up again",
                     f"track:{policy.track.slug}",
                     track=policy.track.slug,
-                    after=f"{MODEL}: {len(made.flips)} of {made.judgments} labels changed",
+                    after=f"{MODEL}: {len(made.labels)} of {made.judgments} labels changed",
                     why="New answers have come since the last fit",
                 )
     return changed

@@ -50,7 +50,7 @@ def believe_ada(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def fit(
         votes: list[Votes],
-    ) -> tuple[dict[str, object], dict[tuple[int, int, str], float], str]:
+    ) -> tuple[dict[tuple[int, int, str], float], str]:
         ada = Worker.objects.get(user__username="ada").pk
         chances = {
             (pair.question.pk, pair.target, sentence): 0.99
@@ -59,8 +59,7 @@ def believe_ada(monkeypatch: pytest.MonkeyPatch) -> None:
             for pair in votes
             for sentence in pair.sentences
         }
-        confusion = {str(ada): [[0.99, 0.01], [0.01, 0.99]]}
-        return {"prior": [0.5, 0.5], "confusion": confusion}, chances, ""
+        return chances, ""
 
     monkeypatch.setattr(revise, "_fit", fit)
 
@@ -70,11 +69,10 @@ def test_a_revision_says_what_would_flip_and_writes_nothing(
 ) -> None:
     believe_ada(monkeypatch)
     made = revise.revision(divided, revise.MODEL, 1)
-    assert (made.judgments, len(made.flips)) == (6, 6)
-    assert (made.flips[0].before, made.flips[0].after) == ((), (PARTS[0],))
-    assert made.flips[0].posterior == {PARTS[0]: 0.99}
+    assert (made.judgments, len(made.labels)) == (6, 6)
+    assert made.labels[0].value["holds"] == [PARTS[0]]
     assert Label.objects.filter(target__kind="pair").count() == 6
-    assert revise.revision(divided, revise.MAJORITY, 1).flips == []
+    assert revise.revision(divided, revise.MAJORITY, 1).labels == []
     with pytest.raises(ValueError, match="no way of aggregating"):
         revise.revision(divided, "coin", 1)
 
@@ -88,7 +86,7 @@ def test_switching_appends_labels_and_switching_back_too(
     assert holds(divided) == {(PARTS[0],)}
     labels = Label.objects.filter(target__kind="pair", method="dawid_skene")
     assert labels.count() == 6 and labels[0].value["votes"] == {PARTS[0]: 1}
-    assert revise.switch(divided, revise.MODEL, admin, "Again.").flips == [], "nothing flips twice"
+    assert revise.switch(divided, revise.MODEL, admin, "Again.").labels == [], "nothing flips twice"
     revise.switch(divided, revise.MAJORITY, admin, "She was not.")
     assert holds(divided) == {()}
     assert Label.objects.filter(target__kind="pair").count() == 18
@@ -101,13 +99,9 @@ def test_switching_appends_labels_and_switching_back_too(
     ]
 
 
-def test_the_fit_weighs_people_by_how_they_err(divided: Track) -> None:
+def test_the_fit_of_divided_people_changes_nothing(divided: Track) -> None:
     made = revise.revision(divided, revise.MODEL, 1)
-    model = made.model["relation"]
-    assert model["converged"] and set(model["confusion"]) == {
-        str(pk) for pk in Worker.objects.values_list("pk", flat=True)
-    }
-    assert made.flips == made.reasons == []
+    assert made.labels == made.reasons == []
 
 
 def test_where_people_gave_few_answers_the_majority_stays_and_the_reason_is_reported(
@@ -115,7 +109,7 @@ def test_where_people_gave_few_answers_the_majority_stays_and_the_reason_is_repo
 ) -> None:
     monkeypatch.setattr(estimators.votes, "FEWEST_ANSWERS", 19)
     made = revise.revision(divided, revise.MODEL, 1)
-    assert (made.model, made.flips) == ({}, [])
+    assert made.labels == []
     [reason] = made.reasons
     assert reason.endswith("Half of the people gave 18 answers or fewer; the model needs 19.")
 

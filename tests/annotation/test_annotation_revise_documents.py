@@ -39,7 +39,7 @@ def believe_ada(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def fit(
         said: list[Votes],
-    ) -> tuple[dict[str, object], dict[tuple[int, int, str], float], str]:
+    ) -> tuple[dict[tuple[int, int, str], float], str]:
         ada = Worker.objects.get(user__username="ada").pk
         chances = {
             (pair.question.pk, pair.target, sentence): 0.99
@@ -48,7 +48,7 @@ def believe_ada(monkeypatch: pytest.MonkeyPatch) -> None:
             for pair in said
             for sentence in pair.sentences
         }
-        return {"prior": [0.5, 0.5], "confusion": {}}, chances, ""
+        return chances, ""
 
     monkeypatch.setattr(revise, "_fit", fit)
 
@@ -63,17 +63,15 @@ def pairs_asked() -> int:
 def test_what_would_flip_is_one_fact_of_a_pair_and_the_majority_stands(
     read: Toy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert revise.revision(read.track, revise.MAJORITY, 1).flips == [], (
+    assert revise.revision(read.track, revise.MAJORITY, 1).labels == [], (
         "labels are the majority's already"
     )
     before = Label.objects.count()
     believe_ada(monkeypatch)
     made = revise.revision(read.track, revise.MODEL, 1)
     assert made.judgments == pairs_asked()
-    [flip] = made.flips
-    assert (flip.before, flip.after, flip.posterior) == ((), (DIED,), {DIED: 0.99})
-    assert flip.names == "Per Berg and Oslo" and flip.question.target.document.key == "d4"
-    assert flip.label.value == {"shown": [DIED], "holds": [DIED], "votes": {DIED: 1}}
+    [label] = made.labels
+    assert label.value == {"shown": [DIED], "holds": [DIED], "votes": {DIED: 1}}
     assert Label.objects.count() == before
 
 
@@ -82,48 +80,37 @@ def test_a_fact_comes_with_the_model_and_is_missing_again_without_it(
 ) -> None:
     admin, instances = read.users["Admin"], Instance.objects.count()
     believe_ada(monkeypatch)
-    [flip] = revise.switch(read.track, revise.MODEL, admin, "Ada is always right.").flips
-    labels = Label.objects.filter(target=flip.label.target_id)
+    [changed] = revise.switch(read.track, revise.MODEL, admin, "Ada is always right.").labels
+    labels = Label.objects.filter(target=changed.target_id)
     assert {(one.source, one.method) for one in labels} == {("document", "dawid_skene")}
     assert merged(labels, together)["holds"] == [DIED]
     assert Instance.objects.count() == instances + 1, "it is a fact, whoever claims it"
-    assert revise.switch(read.track, revise.MODEL, admin, "Again.").flips == []
-    assert len(revise.switch(read.track, revise.MAJORITY, admin, "She was not.").flips) == 1
-    assert merged(Label.objects.filter(target=flip.label.target_id), together) == {}, (
+    assert revise.switch(read.track, revise.MODEL, admin, "Again.").labels == []
+    assert len(revise.switch(read.track, revise.MAJORITY, admin, "She was not.").labels) == 1
+    assert merged(Label.objects.filter(target=changed.target_id), together) == {}, (
         "missing, and not false"
     )
-    [(_, value, unanswered)] = values_of([flip.label.target_id], together)
+    [(_, value, unanswered)] = values_of([changed.target_id], together)
     assert (value, unanswered) == ({}, False), "and a follow-up may ask about it"
-    assert revise.revision(read.track, revise.MAJORITY, 9).flips == []
+    assert revise.revision(read.track, revise.MAJORITY, 9).labels == []
 
 
 def test_without_the_answers_of_who_is_excluded_it_is_still_the_model_that_aggregates(
     read: Toy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     believe_ada(monkeypatch)
-    [flip] = revise.switch(
+    [changed] = revise.switch(
         read.track, revise.MODEL, read.users["Admin"], "Ada is always right."
-    ).flips
+    ).labels
     exclude(Worker.objects.get(user__username="cy"), "Another works for them.", read.users["Admin"])
-    label = Label.objects.filter(target=flip.label.target_id).order_by("-pk")[0]
+    label = Label.objects.filter(target=changed.target_id).order_by("-pk")[0]
     assert (label.value["holds"], label.n, label.method) == ([DIED], 2, "dawid_skene")
-    assert revise.revision(read.track, revise.MODEL, 9).flips == []
+    assert revise.revision(read.track, revise.MODEL, 9).labels == []
 
 
-def test_the_fit_is_of_each_interface_by_itself(read: Toy) -> None:
+def test_the_fit_leaves_what_all_say(read: Toy) -> None:
     made = revise.revision(read.track, revise.MODEL, 1)
-    assert set(made.model) == {"relations_exhaustive"}, "nothing was asked alone"
-    fit = made.model["relations_exhaustive"]
-    assert fit["converged"] and set(fit["confusion"]) == {
-        str(pk) for pk in Worker.objects.values_list("pk", flat=True)
-    }
-    payloads = Question.objects.filter(interface="relations_exhaustive").values_list(
-        "payload", flat=True
-    )
-    assert fit["units"] == sum(
-        len(one["options"][pair["options"]]) for one in payloads for pair in one["pairs"]
-    )
     agreed = Label.objects.filter(
         target__kind="pair", source="document", disagreement=0
     ).values_list("target", flat=True)
-    assert len(agreed) == 9 and not {flip.label.target_id for flip in made.flips} & set(agreed)
+    assert len(agreed) == 9 and not {label.target_id for label in made.labels} & set(agreed)

@@ -141,7 +141,7 @@ class Relation(Interface):
         if not predicates:
             return []
         shown = list(question.shown) or _parts(predicates)
-        return [Asked(question.target_id, "", sentences_in(predicates), shown)]
+        return [Asked(question.target_id, sentences_in(predicates), shown)]
 
     def is_split(self, question: Question, responses: Sequence[Response]) -> bool:
         flags = sum(response.criterion == "flag" for response in responses)

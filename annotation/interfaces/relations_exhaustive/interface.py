@@ -139,13 +139,11 @@ class RelationsExhaustive(Interface):
 
     def asked(self, question: Question) -> list[Asked]:
         data = question.payload
-        glosses = [mention["gloss"] for mention in data["mentions"]]
         asked = []
         for pair in data["pairs"]:
             sentences = sentences_in(data["options"][pair["options"]])
-            names = f"{glosses[pair['a']]} and {glosses[pair['b']]}"
             shown = [part for parts in sentences.values() for part in parts]
-            asked.append(Asked(pair["target"], names, sentences, shown))
+            asked.append(Asked(pair["target"], sentences, shown))
         return asked
 
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:

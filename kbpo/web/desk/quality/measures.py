@@ -92,7 +92,7 @@ def _switch_aggregation(request: HttpRequest, track: Track) -> str:
     if not why:
         return "Give a reason: it is kept in the log."
     revision = revise.switch(track, method, admin_of(request), why)
-    messages.success(request, f"Saved. {len(revision.flips)} labels changed.")
+    messages.success(request, f"Saved. {len(revision.labels)} labels changed.")
     for reason in revision.reasons:
         messages.warning(request, f"The majority stays: {reason}")
     return ""
