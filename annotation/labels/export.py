@@ -1,4 +1,4 @@
-"""Reads answers, labels and agreement of a track, row by row, to be taken elsewhere. Whoever
+"""Reads answers and labels of a track, row by row, to be taken elsewhere. Whoever
 answered stands in them under a code; what they remarked, which is for admins, does not.
 """
 
@@ -11,7 +11,6 @@ from django.db.models import Exists, F, OuterRef
 
 from annotation.interfaces.registry import interface_of
 from annotation.models import Response
-from annotation.quality.agreement import measure
 from kbpo import clock
 from kbpo.instances.models import ENDS, Label, Target
 from kbpo.tracks.models import Track
@@ -53,21 +52,6 @@ LABELS = [
     "origin",
     "made_at",
     "public_at",
-]
-AGREEMENT = [
-    "interface",
-    "unit",
-    "questions",
-    "units",
-    "answers",
-    "workers",
-    "observed",
-    "kappa",
-    "alpha",
-    "alpha_low80",
-    "alpha_high80",
-    "alpha_low95",
-    "alpha_high95",
 ]
 
 
@@ -124,26 +108,6 @@ def labels(track: Track) -> Iterator[Row]:
         ]
 
 
-def agreement(track: Track) -> Iterator[Row]:
-    """Yield how far people agree on each kind of unit, with intervals of α."""
-    for one in measure(track=track):
-        yield [
-            one.interface,
-            one.what,
-            one.questions,
-            one.units,
-            one.answers,
-            one.workers,
-            one.observed,
-            one.kappa,
-            one.alpha,
-            one.low80,
-            one.high80,
-            one.low95,
-            one.high95,
-        ]
-
-
 def _place(target: Target) -> Row:
     """Return which target, and where it stands in its document."""
     return [target.kind, target.key, *target.ends]
@@ -152,7 +116,6 @@ def _place(target: Target) -> Row:
 EXPORTS: dict[str, tuple[list[str], Callable[[Track], Iterator[Row]]]] = {
     "answers": (ANSWERS, answers),
     "labels": (LABELS, labels),
-    "agreement": (AGREEMENT, agreement),
 }
 """What can be exported: its columns, and what yields the rows"""
 

@@ -92,7 +92,6 @@ class Migration(migrations.Migration):
                 ('leased_until', models.DateTimeField()),
                 ('draft', models.JSONField(help_text='Autosaved, so that a reload loses nothing', null=True)),
                 ('raw', models.JSONField(help_text='The answer as sent', null=True)),
-                ('earlier', models.JSONField(default=list, help_text='Answers that its worker changed: `raw` and the time, `changed_at`')),
                 ('seconds', models.FloatField(help_text='Time on the page as the server saw it', null=True)),
                 ('extra', models.DecimalField(decimal_places=2, default=Decimal('0.00'), help_text="What it earned besides the HIT's reward, because it took more work", max_digits=8)),
                 ('accepted_at', models.DateTimeField(default=kbpo.clock.now, help_text='Moved by pauses, so that what lies after it is time at work')),

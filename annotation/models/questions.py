@@ -376,9 +376,6 @@ class Assignment(Moving):
     leased_until = models.DateTimeField()
     draft = models.JSONField(null=True, help_text="Autosaved, so that a reload loses nothing")
     raw = models.JSONField(null=True, help_text="The answer as sent")
-    earlier = models.JSONField(
-        default=list, help_text="Answers that its worker changed: `raw` and the time, `changed_at`"
-    )
     seconds = models.FloatField(null=True, help_text="Time on the page as the server saw it")
     extra = models.DecimalField(
         max_digits=8,

@@ -174,7 +174,7 @@ def _erase(worker: Worker) -> None:
     _end_promises(worker)
     delete_belongings(worker, but=STAYS)
     mine = Assignment.objects.filter(worker=worker)
-    mine.update(draft=None, external_id="", earlier=[])
+    mine.update(draft=None, external_id="")
     for assignment in mine.exclude(raw=None):
         raw = assignment.raw if isinstance(assignment.raw, dict) else {}
         kept = {

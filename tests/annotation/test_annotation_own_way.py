@@ -1,4 +1,4 @@
-"""A way out, a choice, a correction: stopping, choosing kinds, changing answers, goals, keys."""
+"""A way out, a choice, a correction: stopping, choosing kinds, keys."""
 
 from __future__ import annotations
 
@@ -14,17 +14,13 @@ from django.utils import timezone
 from django.utils.html import escape
 
 from annotation.hits import lease
-from annotation.labels import settle
 from annotation.models import (
     HIT,
     Assignment,
-    Payment,
     Question,
-    Response,
     Worker,
 )
 from kbpo.accounts.models import User
-from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 
 pytestmark = pytest.mark.django_db
@@ -104,40 +100,6 @@ def test_a_kind_is_chosen_and_kept(published: Submission, ada: Client) -> None:
     assert "There is no more of that kind right now" in page
     assert Worker.objects.get().wants == ""
     assert ada.get("/annotate/next/?kind=nonsense")["Location"] == take(ada) != ""
-
-
-def test_an_answer_can_be_changed_until_it_counts(
-    published: Submission, clients: list[Client]
-) -> None:
-    address = take(clients[0])
-    clients[0].post(address, GOOD)
-    settle.tick()
-    row = Assignment.objects.get(token=address.split("/")[2])
-    assert row.status == "approved" and Payment.objects.count() == 1
-    page = text(clients[0].get("/annotate/history/"))
-    assert f'href="{address}change/"' in page
-    form = text(clients[0].get(address + "change/"))
-    assert CHOSEN in form and "Your pay stays the same" in form
-    bad = clients[0].post(address + "change/", {"a": "0-3"})
-    assert bad.status_code == 422 and "Step 2 is missing" in text(bad)
-    assert text(clients[0].post(address + "change/", NONE, follow=True)).count("is changed") == 1
-    row.refresh_from_db()
-    assert row.raw == {name: [value] for name, value in NONE.items()}
-    assert [one["raw"]["holds"] for one in row.earlier] == [GOOD["holds"]]
-    said = Response.objects.filter(assignment=row, criterion="relation").get()
-    assert said.value == {"holds": []} and Payment.objects.count() == 1
-    assert "changed" in text(clients[0].get("/annotate/history/"))
-    for client in clients[1:3]:
-        client.post(take(client), NONE)
-    settle.tick()
-    question = row.hit.questions.get()
-    assert question.status == "settled"
-    assert Label.objects.get(target=question.target_id).value["holds"] == []
-    late = clients[0].post(address + "change/", GOOD, follow=True)
-    assert "counts already" in text(late)
-    row.refresh_from_db()
-    assert "none" in row.raw and len(row.earlier) == 1
-    assert f'href="{address}change/"' not in text(clients[0].get("/annotate/history/"))
 
 
 def test_keys_are_kept_with_the_person(published: Submission, ada: Client) -> None:

@@ -126,7 +126,6 @@ def world(
     pages |= _of_ada(toy, ada) | _of_rosa(judged, toy, draft)
     pages |= _of_admin(judged, toy, ada)
     pages["annotate_question"] += _in_hand(toy)
-    pages["annotate_change"] = _to_be_changed(toy)
     pages["annotate_tutorial_question"] += _being_learned(toy)
     client = Client()
     client.force_login(admin)
@@ -249,20 +248,6 @@ def _in_hand(toy: Toy) -> list[Page]:
         leased_until=timezone.now() + timedelta(hours=1),
     )
     return [("Cy", reverse("annotate_question", args=[held.token]))]
-
-
-def _to_be_changed(toy: Toy) -> list[Page]:
-    """An answer of Cy's that does not count yet."""
-    hit = HIT.objects.filter(questions__interface="relation", status="open", assignments=None)[0]
-    sent = Assignment.objects.create(
-        status="submitted",
-        hit=hit,
-        worker=worker_of(toy.users["Cy"]),
-        leased_until=timezone.now(),
-        submitted_at=timezone.now(),
-        raw={"none": ["1"]},
-    )
-    return [("Cy", reverse("annotate_change", args=[sent.token]))]
 
 
 def _being_learned(toy: Toy) -> list[Page]:

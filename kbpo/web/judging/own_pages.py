@@ -4,7 +4,6 @@ volunteers' way in.
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
@@ -13,7 +12,6 @@ from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
@@ -22,7 +20,6 @@ from annotation.hits.mail_work import ask_for_mail
 from annotation.hits.read_answer import read_answer
 from annotation.hits.today import answers_today
 from annotation.interfaces.registry import interface_of, names
-from annotation.labels.change import can_change
 from annotation.models import ANSWERED, Assignment, Worker
 from annotation.quality.hourly import hourly_rates
 from annotation.workers import consent, leave, payee, payout, speak, teach, volunteer
@@ -154,18 +151,9 @@ def _assignment_rows(assignments: Any) -> list[dict[str, Any]]:
             "reward": ZERO if row.status in UNPAID else row.earned,
             "state": _state(row),
             "reason": row.reason if row.status in UNPAID else "",
-            "change": reverse("annotate_change", args=[row.token]) if can_change(row) else "",
-            "changed": _changed_at(row),
         }
         for row in assignments
     ]
-
-
-def _changed_at(assignment: Assignment) -> datetime | None:
-    """Return when its worker changed an answer last."""
-    if not assignment.earlier:
-        return None
-    return datetime.fromisoformat(assignment.earlier[-1]["changed_at"])
 
 
 def _state(assignment: Assignment) -> str:

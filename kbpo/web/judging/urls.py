@@ -48,7 +48,6 @@ urlpatterns = [
     path("<str:token>/", views.question, name="annotate_question"),
     path("<str:token>/draft/", views.draft, name="annotate_draft"),
     path("<str:token>/stop/", views.stop, name="annotate_stop"),
-    path("<str:token>/change/", views.changing, name="annotate_change"),
     path("<str:token>/return/", views.give_back, name="annotate_return"),
     path("<str:token>/document/", views.document, name="annotate_document"),
 ]

@@ -32,7 +32,6 @@ from annotation.hits.submit import Outcome, submit
 from annotation.hits.today import answers_today
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of, names
-from annotation.labels.change import can_change, change
 from annotation.models import Assignment, Question, Worker
 from annotation.workers import volunteer
 from annotation.workers.consent import has_consented
@@ -102,7 +101,6 @@ OF_YOUR_TEAM = (
     " judge it. "
 )
 NOT_TAKEN = OF_YOUR_TEAM + "An answer of yours is not taken and not paid. Here is the next."
-NOT_CHANGED = OF_YOUR_TEAM + "What you answered before it was so stays as it is."
 GIVEN_BACK = "You gave this question back. Here is the next."
 NOTHING_OPEN = "Nothing to judge right now."
 NO_MORE = "There is no more of that kind right now. Choose another, or come back later."
@@ -110,8 +108,6 @@ STOPPED = (
     "You stopped. What you had begun is kept: unless somebody else takes it, you find it again when"
     " you go on."
 )
-TOO_LATE = "This answer counts already: it cannot be changed any more."
-CHANGED = "Your answer is changed. The new one counts; your pay stays the same."
 
 
 def for_annotators(view: WorkerView[P]) -> View[P]:
@@ -490,37 +486,6 @@ def stop(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     if in_hand is not None and lease.stop(in_hand.assignment, raw_of(request.POST)):
         messages.info(request, STOPPED)
     return redirect("annotate")
-
-
-@for_annotators
-def changing(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
-    """Return an answer that was sent, as it was left (GET), or another in its place (POST), as long
-    as it does not count yet.
-    """
-    in_hand = _mine(worker, token)
-    if in_hand is None:
-        return refused(request, NOT_YOURS, link=reverse("annotate"), action="Your page")
-    assignment = in_hand.assignment
-    if has_stake(worker.pk, assignment.hit_id):
-        messages.info(request, NOT_CHANGED)
-        return redirect("annotate")
-    if not can_change(assignment):
-        messages.info(request, TOO_LATE)
-        return redirect("annotate")
-    raw, error = assignment.raw, ""
-    if request.method == "POST":
-        raw = raw_of(request.POST)
-        try:
-            messages.info(request, CHANGED if change(assignment, raw) else TOO_LATE)
-            return redirect("annotate")
-        except BadAnswer as bad:
-            error = str(bad)
-    context = {
-        "changing": assignment.submitted_at,
-        "addresses": {"whole": reverse("annotate_document", args=[token])},
-        "error": error,
-    }
-    return show(request, in_hand.questions[0], raw, context, status=422 if error else 200)
 
 
 @require_GET

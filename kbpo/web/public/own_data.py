@@ -128,7 +128,7 @@ OF_WORKER = (
         "answers",
         Assignment,
         "worker",
-        "id status first_accepted_at accepted_at submitted_at seconds raw earlier draft",
+        "id status first_accepted_at accepted_at submitted_at seconds raw draft",
     ),
     Part("payments", Payment, "worker", "amount status why created_at"),
     Part("bonuses", Bonus, "worker", "amount status why created_at"),
