@@ -12,7 +12,7 @@ taken back.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
@@ -56,20 +56,18 @@ class Again:
     settled next"""
 
     def __str__(self) -> str:
-        sentences = [f"{self.changed} label{'' if self.changed == 1 else 's'} changed"]
+        parts = [f"{_count(self.changed, 'label')} changed"]
         if self.asked:
-            sentences.append(f"{self.asked} question{'' if self.asked == 1 else 's'} asked again")
+            parts.append(f"{_count(self.asked, 'question')} asked again")
         if self.stayed:
-            sentences.append(
-                f"{self.stayed} stay{'s' if self.stayed == 1 else ''} as before: nobody can be"
-                " asked any more"
-            )
+            parts.append(f"{_count(self.stayed, 'question')} as before: nobody can be asked")
         if self.back:
-            sentences.append(
-                f"{self.back} question{'' if self.back == 1 else 's'} settled next with"
-                " what counts again"
-            )
-        return ", ".join(sentences)
+            parts.append(f"{_count(self.back, 'question')} settled next with what counts again")
+        return ", ".join(parts)
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 def lock(questions: Collection[int]) -> list[Question]:
@@ -120,20 +118,18 @@ def recount(
     left = counting(settled)
     labels_of = _enough(settled, left, modelled)
     short = [question for question in settled if question not in labels_of]
-    made = _without_lost_names(labels_of, to_record(labels_of, modelled))
-    record(made.labels)
-    _store_facts(labels_of, made.labels)
-    changed = sum(made.changes) + _by_model(settled, modelled)
+    changes = _without_lost_names(labels_of, to_record(labels_of, modelled))
+    record(change.label for change in changes)
+    _store_facts(labels_of, {change.label.question for change in changes})
+    changed = sum(change.is_new for change in changes) + _by_model(settled, modelled)
     recompare_answers(settled)
     asked = ask_again(short, left)
     asked_more = ask_again(short_of_promise(labels_of, left), left)
-    result = Again(
-        changed=changed,
-        asked=asked + asked_more,
-        stayed=len(short) - asked,
-        back=_undone(questions, modelled) if back else 0,
-    )
-    _note(questions, result, why, who)
+    n_back = _undone(questions, modelled) if back else 0
+    result = Again(changed, asked + asked_more, stayed=len(short) - asked, back=n_back)
+    if result != Again():
+        for track in sorted({question.track.slug for question in questions}):
+            note("add up again", f"track:{track}", who=who, why=why, after=str(result), track=track)
     return result
 
 
@@ -206,8 +202,8 @@ def _too_few(
     return not weighed and interface_of(question.interface).is_split(question, left)
 
 
-def _without_lost_names(questions: Iterable[Question], made: Aggregates) -> Aggregates:
-    """Return the labels without those that take names of a document back whose relations were
+def _without_lost_names(questions: Iterable[Question], changes: Iterable[Change]) -> list[Change]:
+    """Return the changes without those that take names of a document back whose relations were
     asked: people read them.
     """
     of_names = reading(NAME)
@@ -219,17 +215,14 @@ def _without_lost_names(questions: Iterable[Question], made: Aggregates) -> Aggr
     )
     read = set(relations.values_list("track", "target"))
     lasting = {name.pk for name in names if (name.track_id, name.target_id) in read}
-    left = Aggregates([], [])
-    for label, change in zip(made.labels, made.changes, strict=True):
-        if label.value or label.question not in lasting:
-            left.labels.append(label)
-            left.changes.append(change)
-    return left
+    return [
+        change for change in changes if change.label.value or change.label.question not in lasting
+    ]
 
 
-def _store_facts(questions: Iterable[Question], labels: Sequence[NewLabel]) -> None:
+def _store_facts(questions: Iterable[Question], written: Collection[int | None]) -> None:
     """Store what is marked now in documents that were read in full as instances."""
-    written, of_relations = {label.question for label in labels}, reading(RELATION)
+    of_relations = reading(RELATION)
     for question in sorted(questions, key=lambda question: question.pk):
         if question.interface in of_relations and question.pk in written:
             kind_with_recall(question.track).store_facts(question.pk)
@@ -257,26 +250,17 @@ def recompare_answers(settled: Sequence[Question]) -> None:
     compare_with_majority_again({question: counted[question.pk] for question in asked})
 
 
-def _note(questions: Sequence[Question], result: Again, why: str, who: User | None) -> None:
-    """Write into the log of each track that its labels were re-aggregated, with the totals."""
-    if result != Again():
-        for track in sorted({question.track.slug for question in questions}):
-            note("add up again", f"track:{track}", who=who, why=why, after=str(result), track=track)
-
-
 # -- Answers to labels
 
 TAKEN_BACK = "taken_back"
 
 
 @dataclass(frozen=True)
-class Aggregates:
-    """What questions aggregate to: labels to be recorded, and whether each says something else than
-    before.
-    """
+class Change:
+    """A label to be recorded; `is_new` if it says something else than the question said before."""
 
-    labels: list[NewLabel]
-    changes: list[bool]
+    label: NewLabel
+    is_new: bool = False
 
 
 def aggregated(question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
@@ -321,58 +305,47 @@ def tied_on_other_targets(found: Mapping[Question, Sequence[AggregatedLabel]]) -
 
 def to_record(
     found: Mapping[Question, Sequence[AggregatedLabel]], modelled: Collection[int] = ()
-) -> Aggregates:
+) -> list[Change]:
     """Return the labels that questions aggregate to; of those that had said something before, only
     what differs from it, and for what they do not speak of any more an empty one. On `modelled`
     tracks what holds of a target is for their model to say, as long as people could answer at all.
     The caller holds the questions' locks.
     """
     before = _labels_before(found)
-    made = Aggregates([], [])
+    changes = []
     for question, labels in found.items():
-        is_modelled = question.track_id in modelled
         if question.pk in before:
-            _add_again(made, question, labels, before[question.pk], is_modelled)
-            continue
-        for label in labels:
-            made.labels.append(_new_label(question, None, label))
-            made.changes.append(False)
-    return made
+            is_modelled = question.track_id in modelled
+            changes += _changes(question, labels, before[question.pk], is_modelled)
+        else:
+            changes += [Change(_new_label(question, None, label)) for label in labels]
+    return changes
 
 
-def _add_again(
-    made: Aggregates,
+def _changes(
     question: Question,
     labels: Sequence[AggregatedLabel],
     before: Sequence[Label],
     is_modelled: bool,
-) -> None:
-    """Adds what a question says otherwise than it did before."""
+) -> Iterator[Change]:
+    """Yield what a question says otherwise than it did before."""
     again = 1 + max(label.again or 0 for label in before)
     standing_of = {label.target_id: label for label in standing(before)}
-    for label in [*labels, *_taken_back(labels, standing_of)]:
-        old = standing_of.get(label.target_id)
-        if old is not None:
-            is_for_model = is_modelled and label.target_id == question.target_id
-            if not _differs(old, label) or (is_for_model and old.value and label.value):
-                continue
-        value_before = old.value if old is not None else {}
-        made.labels.append(_new_label(question, again, label))
-        made.changes.append(_telling(label.value) != _telling(value_before))
-
-
-def _taken_back(
-    labels: Sequence[AggregatedLabel], standing_of: Mapping[int, Label]
-) -> list[AggregatedLabel]:
-    """Return an empty label for each target of which a question said something, and does not speak
-    any more.
-    """
     spoken_of = {label.target_id for label in labels}
-    return [
-        _empty(label)
+    taken_back = [
+        AggregatedLabel(target, {}, TAKEN_BACK, 0, 0.0, label.source)
         for target, label in standing_of.items()
         if target not in spoken_of and label.value
     ]
+    for label in [*labels, *taken_back]:
+        old = standing_of.get(label.target_id)
+        if old is not None:
+            is_for_model = is_modelled and label.target_id == question.target_id
+            is_same = (old.value, old.n, old.source) == (label.value, label.n, label.source)
+            if is_same or (is_for_model and old.value and label.value):
+                continue
+        is_new = _telling(label.value) != _telling(old.value if old is not None else {})
+        yield Change(_new_label(question, again, label), is_new)
 
 
 def _labels_before(questions: Iterable[Question]) -> dict[int, list[Label]]:
@@ -395,17 +368,8 @@ def settled_before(questions: Iterable[Question]) -> list[int]:
     return sorted({number for number in labels.values_list("question", flat=True) if number})
 
 
-def _differs(old: Label, new: AggregatedLabel) -> bool:
-    return (old.value, old.n, old.source) != (new.value, new.n, new.source)
-
-
 def _telling(value: Mapping[str, object]) -> dict[str, object]:
     return {part: content for part, content in value.items() if part not in HOW}
-
-
-def _empty(label: Label) -> AggregatedLabel:
-    """Return what takes back a label of which its question does not speak any more."""
-    return AggregatedLabel(label.target_id, {}, TAKEN_BACK, 0, 0.0, label.source)
 
 
 def _new_label(question: Question, again: int | None, label: AggregatedLabel) -> NewLabel:

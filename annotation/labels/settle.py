@@ -110,13 +110,13 @@ def settle(questions: Sequence[Question]) -> None:
                 labels[question] = found
         except LockHeld:
             _look_again(question, clock.now() + AT_ONCE)
-    before = _settled_before(labels)
-    record(to_record(labels).labels)
+    before = settled_before(labels)
+    record(change.label for change in to_record(labels))
     compare_with_majority({question: responses[question.pk] for question in labels})
     _close(labels, "closed")
     Question.objects.filter(pk__in=[label.pk for label in labels]).move("settled")
     if before:
-        recompare_answers(before)
+        recompare_answers([question for question in labels if question.pk in before])
     ask_again([question for question in short if question in labels], responses)
     _ask_again(again)
 
@@ -124,14 +124,6 @@ def settle(questions: Sequence[Question]) -> None:
 def _is_split(question: Question, responses: Sequence[Response]) -> bool:
     """Return whether one more person is asked because those who answered do not agree."""
     return question.staged and interface_of(question.interface).is_split(question, responses)
-
-
-def _settled_before(questions: Iterable[Question]) -> list[Question]:
-    """Return those of these questions that have a label already: the answers to them were held
-    against others than now.
-    """
-    by_number = {question.pk: question for question in questions}
-    return [by_number[number] for number in settled_before(by_number.values())]
 
 
 def _ask_again(questions: Sequence[Question]) -> None:
@@ -191,22 +183,17 @@ def give_up(question: Question) -> None:
     elif aggregated(question, counting([question])[question.pk]):
         settle([question])
     else:
-        _label_nonresponse(question)
+        missing = NewLabel(
+            target_id=question.target_id,
+            value={},
+            source=Label.Source.CROWD,
+            method="nonresponse",
+            n=0,
+            origin=f"{question.origin}/nonresponse",
+            question=question.pk,
+        )
+        record([missing])
         _look_again(question, AT_ITS_END)
-
-
-def _label_nonresponse(question: Question) -> None:
-    """Its label says that it is missing."""
-    missing = NewLabel(
-        target_id=question.target_id,
-        value={},
-        source=Label.Source.CROWD,
-        method="nonresponse",
-        n=0,
-        origin=f"{question.origin}/nonresponse",
-        question=question.pk,
-    )
-    record([missing])
 
 
 def _in_hand(question: Question) -> datetime | None:
