@@ -19,7 +19,6 @@ from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.submissions.models import Submission
-from kbpo.web.desk import inquiries
 from kbpo.web.desk.quality import experts
 from tests.conftest import ALONE, Toy
 from tests.evaluation.test_expert_checks import Crowd
@@ -62,7 +61,7 @@ def test_draw_answer_read(crowd: Crowd, admin: Client, monkeypatch: pytest.Monke
     )
     assert "A round is being drawn" in admin.get(DESK).content.decode()
     assert not ExpertRound.objects.exists()
-    assert inquiries.tick() == 1
+    assert experts.tick() == 1
     assert Audit.objects.get(what="draw checks").why == "To correct scores."
     page = admin.get(DESK).content.decode()
     n = ExpertCheck.objects.count()

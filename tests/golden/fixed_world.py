@@ -34,7 +34,7 @@ from kbpo.money.models import Budget, Price
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.desk import inquiries
+from kbpo.web.desk.quality import experts
 from tests.conftest import SCHEMA, sentences_of, tokens_of
 
 Span = tuple[int, int]
@@ -367,7 +367,7 @@ class FixedWorld:
             {"verb": "draw", "budget": str(budget), "why": "To know."},
         )
         assert answer.status_code == 302, answer.content.decode()
-        assert inquiries.tick() == 1
+        assert experts.tick() == 1
 
     def check(self, most: int) -> None:
         """An expert answers so many checks, rightly, as they come."""

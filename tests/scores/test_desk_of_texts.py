@@ -15,7 +15,6 @@ from kbpo.instances.models import Instance, Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import FORM, kind_of
 from kbpo.tracks.texts.declared import declare
-from kbpo.web.desk import inquiries
 from kbpo.web.desk.checklist import steps_of
 from kbpo.web.desk.quality import experts
 from tests.tracks.test_declared_forms import BETTER
@@ -70,7 +69,7 @@ def test_a_round_that_cannot_be_drawn_says_what_failed_and_what_to_do(
     page = "/desk/tracks/answers/experts/"
     assert "A round is being drawn" in desk.get(page).content.decode()
     monkeypatch.setattr(experts, "frame_of", lambda *_: 1 / 0)
-    assert inquiries.tick() == 0
+    assert experts.tick() == 0
     told = desk.get(page).content.decode()
     assert "It failed 1 time" in told and "ZeroDivisionError" in told and "tried again" in told
     assert "being drawn" not in told

@@ -45,8 +45,8 @@ from kbpo.accounts.models import Invitation, User, Webhook
 from kbpo.evaluation.run import tick as estimate
 from kbpo.submissions.models import Submission
 from kbpo.tracks.texts.declared import declare
-from kbpo.web.desk import inquiries
 from kbpo.web.desk.forms import EXAMPLE
+from kbpo.web.desk.quality import experts
 from kbpo.web.judging.attempt import examples
 from tests.annotation.annotation_world import learn
 from tests.annotation.documents_world import order
@@ -402,7 +402,7 @@ def _decided(client: Client, toy: Toy) -> dict[str, list[Page]]:
     address = reverse("desk-experts", args=["toy"])
     said = client.post(address, {"verb": "draw", "budget": "25", "why": "x"})
     assert said.status_code == 302, said.content.decode()
-    assert inquiries.tick() == 1
+    assert experts.tick() == 1
     first = client.get(reverse("expert-next", args=["toy"]))["Location"]
     said = client.post(first, {"a": "other", "b": "other", "none": "1"})
     assert said.status_code == 302, said.content.decode()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -25,6 +25,7 @@ from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.web.components.figures import money_text
+from kbpo.web.desk.amounts import amount_of
 from kbpo.web.http import admin_of, at_one_moment, for_admins, why_of
 from kbpo.web.table import Column, Table, code, link
 
@@ -130,9 +131,11 @@ def cap(request: HttpRequest) -> HttpResponse:
     """Set, change or remove a cap."""
     sent = request.POST
     track = get_object_or_404(Track, slug=sent.get("track", ""))
-    text = sent.get("cap", "").strip().removeprefix("$")
+    text = sent.get("cap", "").strip()
     try:
-        value = Decimal(text) if text else None
+        value = amount_of(text, 10**12)
+        if text and value is None:
+            raise BadCap(f"“{text[:40]}” is no amount in dollars.")
         row = set_cap(
             track,
             sent.get("scope", ""),
@@ -140,8 +143,6 @@ def cap(request: HttpRequest) -> HttpResponse:
             who=admin_of(request),
             why=why_of(request),
         )
-    except InvalidOperation:
-        messages.error(request, f"“{text[:40]}” is no amount in dollars.")
     except BadCap as bad:
         messages.error(request, str(bad))
     else:

@@ -32,6 +32,7 @@ from kbpo.sampling.documents.draw import (
 from kbpo.sampling.documents.draw import order_documents as draw_documents
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
+from kbpo.web.desk.amounts import amount_of
 from kbpo.web.http import admin_of, for_admins, why_of
 from kbpo.web.table import Column, Table
 
@@ -183,20 +184,11 @@ def _draw(track: Track, request: HttpRequest) -> str:
     return ""
 
 
-def _shown(request: HttpRequest, name: str) -> Decimal:
-    """Return the price that was shown. Raises CannotOrder."""
-    try:
-        shown = Decimal(request.POST.get(name, ""))
-    except ArithmeticError as error:
-        raise CannotOrder("Look at the price first, then order.") from error
-    if not shown.is_finite():
-        raise CannotOrder("Look at the price first, then order.")
-    return shown
-
-
 def _order(track: Track, form: OrderForm, request: HttpRequest) -> None:
     """Raises CannotOrder or OverBudget, with a sentence."""
-    shown = _shown(request, "at_most")
+    shown = amount_of(request.POST.get("at_most", ""), 10**9)
+    if shown is None:
+        raise CannotOrder("Look at the price first, then order.")
     admin, why = admin_of(request), why_of(request)
     order = order_documents(
         track, form.cleaned_data["n"], shown, who=admin, why=why, **form.terms()

@@ -5,7 +5,6 @@ compensations.
 from __future__ import annotations
 
 import secrets
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django.contrib import messages
@@ -16,6 +15,7 @@ from django.urls import path
 from annotation.budget import halts
 from annotation.marketplace import books, give
 from kbpo.tracks.models import Track
+from kbpo.web.desk.amounts import amount_of
 from kbpo.web.http import act, admin_of, for_admins, text_of, why_of
 
 
@@ -65,10 +65,13 @@ def grant(request: HttpRequest) -> HttpResponse:
     try:
         if track is None:
             raise ValueError("Choose the track that pays.")
+        amount = amount_of(sent["amount"])
+        if amount is None or not 0 < amount <= 1000:
+            raise ValueError("An amount lies between one cent and a thousand dollars.")
         notice = give.grant_to(
             sent["worker"],
             track,
-            _dollars(sent["amount"]),
+            amount,
             sent["why"][:900],
             admin_of(request),
             answer=sent["answer"],
@@ -98,17 +101,6 @@ def admit(request: HttpRequest) -> HttpResponse:
     else:
         messages.success(request, notice)
     return redirect("desk-platforms")
-
-
-def _dollars(text: str) -> Decimal:
-    """Return the amount. Raises ValueError with a sentence."""
-    try:
-        amount = Decimal(text)
-    except InvalidOperation as bad:
-        raise ValueError(f"“{text[:20]}” is no amount in dollars.") from bad
-    if not amount.is_finite() or not 0 < amount <= 1000:
-        raise ValueError("An amount lies between one cent and a thousand dollars.")
-    return amount
 
 
 urlpatterns = [path("desk/platforms/", show, name="desk-platforms")]

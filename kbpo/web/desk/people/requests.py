@@ -5,7 +5,7 @@ payouts.
 from __future__ import annotations
 
 import secrets
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from operator import attrgetter
 from typing import Any
 
@@ -33,6 +33,7 @@ from annotation.workers.models import (
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import AccountRequest
 from kbpo.tracks.models import Track
+from kbpo.web.desk.amounts import amount_of
 from kbpo.web.desk.people.workers import in_doubt
 from kbpo.web.http import act, admin_of, for_admins, is_armed, pk_of, text_of, why_of
 from kbpo.web.judging.own_pages import show_receipt
@@ -48,7 +49,6 @@ OWED = (
     Column("address"),
 )
 """What is to be paid, for the bank. Holds names: for admins only."""
-MOST = Decimal("100000")
 TAKEN_BACK = {True: "What was refused is paid.", False: "Reinstated."}
 MOST_SHOWN = 200
 NOBODY_COMES = (
@@ -266,7 +266,7 @@ def set_intake(request: HttpRequest) -> HttpResponse:
         return redirect("desk-rules")
     mode = request.POST.get("mode", "")
     reward, least = (
-        amount_of(request.POST.get("reward", "")),
+        amount_of(request.POST.get("reward", ""), 9_999),
         amount_of(request.POST.get("minimum", "5.00")),
     )
     if mode not in Intake.Volunteers.values or reward is None or least is None:
@@ -298,16 +298,6 @@ def set_intake(request: HttpRequest) -> HttpResponse:
         )
         messages.info(request, f"{n} annotator{'' if n == 1 else 's'} got a message about it.")
     return redirect("desk-rules")
-
-
-def amount_of(text: str) -> Decimal | None:
-    """Return an amount that somebody typed, to the cent; None if it is none, or below zero."""
-    try:
-        value = Decimal(text.strip().removeprefix("$"))
-    except InvalidOperation:
-        return None
-    cents = value.is_finite() and 0 <= value <= MOST and value == value.quantize(Decimal("0.01"))
-    return value.quantize(Decimal("0.01")) if cents else None
 
 
 @for_admins

@@ -4,6 +4,7 @@ what they said, and what that says of the crowd and of the scores.
 
 from __future__ import annotations
 
+import time
 from typing import Any, cast
 
 from django.contrib import messages
@@ -18,12 +19,14 @@ from annotation.desk import experts
 from annotation.desk.experts import CannotAsk, judged_by, question_of
 from annotation.desk.trail import trail_of
 from annotation.quality.describe import title_of
+from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.evaluation.correction.checkable import frame_of
 from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Evaluation, Inquiry
 from kbpo.experts.draw import MOST, CannotDraw, draw_round, end_round, open_round
 from kbpo.experts.queue import askable
+from kbpo.queue import work
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -151,6 +154,18 @@ def _ask_for_round(track: Track, request: HttpRequest) -> str:
         return "The last round is still open: answer it or end it first."
     Inquiry.ask(track, WHAT, admin_of(request), budget=int(budget), why=why)
     return ""
+
+
+def tick() -> int:
+    """Draw the rounds that admins asked for, and return how many requests were answered."""
+    return work(Inquiry, "asked", _answer)
+
+
+def _answer(inquiry: Inquiry) -> None:
+    began = time.monotonic()
+    answer = draw(inquiry)
+    seconds = time.monotonic() - began
+    inquiry.move("answered", answer=answer, made_at=clock.now(), seconds=seconds)
 
 
 def draw(inquiry: Inquiry) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django.contrib import messages
@@ -35,6 +34,7 @@ from kbpo.money.spend import OverBudget
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.drawing import axis_over
+from kbpo.web.desk.amounts import amount_of
 from kbpo.web.desk.quality.agreement import agreement_lines
 from kbpo.web.expensive import export as limited_export
 from kbpo.web.http import admin_of, for_admins, why_of
@@ -151,14 +151,14 @@ def _change_gold(request: HttpRequest, track: Track) -> str:
         retire(_chosen(request, [standing.gold for standing in standings(track)]), who, why)
         return "It is gold no more. Answers to it stay paid."
     if verb == "rate":
-        share = _number(request.POST.get("percent", ""))
-        if share is None or not 0 <= share <= 50:
+        share = amount_of(request.POST.get("percent", ""))
+        if share is None or share > 50:
             raise CannotMake("Give a share between 0 and 50 %.")
         set_rate(track, float(share / 100), who, why)
-        return f"{share} % of the questions are gold from now on."
+        return f"{share:g} % of the questions are gold from now on."
     if verb == "money":
-        amount = _number(request.POST.get("amount", ""))
-        if amount is None or not 0 < amount <= 10_000 or amount != round(amount, 2):
+        amount = amount_of(request.POST.get("amount", ""))
+        if amount is None or not 0 < amount <= 10_000:
             raise CannotMake("Give an amount of dollars above 0, to the cent.")
         set_aside(track, amount, who, why, key=request.POST.get("key", "")[:32])
         return f"${amount} of the budget of {track.name} is set aside for gold."
@@ -170,14 +170,6 @@ def _chosen(request: HttpRequest, golds: Sequence[Gold]) -> Gold:
         if str(gold.pk) == request.POST.get("gold"):
             return gold
     raise CannotMake("That gold question is not there any more.")
-
-
-def _number(text: str) -> Decimal | None:
-    try:
-        value = Decimal(text.strip())
-    except InvalidOperation:
-        return None
-    return value if value.is_finite() else None
 
 
 urlpatterns = [
