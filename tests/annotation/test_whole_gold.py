@@ -160,9 +160,8 @@ def test_every_example_is_a_page_and_its_own_answer_is_right(db: None) -> None:
     for number, one in enumerate(examples(), start=1):
         page = Client().get(f"/annotate/try/{number}/")
         assert page.status_code == 200 and one["why"] not in page.content.decode()
-        if "right" in one:
-            said = Client().post(f"/annotate/try/{number}/", one["right"]).content.decode()
-            assert "We would say the same" in said and one["why"] in said and "100.0" in said
+        said = Client().post(f"/annotate/try/{number}/", one["right"]).content.decode()
+        assert "We would say the same" in said and one["why"] in said
     assert not Worker.objects.exists() and not Assignment.objects.exists()
 
 
@@ -179,8 +178,8 @@ def test_what_was_missed_and_what_was_too_much_is_named(db: None) -> None:
         .post(f"/annotate/try/{number}/", {"mentions": json.dumps(marks), "read": "9"})
         .content.decode()
     )
-    assert "in your answer, but not in ours" in said and "“telescope”" in said
-    assert "“Henrik Dalby”: person" in said and "missing from your answer" in said
+    assert "We would say something else" in said and "“telescope”" in said
+    assert "“Henrik Dalby”: person" in said
     number = next(
         n for n, one in enumerate(examples(), 1) if one["interface"] == "relations_exhaustive"
     )
@@ -188,5 +187,5 @@ def test_what_was_missed_and_what_was_too_much_is_named(db: None) -> None:
     said = Client().post(f"/annotate/try/{number}/", {"pairs": json.dumps(pairs)}).content.decode()
     assert "Henrik Dalby works or worked for Dalby Observatory" in said
     assert "Dalby Observatory was founded by Henrik Dalby" in said
-    assert "Dalby has the child Signe" in said and "in your answer too" in said
+    assert "Dalby has the child Signe" in said
     assert Client().post(f"/annotate/try/{number}/", {"pairs": "{}"}).status_code == 422

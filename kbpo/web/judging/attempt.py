@@ -13,9 +13,8 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of
+from annotation.interfaces.shared.statements import side_by_side
 from annotation.models import Question
-from annotation.quality.gold import f1
-from kbpo.tracks.recall import NAME
 from kbpo.web.http import HEADER
 from kbpo.web.judging.views import raw_of, show
 
@@ -77,53 +76,9 @@ def _answer(request: HttpRequest, number: int) -> HttpResponse:
         interface.parse(asked, raw)
     except BadAnswer as bad:
         return show(request, asked, raw, context | {"error": str(bad)}, status=422)
-    if "right" in example:
-        return render(
-            request, "annotation/tried_whole.html", context | _compared(example, asked, raw)
-        )
-    return render(request, "annotation/tried.html", context | _explained(example, asked, raw))
-
-
-def _explained(example: dict[str, Any], asked: Question, raw: dict[str, Any]) -> dict[str, Any]:
-    """Return the visitor's answer beside ours."""
-    page, ours = interface_of(asked.interface).render(asked, raw), set(example["parts"])
-    choices = [
-        choice | {"ours": bool(ours & set(choice["part"].split()))}
-        for choice in [*page["common"], *page["rarer"]]
-    ]
-    return {
-        "page": page,
-        "choices": [choice for choice in choices if choice["chosen"] or choice["ours"]],
-        "same": all(choice["chosen"] == choice["ours"] for choice in choices),
-        "why": example["why"],
-        "more": len(examples()),
-    }
-
-
-def _compared(example: dict[str, Any], asked: Question, raw: dict[str, Any]) -> dict[str, Any]:
-    """Return what the visitor said of a whole document, or of a text, beside what we would have."""
-    interface, payload = interface_of(asked.interface), asked.payload
-    answers = [interface.parse(asked, sent) for sent in (example["right"], raw)]
-    ours, theirs = (
-        {unit: value for one in answer for unit, value in interface.units(asked, one)}
-        for answer in answers
-    )
-    mine, yours = (
-        {one.key: one for one in interface.statements(asked, answer) if not one.optional}
-        for answer in answers
-    )
-    places = {place for statement in mine.values() for place in statement.places}
-    both = mine | yours
-    keys = sorted(both, key=lambda key: min(both[key].places, default=(-1, -1)))
-    return {
-        "text": "\n\n".join(payload.get("passages", [payload["text"]])),
-        "marks": sorted((*place, "other") for place in places) if interface.reads == NAME else [],
-        "title": payload.get("document", payload)["title"],
-        "flagged": theirs.get(("flag", "")) == "yes",
-        "rows": [
-            {"words": both[key].words, "ours": key in mine, "yours": key in yours} for key in keys
-        ],
-        "same": mine.keys() == yours.keys(),
-        "share": f1(ours, theirs),
+    right = interface.parse(asked, example["right"])
+    shown = {
+        "beside": side_by_side(interface, asked, interface.parse(asked, raw), right),
         "why": example["why"],
     }
+    return render(request, "annotation/tried.html", context | shown)
