@@ -217,8 +217,8 @@ def test_stop_ends_what_a_killed_demo_left_behind(
         wait_for(lambda: left.children(), "a process of the demo to start one")
         started = [left, *left.children()]
         parent.kill()
-    somebody_else = psutil.Process().create_time() - 1
-    (tmp_path / "processes" / "worker").write_text(f"{os.getpid()} {somebody_else}")
+    has_other_worker = psutil.Process().create_time() - 1
+    (tmp_path / "processes" / "worker").write_text(f"{os.getpid()} {has_other_worker}")
     embedded.stop()
     wait_for(lambda: not any(lives(process) for process in started), "them to end")
     assert not list((tmp_path / "processes").iterdir())

@@ -1,5 +1,5 @@
-"""Step 9, the money: an answer's price is spent out of its payer's reservation, and its worker is
-owed it, once.
+"""Step 9, money: spends the price of an answer from its payer's reservation and notes what its
+worker is owed, once.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ PATIENCE = timedelta(minutes=10)
 
 
 def approve(assignments: Sequence[Assignment]) -> None:
-    """Spends the answers' prices and notes what their workers are owed. The caller holds the
-    assignments' locks.
+    """Spend the prices of answers and note what their workers are owed. The caller holds the locks
+    of the assignments.
     """
     Assignment.objects.filter(pk__in=[assignment.pk for assignment in accrue(assignments)]).move(
         "approved"
@@ -33,13 +33,13 @@ def approve(assignments: Sequence[Assignment]) -> None:
 
 
 def accrue(assignments: Sequence[Assignment]) -> list[Assignment]:
-    """Return the answers for which the money was there; their workers are owed the reward then. For
-    the others it is waited: the work was done and will be paid, never for ever in vain. Tracks are
-    locked in the order of their numbers.
+    """Return the answers that the reservations could pay; their workers are owed the reward from
+    now on. The others are tried again: their work is always paid in the end. Locks tracks in
+    primary-key order.
     """
     hits = HIT.objects.in_bulk({assignment.hit_id for assignment in assignments})
-    questions = _questions(hits)
-    bonuses = _bonuses(assignments, hits, questions)
+    questions = _questions_by_hit(hits)
+    bonuses = _new_bonuses(assignments, hits, questions)
     by_track: dict[int, list[Assignment]] = defaultdict(list)
     for answer in assignments:
         by_track[hits[answer.hit_id].track_id].append(answer)
@@ -47,20 +47,22 @@ def accrue(assignments: Sequence[Assignment]) -> list[Assignment]:
     owed: list[Assignment] = []
     for track, of_track in sorted(by_track.items()):
         groups = [
-            _bills(answer, hits[answer.hit_id], questions[answer.hit_id])
-            + [_bonus_bill(bonus, question) for question, bonus in bonuses.get(answer.pk, ())]
+            _charges(answer, hits[answer.hit_id], questions[answer.hit_id])
+            + [_bonus_cost(bonus, question) for question, bonus in bonuses.get(answer.pk, ())]
             for answer in of_track
         ]
         for answer, refusal in zip(of_track, spend_all(tracks[track], groups), strict=True):
             if refusal:
-                _wait(answer, refusal)
+                _postpone(answer, refusal)
             else:
                 owed.append(answer)
     already_owed = set(
         Payment.objects.filter(assignment__in=owed).values_list("assignment", flat=True)
     )
     Payment.objects.bulk_create(
-        _payment(answer, hits[answer.hit_id]) for answer in owed if answer.pk not in already_owed
+        _new_payment(answer, hits[answer.hit_id])
+        for answer in owed
+        if answer.pk not in already_owed
     )
     Bonus.objects.bulk_create(
         (bonus for answer in owed for _, bonus in bonuses.get(answer.pk, ())), ignore_conflicts=True
@@ -68,9 +70,9 @@ def accrue(assignments: Sequence[Assignment]) -> list[Assignment]:
     return owed
 
 
-def _payment(assignment: Assignment, hit: HIT) -> Payment:
-    """Return what a worker is owed, and where: at the endpoint where they worked, never at another.
-    On our own pages that is all of it; elsewhere what they earned besides the reward is a bonus.
+def _new_payment(assignment: Assignment, hit: HIT) -> Payment:
+    """Return the payment of an answer, at the endpoint where its worker worked. On our own pages it
+    includes the extra; elsewhere the extra is a bonus.
     """
     extra = assignment.extra if hit.platform in local_names() else ZERO
     return Payment(
@@ -82,14 +84,14 @@ def _payment(assignment: Assignment, hit: HIT) -> Payment:
     )
 
 
-def _bonuses(
+def _new_bonuses(
     assignments: Sequence[Assignment],
     hits: Mapping[int, HIT],
     questions: Mapping[int, Sequence[Question]],
 ) -> dict[int, list[tuple[Question, Bonus]]]:
-    """Assignment -> the bonuses by which another platform pays what was earned besides its reward,
-    one for each question that pays it; not yet saved. Their tokens follow from the assignment's,
-    so that no repeat makes a second one.
+    """Return assignment -> the unsaved bonuses by which another platform pays the extra, one for
+    each question that pays it. Their tokens are derived from the assignment's token, so a repeat
+    makes no second bonus.
     """
     earned = [
         assignment
@@ -122,14 +124,14 @@ def _bonuses(
     return bonuses
 
 
-def _bonus_bill(bonus: Bonus, question: Question) -> Bill:
-    """Return what a bonus costs its payer: never more than was promised for it."""
+def _bonus_cost(bonus: Bonus, question: Question) -> Bill:
+    """Return what a bonus costs its payer, at most what was promised for it."""
     cost = min(bonus.amount + bonus.fee, question.extra_price)
     return Bill(question.payer, cost, bonus.token, f"{question}: {bonus.why}")
 
 
-def _questions(hits: Mapping[int, HIT]) -> dict[int, list[Question]]:
-    """HIT -> its questions, which say who pays."""
+def _questions_by_hit(hits: Mapping[int, HIT]) -> dict[int, list[Question]]:
+    """Return HIT -> its questions, which name the payers."""
     questions: dict[int, list[Question]] = defaultdict(list)
     pairs = (
         HIT.questions.through.objects.filter(hit__in=hits)
@@ -141,10 +143,10 @@ def _questions(hits: Mapping[int, HIT]) -> dict[int, list[Question]]:
     return questions
 
 
-def _bills(assignment: Assignment, hit: HIT, questions: Sequence[Question]) -> list[Bill]:
-    """One movement for each question of an assignment; most have one."""
+def _charges(assignment: Assignment, hit: HIT, questions: Sequence[Question]) -> list[Bill]:
+    """Return one ledger movement for each question of an assignment; most have one question."""
     key = f"assignment:{assignment.pk}"
-    shares = _shares(assignment, hit, questions)
+    shares = _costs_by_question(assignment, hit, questions)
     return [
         Bill(
             question.payer,
@@ -156,7 +158,9 @@ def _bills(assignment: Assignment, hit: HIT, questions: Sequence[Question]) -> l
     ]
 
 
-def _shares(assignment: Assignment, hit: HIT, questions: Sequence[Question]) -> list[Decimal]:
+def _costs_by_question(
+    assignment: Assignment, hit: HIT, questions: Sequence[Question]
+) -> list[Decimal]:
     """Return what an answer to a HIT costs, question by question. A price has the fee of its
     question alone, rounded up; of several together a marketplace takes less: one fee of their sum,
     which the first of them bear. Our own pages show one question at a time, and pay what it earned
@@ -175,7 +179,7 @@ def _shares(assignment: Assignment, hit: HIT, questions: Sequence[Question]) -> 
     return shares
 
 
-def _wait(assignment: Assignment, refusal: str) -> None:
+def _postpone(assignment: Assignment, refusal: str) -> None:
     assignment.attempts = 0
     assignment.reason = f"Not enough is reserved: {refusal}"
     assignment.next_try_at = clock.now() + PATIENCE
@@ -183,6 +187,6 @@ def _wait(assignment: Assignment, refusal: str) -> None:
 
 
 def total_owed() -> Decimal:
-    """Return what is owed to annotators and not yet paid."""
+    """Return the sum that annotators are owed."""
     owed: Decimal | None = Payment.objects.filter(status="owed").aggregate(sum=Sum("amount"))["sum"]
     return owed or ZERO

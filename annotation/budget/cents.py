@@ -1,6 +1,4 @@
-"""Every cent by track, purpose, worker and state: what was reserved is open, given back, fee, or
-somebody's.
-"""
+"""Splits all reserved money by track, purpose, worker and state."""
 
 from __future__ import annotations
 
@@ -76,8 +74,8 @@ CENTS = """
 
 @dataclass(frozen=True)
 class Cents:
-    """An amount of one track and purpose in one state; of one worker (by hash), if it is
-    anybody's.
+    """An amount of one track and purpose in one state, and the hash of the worker who gets it, if
+    any.
     """
 
     track: int
@@ -89,8 +87,8 @@ class Cents:
 
 
 def cents(track: int | None = None) -> list[Cents]:
-    """Return every cent that was ever reserved, on one track or all. The sum of a purpose is what
-    was reserved for it.
+    """Return all money that was ever reserved, on one track or on all. The amounts of a purpose add
+    up to its reservation.
     """
     return [
         Cents(number, name, Purpose(kind, payer_number), *parts)

@@ -154,7 +154,7 @@ CHECKS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Finding:
-    """Where the books disagree: which check, and the sentence."""
+    """A disagreement between our books: the name of the check and a sentence."""
 
     check: str
     sentence: str
@@ -162,7 +162,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class LastCheck:
-    """The last result (None if there never was one), and whether a check is queued."""
+    """The last result (None before the first check), and whether a check is queued."""
 
     row: BooksCheck | None
     queued: bool
@@ -178,9 +178,7 @@ class LastCheck:
 
 
 def check_books() -> list[Finding]:
-    """Everything that disagrees, at most fifty of a kind; an empty list says that the books
-    agree.
-    """
+    """Return all disagreements, at most fifty of a kind."""
     findings = []
     for name, sql in CHECKS.items():
         sentences = [sentence for (sentence,) in fetch(f"{sql} LIMIT {MOST + 1}", {})]
@@ -191,7 +189,7 @@ def check_books() -> list[Finding]:
 
 
 def tick() -> int:
-    """1 if the books were checked: somebody asked for it, or it is time again."""
+    """Check the books if somebody asked for it or a check is due. Return 1 if they were checked."""
     if not _is_due():
         return 0
     with transaction.atomic():
@@ -199,16 +197,14 @@ def tick() -> int:
 
 
 def ask_to_check(who: User | None) -> bool:
-    """Return whether a check is queued by this click; one that is queued already is not queued
-    again.
-    """
+    """Queue a check, and return whether none was queued before."""
     _, made = BooksCheck.objects.get_or_create(finished_at=None, defaults={"who": who})
     nudge("books")
     return made
 
 
 def last_check() -> LastCheck:
-    """Return what the last check found, and whether the next one is queued."""
+    """Return the result of the last check, and whether the next one is queued."""
     asked = BooksCheck.objects.filter(finished_at=None).exists()
     return LastCheck(
         BooksCheck.objects.exclude(finished_at=None).order_by("-finished_at").first(), asked
@@ -222,9 +218,7 @@ def _is_due() -> bool:
 
 
 def _check() -> int:
-    """1: whoever asked has the result. Killed before its end, it is still asked for, and the next
-    tick checks.
-    """
+    """Run a queued check and store its result. A check that is killed stays queued."""
     begin = clock.now()
     disagreements: list[Finding] = []
     trouble = ""
@@ -249,7 +243,7 @@ def _check() -> int:
 
 
 def _holds_lock() -> bool:
-    """Return whether nobody else is checking; the lock goes with the transaction."""
+    """Return whether this transaction got the lock of the check."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_try_advisory_xact_lock(hashtext('annotation.budget.check_books'))"

@@ -1,4 +1,4 @@
-"""What an answer earns besides its reward, where a question pays more for more work."""
+"""Computes what an answer earns besides its reward, where a question pays more for more work."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kbpo.money.spend import ZERO
 
 
 def extra_of(question: Question, judgments: Sequence[Judgment]) -> Decimal:
-    """Return what an answer to a question earns besides its reward, by what it says."""
+    """Return what an answer to a question earns besides its reward."""
     if question.extra and interface_of(question.interface).earns_extra(judgments):
         return question.extra
     return ZERO
 
 
 def extras_of(answers: Iterable[tuple[Question, Sequence[Judgment]]]) -> Decimal:
-    """Return the same, of the answers to all questions of a HIT."""
+    """Return what an answer to all questions of a HIT earns besides the reward."""
     return sum((extra_of(question, judgments) for question, judgments in answers), ZERO)

@@ -1,10 +1,10 @@
-"""Step 9a: gives back what an ended submission has reserved and nobody is owed."""
+"""Step 9a: releases the reserved money of ended submissions that nobody is owed."""
 
 from __future__ import annotations
 
 from django.db import transaction
 
-from annotation.budget.promises import committed, one_publisher
+from annotation.budget.promises import committed, lock_payer
 from kbpo.money.spend import balance, close, release, unclosed
 from kbpo.submissions.models import Submission
 
@@ -12,8 +12,8 @@ ENDED = ("scored", "withdrawn", "failed")
 
 
 def tick() -> int:
-    """Return how many submissions got money back: all that they will not need, less what
-    answers may still cost. Those whose reservations are closed are not looked at again.
+    """Return how many submissions got money back. Submissions with closed reservations
+    are skipped.
     """
     ended = Submission.objects.filter(
         pk__in=unclosed("submission"), status__in=ENDED
@@ -23,12 +23,11 @@ def tick() -> int:
 
 @transaction.atomic
 def give_back(submission: Submission) -> bool:
-    """Return whether anything was given back. A repeat gives back nothing more.
-
-    The submission's lock is held: what is reserved at this moment, for an order of more, is not
-    given back too. Nor is what is promised at this moment, for one more answer.
+    """Release what an ended submission does not need, and return whether anything was released. A
+    repeat releases nothing more. The lock of the submission keeps a reservation that is made at
+    this moment.
     """
-    one_publisher(submission.purpose)
+    lock_payer(submission.purpose)
     if (
         not Submission.objects.select_for_update(of=("self",), no_key=True)
         .filter(pk=submission.pk, status__in=ENDED)

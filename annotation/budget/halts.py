@@ -1,4 +1,4 @@
-"""Stops: who makes and lifts them, and which tracks, questions and HITs they hold."""
+"""Stops work on tracks and batches, lifts stops, and finds the tracks and HITs that are stopped."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ log = logging.getLogger(__name__)
 
 
 def pause(track: Track | None, who: User | None, why: str, *, payer: Purpose | None = None) -> Halt:
-    """Return the stop of all work on a track (None: everywhere), or of one payer's batch there:
-    nothing is offered; work in hand may be finished, and is paid. Raises ValueError.
+    """Stop all work on a track (None: on all tracks), or on one payer's batch: nothing is offered,
+    and work in hand may be finished and is paid. Return the stop. Raises ValueError.
     """
     if payer is not None and Halt.objects.filter(lifted_at=None, **payer.at("payer")).exists():
         raise ValueError("This batch is paused already.")
@@ -28,7 +28,7 @@ def pause(track: Track | None, who: User | None, why: str, *, payer: Purpose | N
 
 
 def stop_publishing(track: Track | None, who: User | None, why: str) -> Halt:
-    """Return the stop of publishing: nothing new is put up; what is up goes on."""
+    """Stop the publishing of new questions; published ones stay open. Return the stop."""
     return _halt(track, Halt.Scope.PUBLISHING, who, why)
 
 
@@ -40,7 +40,7 @@ def _halt(
         raise ValueError("Say why; whoever waits will read it.")
     log.warning("%s stopped %s of %s: %s", who, scope, payer or track or "all tracks", why)
     what = "stop publishing" if scope == Halt.Scope.PUBLISHING else "pause"
-    note(what, _place(track, payer), who=who, why=why, track=track.slug if track else "")
+    note(what, _subject(track, payer), who=who, why=why, track=track.slug if track else "")
     nudge("reconcile")  # other platforms are told at once
     nudge("pay_out")
     stop = Halt(track=track, scope=scope, who=who, why=why.strip())
@@ -49,15 +49,15 @@ def _halt(
     return stop
 
 
-def _place(track: Track | None, payer: Purpose | None) -> Purpose | str:
-    """Return what a stop is about, as the log names it."""
+def _subject(track: Track | None, payer: Purpose | None) -> Purpose | str:
+    """Return the subject of a stop in the log."""
     return payer or (f"track:{track.slug}" if track else "every track")
 
 
 @transaction.atomic
 def resume(track: Track | None, who: User | None, why: str, *, payer: Purpose | None = None) -> int:
-    """Return how many stops were lifted: of one payer's batch, or of a track (None: of all tracks
-    together), where those of single batches stay. Raises ValueError.
+    """Lift stops and return their number: those of one payer's batch, or those of a track (None: of
+    all tracks together), where stops of single batches stay. Raises ValueError.
     """
     if not why.strip():
         raise ValueError("Say why it may go on; it stands in the log.")
@@ -69,24 +69,20 @@ def resume(track: Track | None, who: User | None, why: str, *, payer: Purpose | 
     log.warning("%s lifted %s stops of %s: %s", who, lifted, payer or track or "all tracks", why)
     if lifted:
         slug = track.slug if track else ""
-        note("go on", _place(track, payer), who=who, why=why.strip(), track=slug)
+        note("go on", _subject(track, payer), who=who, why=why.strip(), track=slug)
     nudge("publish")
     return lifted
 
 
-def halt_of(questions: QuerySet[Question], payer: Purpose) -> Halt | None:
-    """Return the stop that holds for these questions of a payer, or for their track, if there is
-    one.
-    """
+def current_halt(questions: QuerySet[Question], payer: Purpose) -> Halt | None:
+    """Return the stop that applies to a payer's questions or to their track; None without one."""
     tracks = Track.objects.filter(questions__in=questions)
     held = Halt.objects.filter(Q(payer_kind=None) | Q(**payer.at("payer")), lifted_at=None)
     return held.filter(Q(track=None) | Q(track__in=tracks)).first()
 
 
 def halted_tracks(*scopes: str) -> QuerySet[Track]:
-    """Return the tracks that are stopped now; with scopes, only those of which that much is
-    stopped.
-    """
+    """Return the tracks that are stopped now, with one of these scopes if any is given."""
     halts = Halt.objects.filter(
         lifted_at=None, payer_kind=None, **({"scope__in": scopes} if scopes else {})
     )
@@ -98,8 +94,8 @@ def halted_tracks(*scopes: str) -> QuerySet[Track]:
 
 
 def halted_hits(*scopes: str) -> QuerySet[HIT]:
-    """Return the HITs that are stopped now, with their track or with the batch that pays for one of
-    their questions.
+    """Return the HITs that are stopped now, with their track or with the batch of one of their
+    questions.
     """
     halts = Halt.objects.filter(
         lifted_at=None,
@@ -112,7 +108,7 @@ def halted_hits(*scopes: str) -> QuerySet[HIT]:
 
 
 def current_halts() -> list[Halt]:
-    """Return the stops that hold now."""
+    """Return all current stops, the oldest first."""
     return list(
         Halt.objects.filter(lifted_at=None).select_related("track", "who").order_by("since")
     )

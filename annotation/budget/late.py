@@ -1,8 +1,5 @@
-"""Pays for work that came too late: somebody else had the question by then, so nothing of the
-answer is used, but it was done.
-
-Nobody's reservation has money for it, since its payer promised no more answers than it wanted: it
-is the track's own.
+"""Pays for answers that came too late to be used. No reservation includes them, so the track pays
+from what is left under its caps.
 """
 
 from __future__ import annotations
@@ -18,8 +15,8 @@ WHY = "An answer that came too late to count"
 
 
 def pay_late(assignment: Assignment, extra: Decimal) -> bool:
-    """Return whether its worker is owed, once, what the answer would have earned; not if the track
-    has less than that left. The caller holds the assignment.
+    """Note that the worker of a late answer is owed what it would have earned, once; return False
+    if the track has less left. The caller holds the assignment.
     """
     purpose, track = Purpose("late", assignment.pk), assignment.hit.track
     amount = assignment.hit.reward + extra
@@ -41,8 +38,8 @@ def pay_late(assignment: Assignment, extra: Decimal) -> bool:
 
 
 def give_up_late(payment: Payment) -> None:
-    """Return the money of late work that its worker gives up to the track. The caller has already
-    taken the spending back.
+    """Return the money of a late answer, which its worker waived, to the track. The caller has
+    already undone the spending.
     """
     spent = Ledger.objects.filter(key=payment.token, purpose_kind="late").first()
     if spent is not None:

@@ -1,4 +1,4 @@
-"""What payers have promised: the money that their published questions may still cost."""
+"""Computes commitments: the money that published questions of a payer may still cost."""
 
 from __future__ import annotations
 
@@ -46,23 +46,23 @@ OF_PAYER = "q.payer_kind = %s AND q.payer_number = %s"
 
 
 def payers_of(questions: QuerySet[Question]) -> list[Purpose]:
-    """Return who pays for these questions, in the order in which their money is locked."""
+    """Return the payers of these questions in the order in which they are locked."""
     payers = questions.order_by().values_list("payer_kind", "payer_number").distinct()
     return sorted(Purpose(kind, number) for kind, number in payers)
 
 
 def committed(payer: Purpose) -> Decimal:
-    """Return what a payer's published questions may still cost; that much of its reservation must
-    be kept.
+    """Return what a payer's published questions may still cost; its reservation must cover this
+    sum.
     """
     with connection.cursor() as cursor:
         cursor.execute(COMMITTED.format(which=OF_PAYER), [*payer, local_names(), *payer])
         return Decimal(cursor.fetchone()[0])
 
 
-def room_on(track: Track) -> Decimal | None:
-    """Return what may still be published on a track whose cap was lowered below what is reserved;
-    None where it was not.
+def money_left_to_publish(track: Track) -> Decimal | None:
+    """Return what may still be published on a track whose cap was lowered below its reservations;
+    None on other tracks.
     """
     cap = Budget.objects.filter(track=track, scope=Budget.Scope.TRACK).first()
     if cap is None or not over(track):
@@ -74,9 +74,9 @@ def room_on(track: Track) -> Decimal | None:
         return Decimal(cap.cap - balance(track=track).spent - Decimal(cursor.fetchone()[0]))
 
 
-def one_publisher(payer: Purpose, *, wait: bool = True) -> bool:
-    """Return whether this transaction alone promises a payer's money to anybody, so that no two
-    pass its reservation.
+def lock_payer(payer: Purpose, *, wait: bool = True) -> bool:
+    """Lock the commitments of a payer for this transaction and return True; without `wait`, return
+    False if another transaction holds the lock.
     """
     how = (
         "SELECT pg_advisory_xact_lock(%s), true" if wait else "SELECT pg_try_advisory_xact_lock(%s)"

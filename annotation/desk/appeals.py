@@ -1,4 +1,4 @@
-"""Answers to appeals: workers are reinstated, or what was refused is paid after all."""
+"""Answers appeals: reinstates workers, or pays answers whose pay was refused."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ DECIDED = 300
 
 
 def answer_appeal(appeal_pk: int, who: User, text: str, *, reinstate: bool) -> Appeal:
-    """Return the appeal, answered once; its worker reinstated, or what was refused paid, if so
-    decided. Raises CannotSay.
+    """Store the answer to an appeal, once, with its decision, and return the appeal. Raises
+    CannotSay.
 
-    What is paid after all is told the marketplace first, outside of any transaction: if that fails,
-    or we are killed, the appeal is still open, and what was paid counts as paid when it is answered
-    again.
+    The marketplace is called before and outside of the transaction. If the call fails, or the
+    process is killed, the appeal stays open; answers that were paid count as paid when it is
+    answered again.
     """
     answer = clean(text, "The answer", most=LONGEST - DECIDED)
     row = Appeal.objects.select_related("worker").filter(pk=appeal_pk, answered_at=None).first()
@@ -89,7 +89,7 @@ def _note_answer(appeal_pk: int, who: User, answer: str, *, reinstate: bool) -> 
 
 
 def _pay_after_all(row: Appeal, who: User, why: str) -> None:
-    """Pay what was refused before the appeal. Raises CannotSay."""
+    """Pay the answers that were refused before the appeal. Raises CannotSay."""
     try:
         refused = refusals(row.worker).filter(made_at__lte=row.made_at)
         for rejection in refused.select_related("assignment__hit"):

@@ -49,14 +49,14 @@ BROUGHT = (
 
 
 class CannotAsk(ValueError):
-    """A judgment that experts are not asked about; the text is a sentence for whoever wants to."""
+    """A judgment that experts are not asked about; the text is a sentence for the user."""
 
 
 @transaction.atomic
 def dispute(submission: Submission, target: int, who: User, note: str) -> ExpertCheck:
-    """Return the entry of a researcher who thinks that a judgment is wrong; one at a time for a
-    judgment of a run. What teams dispute of each other's is not told: each has its own entry, and
-    one answer closes all (`answer`). Raises CannotAsk.
+    """Store that a researcher disputes a judgment, and return the entry; each run has one open
+    dispute of a judgment. Disputes of other teams are not shown: one answer closes all of them
+    (`store`). Raises CannotAsk.
     """
     note = note.replace("\x00", "").strip()
     if len(note) < LEAST_NOTE:
@@ -69,7 +69,7 @@ def dispute(submission: Submission, target: int, who: User, note: str) -> Expert
         raise CannotAsk(
             f"Your team has {OPEN_A_TEAM} open disputes. Wait until some are looked at."
         )
-    asked = _asked_about(submission.track, target)
+    asked = _check_fields(submission.track, target)
     if ExpertCheck.objects.filter(
         submission=submission, target=target, kind="dispute", status="open"
     ).exists():
@@ -87,14 +87,14 @@ def dispute(submission: Submission, target: int, who: User, note: str) -> Expert
     return made
 
 
-def _asked_about(track: Track, target: int) -> dict[str, Any]:
-    """Return the question about a target that an expert is asked, as fields of a check. Raises
-    CannotAsk if no people judged it, or this kind of track has nothing for experts.
+def _check_fields(track: Track, target: int) -> dict[str, Any]:
+    """Return the question about a target for an expert, as fields of a check. Raises CannotAsk if
+    no people judged the target, or the kind of track has no expert checks.
     """
     if why_not := kind_of(track).words.unchecked:
         raise CannotAsk(why_not)
     labels = Label.objects.filter(target=target).exclude(value={})
-    asked: Question | QuestionDraft | None = asked_alone(target)
+    asked: Question | QuestionDraft | None = question_about_target(target)
     if asked is None and labels.filter(source="document").exists():
         asked = next(iter(kind_of(track).questions([target], None)), None)
     if asked is not None:
@@ -109,16 +109,16 @@ def _asked_about(track: Track, target: int) -> dict[str, Any]:
     raise CannotAsk("No people judged this: it comes from the gold standard.")
 
 
-def asked_alone(target: int) -> Question | None:
-    """Return the latest settled question that asked people about a target by itself; None if they
-    marked it only in a document that they read whole, or never judged it.
+def question_about_target(target: int) -> Question | None:
+    """Return the latest settled question about a target alone; None if people marked it only in a
+    document that they read in full, or never judged it.
     """
     questions = Question.objects.filter(target=target, status="settled", gold=None)
     return questions.exclude(interface__in=reading()).order_by("-pk").first()
 
 
 def question_of(check: ExpertCheck) -> Question:
-    """Return the question that a check asks, as its interface takes it; not to be stored."""
+    """Return an unsaved question with the contents of a check."""
     return Question(
         track_id=check.track_id,
         target=check.target,
@@ -131,8 +131,8 @@ def question_of(check: ExpertCheck) -> Question:
 
 
 def judged_by(expert: User) -> Q:
-    """Return the condition that an expert judged a target as one of the crowd, alone or in a
-    document that they read whole.
+    """Return the condition that an expert judged a target as an annotator, alone or in a
+    document.
     """
     responses = Response.objects.filter(assignment__worker__user=expert)
     read = responses.filter(target__kind="document").values("target__document")
@@ -140,14 +140,15 @@ def judged_by(expert: User) -> Q:
 
 
 def answer(row: ExpertCheck, raw: dict[str, Any], expert: User) -> Outcome:
-    """Return what became of an expert's answer as the form sent it. Raises BadAnswer."""
+    """Parse and store an expert's answer, and return the outcome. Raises BadAnswer."""
     return store(row, expert, raw, answered_by(question_of(row), raw))
 
 
 @transaction.atomic
 def store(row: ExpertCheck, expert: User, raw: dict[str, Any], values: dict[int, Any]) -> Outcome:
-    """Return what became of an expert's answer; empty `values`: it cannot be answered. It also
-    closes the open disputes about the same target; the last answer of a round ends the round.
+    """Store an expert's answer and return the outcome; empty `values` mean that the question cannot
+    be answered. Open disputes about the same target are closed too, and the last answer of a round
+    ends the round.
     """
     one_at_a_time("draw checks", row.track_id)
     mine = locked(row)
@@ -160,7 +161,7 @@ def store(row: ExpertCheck, expert: User, raw: dict[str, Any], values: dict[int,
     agreed = agrees(question_of(mine), values)
     for entry in [mine, *disputes_too.exclude(pk=row.pk)]:
         close(entry, raw, values, expert, agrees=agreed)
-        _tell_disputant(entry)
+        _notify_disputant(entry)
     log(
         "adjudicate",
         f"target:{row.target_id}",
@@ -174,10 +175,8 @@ def store(row: ExpertCheck, expert: User, raw: dict[str, Any], values: dict[int,
     return outcome
 
 
-def _tell_disputant(row: ExpertCheck) -> None:
-    """Tell whoever disputed a judgment what became of it, unless they have left the team that may
-    see it.
-    """
+def _notify_disputant(row: ExpertCheck) -> None:
+    """Mail the result of a dispute to its author, if they are still in the team."""
     disputant, submission = row.raised_by, row.submission
     if row.kind != "dispute" or disputant is None or submission is None:
         return
@@ -202,9 +201,8 @@ def _tell_disputant(row: ExpertCheck) -> None:
 
 
 def page_of(row: ExpertCheck) -> str:
-    """Return where on the site the team reads what became of a dispute: at the prediction, the
-    first one of those that the judgment is about; where all names of a document were asked about,
-    at all that the run says of it.
+    """Return the path of the page on which the team reads the result of a dispute: of the first
+    prediction that the judgment is about, or else of the document.
     """
     predicted = Prediction.objects.filter(
         submission=row.submission_id, instance__target=row.target_id
@@ -217,9 +215,7 @@ def page_of(row: ExpertCheck) -> str:
 
 
 def answered_by(question: Question, raw: dict[str, Any]) -> dict[int, Any]:
-    """Return what one person's answer says of each target; empty if it is a flag. Raises
-    BadAnswer.
-    """
+    """Return target -> value of one person's answer; empty if it is a flag. Raises BadAnswer."""
     interface = interface_of(question.interface)
     responses = [
         Response(target_id=response.target_id, criterion=response.criterion, value=response.value)
@@ -233,23 +229,27 @@ def answered_by(question: Question, raw: dict[str, Any]) -> dict[int, Any]:
 
 
 def agrees(question: Question, values: Mapping[int, Mapping[str, Any]]) -> bool:
-    """Return whether an expert's values say of a question's target, and of what it settles besides,
-    what counts now (`Track.agrees`).
+    """Return whether an expert's values agree with the current labels of a question's targets
+    (`Track.agrees`).
     """
     if question.target_id not in values:
         return False  # a flag, where people had an answer
-    kind, marked = kind_of(question.track), asked_alone(question.target_id) is None
+    kind, marked = kind_of(question.track), question_about_target(question.target_id) is None
     for target, value in values.items():
         now = merged(Label.objects.filter(target=target), kind.merge)
-        if any(abs(ours - mine) > NEAR for ours, mine in rated(now, value).values()):
+        if any(abs(ours - mine) > NEAR for ours, mine in paired_ratings(now, value).values()):
             return False
         if not kind.agrees(question.target, dict(value), now, marked=marked):
             return False
     return True
 
 
-def rated(now: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
-    """Criterion -> the mean of people's ratings, and the expert's, of those that both rated."""
+def paired_ratings(
+    now: Mapping[str, Any], value: Mapping[str, Any]
+) -> dict[str, tuple[float, float]]:
+    """Return criterion -> the mean rating of the crowd and the rating of the expert, where both
+    exist.
+    """
     people, expert = now.get(RATINGS, {}), value.get(RATINGS, {})
     return {
         criterion: (sum(people[criterion]) / len(people[criterion]), of_expert[0])
@@ -260,8 +260,8 @@ def rated(now: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, tuple[f
 
 @transaction.atomic
 def drop(row: ExpertCheck, who: User, why: str) -> bool:
-    """Return whether an open entry was taken off the queue; whoever disputed a judgment is told
-    why. Checks stay: dropping them would be a choice. Raises CannotAsk, also without a reason.
+    """Drop an open dispute, tell its author why, and return whether it was open. Checks cannot be
+    dropped, since the rest would be no random sample. Raises CannotAsk, also without a reason.
     """
     if row.kind == "check":
         raise CannotAsk(
@@ -277,27 +277,27 @@ def drop(row: ExpertCheck, who: User, why: str) -> bool:
         place, before = f"target:{row.target_id}", f"{row.kind} {row.pk}"
         log(DROP, place, who=who, why=why, before=before, track=row.track.slug)
         row.refresh_from_db(fields=["status", "remark"])
-        _tell_disputant(row)
+        _notify_disputant(row)
     return bool(done)
 
 
-def answered_with(row: ExpertCheck) -> QuerySet[ExpertCheck]:
-    """Return the disputes that an expert's answer closed beside an entry: of other teams."""
+def disputes_closed_with(row: ExpertCheck) -> QuerySet[ExpertCheck]:
+    """Return the disputes of other teams that the answer to an entry closed."""
     same = ExpertCheck.objects.filter(track=row.track, target=row.target_id, kind="dispute")
     answered = same.filter(status="answered", expert=row.expert, raw=row.raw)
     return answered.exclude(pk=row.pk).order_by("pk")
 
 
 def remark(row: ExpertCheck, who: User, text: str) -> None:
-    """Store what an expert writes after seeing the votes, for all who may see the judgment."""
+    """Store what an expert adds after seeing the votes, for all who may see the judgment."""
     remark_text = text.replace("\x00", "").strip()[:MOST_NOTE]
     ExpertCheck.objects.filter(pk=row.pk, status="answered").update(remark=remark_text)
-    answered_with(row).update(remark=remark_text)
+    disputes_closed_with(row).update(remark=remark_text)
     log("remark", f"target:{row.target_id}", who=who, why=text, track=row.track.slug)
 
 
 def expert_answers(track: Track, limit: int = 100) -> list[ExpertCheck]:
-    """Return what experts answered, the latest first."""
+    """Return the answers of experts, the latest first."""
     adjudications = ExpertCheck.objects.filter(track=track, status="answered").select_related(
         "target", "expert", "raised_by"
     )
@@ -305,7 +305,7 @@ def expert_answers(track: Track, limit: int = 100) -> list[ExpertCheck]:
 
 
 def disputes(track: Track) -> list[ExpertCheck]:
-    """Open disputes, the oldest first: for admins who do not answer them themselves."""
+    """Return the open disputes, the oldest first."""
     adjudications = ExpertCheck.objects.filter(track=track, status="open", kind="dispute")
     return list(
         adjudications.select_related("target", "raised_by", "submission__team").order_by("pk")[:100]
@@ -313,6 +313,6 @@ def disputes(track: Track) -> list[ExpertCheck]:
 
 
 def of_submission(submission: Submission) -> dict[int, ExpertCheck]:
-    """target -> the latest dispute that a submission's team raised about it."""
+    """Return target -> the latest dispute of a submission's team about it."""
     adjudications = ExpertCheck.objects.filter(kind="dispute", submission=submission).order_by("pk")
     return {row.target_id: row for row in adjudications}

@@ -9,9 +9,9 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from annotation.budget.promises import committed, one_publisher, payers_of
+from annotation.budget.promises import committed, lock_payer, payers_of
 from annotation.hits.batch import names_of
-from annotation.marketplace.compensations import accrue_again
+from annotation.marketplace.compensations import spend_bonus_again
 from annotation.models import (
     HIT,
     Assignment,
@@ -50,7 +50,7 @@ MODELS = {
 
 
 def can_retry(kind: str, status: str) -> bool:
-    """Return whether such a row can be tried again at once in this status."""
+    """Return whether a row of this kind and status can be retried."""
     return (kind, status) == ("question", "unanswered") or (kind, status) in AGAIN
 
 
@@ -67,12 +67,12 @@ NAMES = {
 
 
 class CannotDismiss(Exception):
-    """A failure stays on the list; the text is a sentence for the administrator."""
+    """A failure that stays on the list; the text is a sentence for the admin."""
 
 
 @transaction.atomic
 def dismiss(kind: str, pk: int, who: User, why: str) -> None:
-    """Remove a failed row from the list until it fails again. Raises CannotDismiss."""
+    """Take a failed row off the list until it fails again. Raises CannotDismiss."""
     row = (
         MODELS[kind]._default_manager.select_for_update(of=("self",)).filter(pk=pk).first()
         if kind in MODELS
@@ -93,21 +93,19 @@ def check_dismissal(kind: str, status: str, why: str) -> None:
 
 
 class CannotRetry(Exception):
-    """There is nothing to retry; the text is a sentence for the administrator."""
+    """A row that cannot be retried; the text is a sentence for the admin."""
 
 
 @transaction.atomic
 def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
-    """Return the status in which a question, HIT, assignment, payment, bonus or mail is tried again
-    at once. Raises CannotRetry.
-
-    A question that was given up goes back to those who may answer it, or to settling if enough did.
+    """Retry a row at once and return its new status. A question that was given up is settled if it
+    has answers, else published again. Raises CannotRetry.
     """
     if (
         kind == "hit"
     ):  # what it may cost before its questions, and these before itself: see annotation/README.md
         for payer in payers_of(Question.objects.filter(hits=pk)):
-            one_publisher(payer)
+            lock_payer(payer)
         list(
             Question.objects.select_for_update(of=("self",))
             .filter(hits=pk)
@@ -118,23 +116,23 @@ def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
     if row is None:
         raise CannotRetry(f"There is no {kind} {pk}.")
     status = (
-        _reopened(row)
+        _reopen(row)
         if isinstance(row, Question) and row.status == "unanswered"
         else AGAIN.get((kind, row.status))
     )
     if status is None:
         raise CannotRetry(f"This {kind} is {row.status}; there is nothing to retry.")
     if isinstance(row, HIT) and row.status == "failed":
-        _take_up_again(row)
+        _republish(row)
     if isinstance(row, Bonus):
-        _owe_again(row)
+        _reset_bonus(row)
     note(
         "retry",
         f"{kind}:{pk}",
         who=who,
         before=row.status,
         after=str(status),
-        why=why_again(why, row.reason),
+        why=retry_reason(why, row.reason),
     )
     row.move(status, **({"ended_by": ""} if isinstance(row, Question) else {}))
     nudge("publish")
@@ -144,15 +142,15 @@ def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
     return str(status)
 
 
-def why_again(why: str, reason: str) -> str:
-    """Return why something is tried again, and what had gone wrong."""
+def retry_reason(why: str, reason: str) -> str:
+    """Return why a row is retried, and why it had failed."""
     went_wrong = f"It had stopped so: {reason}" if reason else "No reason had been noted."
     return f"{why or 'Tried again from the desk.'} {went_wrong}"
 
 
-def _take_up_again(hit: HIT) -> None:
-    """Publish the questions of a refused HIT in it again. Raises CannotRetry if it is not needed
-    any more: its questions would be published twice.
+def _republish(hit: HIT) -> None:
+    """Publish the questions of a refused HIT again. Raises CannotRetry if they were published in
+    another HIT.
     """
     asked = hit.questions.exclude(payer_kind="gold")
     if any(question.status != "waiting" for question in asked):
@@ -178,22 +176,24 @@ def _take_up_again(hit: HIT) -> None:
             )
 
 
-def _owe_again(bonus: Bonus) -> None:
-    """Spend the money of an unpaid bonus again. Raises CannotRetry if a cap leaves too little, or
-    while the HIT of a compensation still exists.
+def _reset_bonus(bonus: Bonus) -> None:
+    """Spend the money of an unpaid bonus again. Raises CannotRetry if a cap forbids it, or while
+    the HIT of a compensation still exists.
     """
     if bonus.assignment_id is None and bonus.cleared_at is None:
         raise CannotRetry("Its HIT is not deleted yet. Try again once it is, in some minutes.")
     if not WorkerIdentity.objects.filter(worker=bonus.worker_id).exists():
         raise CannotRetry("Its worker was erased: nobody knows any more whom to pay.")
     try:
-        accrue_again(bonus)
+        spend_bonus_again(bonus)
     except OverBudget as over:
         raise CannotRetry(str(over)) from over
 
 
-def _reopened(question: Question) -> str:
-    """Answered if it has answers, else waiting for new HITs; the old ones are put away."""
+def _reopen(question: Question) -> str:
+    """Return the new status of a question that was given up: answered if it has answers, else
+    waiting for new HITs.
+    """
     if question.responses.filter(counts=True).exists():
         return "answered"
     question.hits.update(status="disposed", status_since=clock.now())
@@ -202,9 +202,7 @@ def _reopened(question: Question) -> str:
 
 @dataclass(frozen=True)
 class Failure:
-    """A row that was given up or is tried again, with its reason and what Retry needs to find
-    it.
-    """
+    """A row that failed or is retried, with the reason."""
 
     kind: str
     pk: int
@@ -222,8 +220,8 @@ class Failure:
 
 
 def crowd_failures(limit: int = 100) -> list[Failure]:
-    """Rows that need a person: money first, then the newest. What an admin stopped or dismissed
-    does not, nor what is long past.
+    """Return the rows that need an admin, money first, then the newest. Rows that were stopped or
+    dismissed, or that failed long ago, are left out.
     """
     since = clock.now() - LISTED
     unanswered = Question.objects.filter(status="unanswered", status_since__gte=since, ended_by="")
@@ -259,7 +257,7 @@ def _failures(kind: str, failed: QuerySet[Any], limit: int) -> list[Failure]:
         failure = Failure(
             kind=kind,
             pk=row.pk,
-            name=f"{NAMES[kind]} {row.pk}: {_about(row, names)}",
+            name=f"{NAMES[kind]} {row.pk}: {_subject(row, names)}",
             state=row.status,
             given_up=given_up,
             reason=row.reason,
@@ -272,7 +270,7 @@ def _failures(kind: str, failed: QuerySet[Any], limit: int) -> list[Failure]:
     return failures
 
 
-def _about(row: Any, names: dict[Purpose, str]) -> str:
+def _subject(row: Any, names: dict[Purpose, str]) -> str:
     if isinstance(row, Question):
         return names[row.payer]
     if isinstance(row, HIT):

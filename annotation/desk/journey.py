@@ -37,8 +37,9 @@ IN_DOUBT = ("sent", "unknown")
 
 @dataclass(frozen=True)
 class Stage:
-    """One waiting status: how many rows are in it, since when the oldest, and how long they may
-    stay (None: as long as they like). `step` moves them on: one of ours, "people", or "an admin".
+    """A status in which rows wait: their number, the time since which the oldest waits, and the
+    longest time that is normal (None: no limit). `step` moves them on: a step of the clock,
+    "people", or "an admin".
     """
 
     name: str
@@ -49,7 +50,7 @@ class Stage:
 
     @property
     def oldest(self) -> timedelta | None:
-        """How long the oldest row has waited."""
+        """The time that the oldest row has waited."""
         return clock.now() - self.since if self.since else None
 
     @property
@@ -58,18 +59,17 @@ class Stage:
 
 
 def crowd_stages() -> list[Stage]:
-    """Return every waiting status of the crowd's rows, in the order of the journey."""
-    return [_reading_stage(), _short_of_money(), *(_stage(*stage) for stage in _stages())]
+    """Return the stages from waiting questions to paid answers, in this order."""
+    return [_reading_stage(), _underfunded_stage(), *(_stage(*stage) for stage in _stages())]
 
 
 Spec = tuple[str, str, QuerySet[Any], str, timedelta | None]
 
 
 def _stages() -> Iterator[Spec]:
-    """Name, step, rows, since when each waits, limit.
-
-    A try to pay sets `status_since` anew, so payments wait since they were made; and a renewed
-    lease does not, so that leases are late only once they have run out.
+    """Yield the name, step, rows, column of the waiting time and limit of each stage. Payments wait
+    since they were created, since an attempt to pay resets `status_since`; leases are late once
+    they have run out.
     """
     local, now = local_names(), clock.now()
     # A HIT that expires is offered once more.
@@ -175,7 +175,7 @@ def _unreported_qualifications() -> QuerySet[Qualification]:
 
 
 def _reading_stage() -> Stage:
-    """Return the stage of documents that were ordered, and about which nobody has been asked."""
+    """Return the stage of ordered documents that nobody has been asked about."""
     n, since = 0, []
     for order in DocumentOrder.objects.filter(closed_at=None):
         asked = Question.objects.filter(
@@ -188,10 +188,8 @@ def _reading_stage() -> Stage:
     return Stage("Ask about documents", "read", n, min(since, default=None), HOUR)
 
 
-def _short_of_money() -> Stage:
-    """Orders of documents whose questions cost more than was set aside: they wait until an admin
-    adds it.
-    """
+def _underfunded_stage() -> Stage:
+    """Return the stage of document orders whose questions cost more than their reservation."""
     since = []
     for order in DocumentOrder.objects.filter(closed_at=None):
         if missing(order) > 0:
@@ -202,16 +200,14 @@ def _short_of_money() -> Stage:
 
 @dataclass(frozen=True)
 class InDoubt:
-    """Payments and bonuses that were sent to their platform, and of which we do not know yet
-    whether they were made.
-    """
+    """Payments and bonuses that were sent to a platform and whose outcome is unknown."""
 
     n: int
     amount: Decimal
 
 
 def in_doubt() -> InDoubt:
-    """Return the payments and bonuses whose outcome is not known."""
+    """Return the number and sum of the payments and bonuses whose outcome is unknown."""
     sums = [
         model._default_manager.filter(status__in=IN_DOUBT).aggregate(
             n=Count("pk"), sum=Sum("amount")
@@ -224,8 +220,8 @@ def in_doubt() -> InDoubt:
 
 
 @dataclass(frozen=True)
-class Quarrel:
-    """What is wrong with a platform: it cannot be asked, or its books and ours disagree."""
+class BookDisagreement:
+    """A platform that cannot be reached, or whose books disagree with ours."""
 
     platform: str
     trouble: str
@@ -235,16 +231,16 @@ class Quarrel:
     """By how much its balance differs from what our payments explain"""
 
 
-def quarrels() -> list[Quarrel]:
-    """Return the platforms that are down, or whose books disagree with ours, at the endpoint that
-    is set.
+def book_disagreements() -> list[BookDisagreement]:
+    """Return the platforms that cannot be reached, or whose books disagree with ours, at the
+    current endpoint.
     """
     at_set_endpoint = Q()
     for name in other_names():
         at_set_endpoint |= Q(platform=name, endpoint=endpoint_of(platform_of(name)))
     platform_bookses = PlatformBooks.objects.filter(at_set_endpoint)
     platform_quarrels = [
-        Quarrel(row.platform, row.trouble, row.differences, _off(row))
+        BookDisagreement(row.platform, row.trouble, row.differences, _balance_difference(row))
         for row in platform_bookses.order_by("platform")
     ]
     return [
@@ -254,7 +250,7 @@ def quarrels() -> list[Quarrel]:
     ]
 
 
-def _off(row: PlatformBooks) -> Decimal:
+def _balance_difference(row: PlatformBooks) -> Decimal:
     if row.available is None or row.on_hold is None or row.baseline is None:
         return ZERO
     return row.available + row.on_hold + paid_there(row.platform) - row.baseline

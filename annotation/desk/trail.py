@@ -1,5 +1,5 @@
-"""Reads the trail of a judgment that an expert was asked about: who said what, and why it was
-asked.
+"""Reads the votes, the label and the expert's answer of a judgment, and why the expert
+was asked.
 """
 
 from __future__ import annotations
@@ -8,7 +8,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from annotation.desk.experts import NEAR, answered_with, asked_alone, question_of, rated
+from annotation.desk.experts import (
+    NEAR,
+    disputes_closed_with,
+    paired_ratings,
+    question_about_target,
+    question_of,
+)
 from annotation.interfaces.base import held as held_by
 from annotation.interfaces.registry import interface_of, reading
 from annotation.interfaces.shared.payload import besides, sentences
@@ -25,7 +31,9 @@ from kbpo.tracks.registry import kind_of
 
 @dataclass(frozen=True)
 class Ratings:
-    """What people said of a text under a criterion, on its scale: each, their mean, the expert."""
+    """The ratings of a text under a criterion, on its scale: by the crowd, their mean, and by the
+    expert.
+    """
 
     label: str
     each: list[float]
@@ -37,9 +45,7 @@ class Ratings:
     def of(
         cls, criterion: Criterion, said: Sequence[float], both: tuple[float, float] | None
     ) -> Ratings:
-        """Return the same of ratings between 0 and 1, and of the two that are held against each
-        other.
-        """
+        """Convert ratings between 0 and 1 to the scale of the criterion."""
         scaled = [criterion.on_scale(rating) for rating in said]
         expert = criterion.on_scale(both[1]) if both else None
         near = both is None or abs(both[0] - both[1]) <= NEAR
@@ -48,9 +54,7 @@ class Ratings:
 
 @dataclass(frozen=True)
 class Trail:
-    """Everything about one entry, for after it was answered: what was asked, with votes, label and
-    expert.
-    """
+    """All that is known about an answered check or dispute."""
 
     row: ExpertCheck
     disputes: list[ExpertCheck]
@@ -74,18 +78,18 @@ class Trail:
 
     @property
     def rows(self) -> list[tuple[str, int, bool | None, bool]]:
-        """The parts as sentences."""
+        """The parts with their sentences."""
         return [(self.sentences.get(part, part), n, now, says) for part, n, now, says in self.parts]
 
 
 def trail_of(track: Track, pk: int) -> Trail | None:
-    """Return the trail of an entry; None if there is none or nobody has answered it yet."""
+    """Return the trail of an entry; None if there is none or it is open."""
     adjudications = ExpertCheck.objects.filter(track=track, pk=pk).exclude(status="open")
     people = ("raised_by", "expert", "submission__team", "round")
     entry = adjudications.select_related("track", "target__document", *people).first()
     if entry is None:
         return None
-    asked = asked_alone(entry.target_id)
+    asked = question_about_target(entry.target_id)
     votes, voters = _votes(entry, asked)
     kind = kind_of(track)
     value = merged(Label.objects.filter(target=entry.target_id), kind.merge)
@@ -97,7 +101,7 @@ def trail_of(track: Track, pk: int) -> Trail | None:
             parts.append((part, votes[part], now.get(part), says.get(part, False)))
     return Trail(
         entry,
-        list(answered_with(entry).select_related("raised_by", "submission__team")),
+        list(disputes_closed_with(entry).select_related("raised_by", "submission__team")),
         title_of(question_of(entry)),
         asked.pk if asked else None,
         parts,
@@ -110,8 +114,8 @@ def trail_of(track: Track, pk: int) -> Trail | None:
 
 
 def _votes(row: ExpertCheck, asked: Question | None) -> tuple[Counter[str], int]:
-    """part -> how many said that it holds, and how many were asked, or read its document whole.
-    Nothing of texts.
+    """Return part -> number of people who said that it holds, and the number of people asked;
+    nothing for texts.
     """
     if recall_of(row.track) is None:
         return Counter(), 0  # people rated a text, whatever its questions are called
@@ -132,7 +136,7 @@ def _votes(row: ExpertCheck, asked: Question | None) -> tuple[Counter[str], int]
 
 
 def _readings(row: ExpertCheck) -> list[Question]:
-    """Return the settled questions for all relations of a target's document."""
+    """Return the settled questions about all relations of the target's document."""
     return list(
         Question.objects.filter(
             track=row.track,
@@ -145,8 +149,8 @@ def _readings(row: ExpertCheck) -> list[Question]:
 
 
 def _ratings(row: ExpertCheck, value: Value, expert: Value) -> list[Ratings]:
-    """Return what people said of a text and what the expert does, under each criterion."""
-    people, both = value.get(RATINGS, {}), rated(value, expert)
+    """Return the ratings of the crowd and of the expert under each criterion."""
+    people, both = value.get(RATINGS, {}), paired_ratings(value, expert)
     return [
         Ratings.of(criterion, people[criterion.name], both.get(criterion.name))
         for criterion in kind_of(row.track).measures.criteria
@@ -155,8 +159,8 @@ def _ratings(row: ExpertCheck, value: Value, expert: Value) -> list[Ratings]:
 
 
 def _links(row: ExpertCheck) -> list[tuple[str, str, str, bool]]:
-    """Return what each name that was asked about refers to, where labels and the expert both say
-    so.
+    """Return the referents of both mentions by the current labels and by the expert, where both
+    exist.
     """
     kind, links = kind_of(row.track), []
     for target, words in besides(row.payload).items():

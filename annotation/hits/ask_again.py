@@ -1,7 +1,7 @@
-"""Asks settled questions again whose answers were excluded, as far as the money reaches; and takes
-that back.
+"""Publishes settled questions again whose answers were excluded, as far as the money reaches, and
+undoes that.
 
-All is done for many questions at once: an admin waits for it, and their locks are held meanwhile.
+Many questions are handled at once, since an admin waits and the locks are held meanwhile.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from decimal import Decimal
 
 from django.db.models import F, QuerySet
 
-from annotation.budget.promises import committed, one_publisher
+from annotation.budget.promises import committed, lock_payer
 from annotation.models import ANSWERED, HIT, Assignment, Question, Response
 from annotation.platforms.registry import local_names
 from annotation.questions.limits import (
     MOST_IF_UNSURE,
-    most_asked,
-    most_given,
+    has_other_worker,
+    max_answers,
+    max_people_asked,
     promised,
-    somebody_else,
 )
 from kbpo import clock
 from kbpo.money.purpose import Purpose
@@ -30,56 +30,58 @@ from kbpo.tracks.models import Track
 
 
 def ask_again(questions: Sequence[Question], left: Mapping[int, Sequence[Response]]) -> int:
-    """Return how many of these locked questions went back to people, in their order, as far as the
-    money reaches; `left` are each one's responses that still count.
+    """Publish locked questions again, in their order, as far as the money reaches. Return the
+    number of questions. `left` has the responses of each that still count.
     """
     money: dict[Purpose, Decimal] = {}
-    answers_of = answers_to(questions)
+    answers_of = count_answers(questions)
     offered: dict[Question, int] = {}
     for question in sorted(questions, key=lambda question: (question.order, question.pk)):
         if question.payer not in money:
-            money[question.payer] = _free(question.payer)
+            money[question.payer] = _unpromised_money(question.payer)
         counting = len({response.assignment_id for response in left.get(question.pk, ())})
-        if places := _places(question, counting, answers_of[question.pk], money[question.payer]):
+        if places := _affordable_places(
+            question, counting, answers_of[question.pk], money[question.payer]
+        ):
             offered[question] = places
             money[question.payer] -= question.price * places
     if offered:
-        _offer(offered, answers_of)
+        _publish_again(offered, answers_of)
         nudge("publish")
     return len(offered)
 
 
 class LockHeld(Exception):
-    """Somebody else is promising a payer's money at this moment: whoever holds questions must not
-    wait for that.
+    """Another transaction holds the lock of a payer; whoever holds questions must not
+    wait for it.
     """
 
 
 def ask_one_more(question: Question, free: dict[Purpose, Decimal]) -> bool:
-    """Return whether an answered question goes back to one more person. The money of a third person
-    is kept for it; beyond that fewer than five answered, somebody else may, and the money reaches.
-    The caller holds the question's lock, and keeps for each payer what is `free` of its money: that
-    is counted once in a transaction. Raises LockHeld.
+    """Publish an answered question for one more person, and return whether that was possible. The
+    money of a third person is reserved; beyond that, fewer than five may have answered, another
+    worker must be available, and the money must reach. The caller holds the lock of the question;
+    `free` caches the free money of each payer within a transaction. Raises LockHeld.
     """
     if question.answers_most == question.answers_wanted:
-        if question.answers_wanted >= most_asked(question) or not somebody_else(question):
+        if question.answers_wanted >= max_people_asked(question) or not has_other_worker(question):
             return False
         if question.payer not in free:
-            if not one_publisher(question.payer, wait=False):
+            if not lock_payer(question.payer, wait=False):
                 raise LockHeld
-            free[question.payer] = _free(question.payer)
+            free[question.payer] = _unpromised_money(question.payer)
         if free[question.payer] < question.price:
             return False
         free[question.payer] -= question.price
-    _ask_for_one(question)
+    _add_one_hit(question)
     question.move("published", "People are divided: one more is asked.", asked_again=False)
     nudge("publish")
     return True
 
 
-def _ask_for_one(question: Question) -> None:
-    """Ask for one more answer to a locked question, in a HIT of its own, which is published like
-    any other: a platform may already have closed the first.
+def _add_one_hit(question: Question) -> None:
+    """Want one more answer to a locked question, and make a HIT for it: the platform may already
+    have closed the first one.
     """
     question.answers_wanted += 1
     question.save(update_fields=["answers_wanted"])
@@ -94,10 +96,9 @@ def _ask_for_one(question: Question) -> None:
     hit.questions.add(question)
 
 
-def unreplaced(worker: int) -> int:
-    """Return how many questions would be left with fewer answers than their track promises, for
-    want of money, if a worker's answers did not count; what nobody can be asked again is not
-    counted.
+def count_unreplaceable(worker: int) -> int:
+    """Return how many questions would have fewer answers than their track promises, for want of
+    money, if a worker's answers did not count.
     """
     answered = Question.objects.filter(
         status="settled", responses__assignment__worker=worker, responses__counts=True
@@ -106,13 +107,13 @@ def unreplaced(worker: int) -> int:
     responses = Response.objects.filter(question__in=questions, counts=True)
     of_others = responses.exclude(assignment__worker=worker).values_list("question", "assignment")
     left = Counter(question for question, _ in set(of_others))
-    answers_of = answers_to(questions)
+    answers_of = count_answers(questions)
     money: dict[Purpose, Decimal] = {}
     lacking = 0
     for question in questions:
-        wanted = _promised(question, left[question.pk], answers_of[question.pk])
+        wanted = _missing_answers(question, left[question.pk], answers_of[question.pk])
         if question.payer not in money:
-            money[question.payer] = _free(question.payer)
+            money[question.payer] = _unpromised_money(question.payer)
         if question.price * wanted > money[question.payer]:
             lacking += 1
         else:
@@ -120,14 +121,14 @@ def unreplaced(worker: int) -> int:
     return lacking
 
 
-def _free(payer: Purpose) -> Decimal:
-    """Return what a payer has set aside and not promised yet."""
+def _unpromised_money(payer: Purpose) -> Decimal:
+    """Return what a payer has reserved and not promised yet."""
     return balance(purpose=payer).open - committed(payer)
 
 
-def answers_to(questions: Collection[Question]) -> Counter[int]:
-    """Return how many answers each question was given, whether or not they count; not those whose
-    pay was refused.
+def count_answers(questions: Collection[Question]) -> Counter[int]:
+    """Return the number of answers to each question, whether or not they count; rejected ones are
+    left out.
     """
     pairs = HIT.questions.through.objects.filter(
         question__in=questions, hit__assignments__status__in=ANSWERED
@@ -135,25 +136,24 @@ def answers_to(questions: Collection[Question]) -> Counter[int]:
     return Counter(pk for pk, _ in set(pairs.values_list("question", "hit__assignments")))
 
 
-def first_places(questions: Collection[Question]) -> dict[int, int]:
-    """Return how many answers each question was to have when it first went out: the places of its
-    first HIT.
-    """
+def initial_places(questions: Collection[Question]) -> dict[int, int]:
+    """Return question -> number of answers wanted when it was first published."""
     pairs = HIT.questions.through.objects.filter(question__in=questions).order_by("-hit_id")
     return dict(pairs.values_list("question", "hit__max_assignments"))
 
 
-def _places(question: Question, left: int, n_answers: int, money: Decimal) -> int:
-    """Return how many more may answer a question: as many as it lacks of what its track promises,
-    and one where people are divided; none of a whole document, on a closed track, beyond the cap,
-    or without the money.
+def _affordable_places(question: Question, left: int, n_answers: int, money: Decimal) -> int:
+    """Return how many more people are asked a question: what it lacks of the answers that its track
+    promises, and at least one; fewer if the money does not reach.
     """
-    wanted = _promised(question, left, n_answers, least=1)
+    wanted = _missing_answers(question, left, n_answers, least=1)
     return min(wanted, int(money / question.price)) if question.price else wanted
 
 
-def _promised(question: Question, left: int, n_answers: int, *, least: int = 0) -> int:
-    """Return how many answers a question lacks of what its track promises, if it can be asked."""
+def _missing_answers(question: Question, left: int, n_answers: int, *, least: int = 0) -> int:
+    """Return how many answers a question lacks; 0 for whole documents, on closed tracks and beyond
+    the limits.
+    """
     if (
         question.target.kind == "document"
         or question.track.status == Track.Status.CLOSED
@@ -161,17 +161,17 @@ def _promised(question: Question, left: int, n_answers: int, *, least: int = 0) 
     ):
         return 0
     lacks = max(least, promised(question) - left)
-    return max(0, min(lacks, most_given(question) - n_answers))
+    return max(0, min(lacks, max_answers(question) - n_answers))
 
 
-def _offer(offered: Mapping[Question, int], answers_of: Mapping[int, int]) -> None:
-    """Publish locked questions again with so many places, each in a HIT of its own. Free places of
-    their old HITs stay closed.
+def _publish_again(offered: Mapping[Question, int], answers_of: Mapping[int, int]) -> None:
+    """Publish locked questions with so many places, each in a HIT of its own. Free places of their
+    old HITs stay closed.
     """
     old = HIT.objects.filter(
         questions__in=list(offered), status="closed", platform__in=local_names()
     )
-    HIT.objects.filter(pk__in=_locked(old)).update(status="expired")
+    HIT.objects.filter(pk__in=_lock_hits(old)).update(status="expired")
     made = HIT.objects.bulk_create(
         HIT(
             status="intent",
@@ -196,10 +196,9 @@ def _offer(offered: Mapping[Question, int], answers_of: Mapping[int, int]) -> No
     )
 
 
-def want_one_less(questions: Collection[Question], hit: HIT) -> None:
-    """Lower by one the answers wanted of those locked questions that were asked again and lost an
-    answer of an old HIT to a rejection. Its place stays closed, so the old number could never be
-    reached.
+def lower_answers_wanted(questions: Collection[Question], hit: HIT) -> None:
+    """Lower the number of wanted answers of those locked questions that were asked again and lost
+    an answer of an old, closed HIT by a rejection.
     """
     if HIT.objects.filter(pk=hit.pk, status__in=["intent", "open"]).exists():
         return
@@ -213,12 +212,13 @@ def want_one_less(questions: Collection[Question], hit: HIT) -> None:
     )
 
 
-def take_back(questions: Collection[Question]) -> int:
-    """Return how many of these locked questions nobody need answer any more, since their answers
-    count again: their places are shut, and they are settled next. What somebody has in hand stays
-    open, and its answers are bought.
+def stop_asking(questions: Collection[Question]) -> int:
+    """Close the places of those locked questions whose answers count again, so that they are
+    settled next, and return their number. Questions that somebody has in hand stay open.
     """
-    hits = _locked(HIT.objects.filter(questions__in=list(questions), status__in=["intent", "open"]))
+    hits = _lock_hits(
+        HIT.objects.filter(questions__in=list(questions), status__in=["intent", "open"])
+    )
     in_hand = Assignment.objects.filter(hit__in=hits, status__in=["leased", "submitted"])
     held = set(in_hand.values_list("hit__questions", flat=True))
     free = [question for question in questions if question.pk not in held]
@@ -229,7 +229,7 @@ def take_back(questions: Collection[Question]) -> int:
     HIT.objects.filter(pk__in=list(shut.values_list("pk", flat=True))).update(
         status="closed", status_since=clock.now()
     )
-    answers_of = answers_to(free)
+    answers_of = count_answers(free)
     for question in free:
         question.answers_wanted = answers_of[question.pk]
     Question.objects.bulk_update(free, ["answers_wanted"])
@@ -239,9 +239,9 @@ def take_back(questions: Collection[Question]) -> int:
     return len(free)
 
 
-def use_again(questions: Collection[Question]) -> int:
-    """Return how many of these locked questions, which were given up, have answers that count now:
-    they are settled next.
+def settle_given_up(questions: Collection[Question]) -> int:
+    """Make those of these locked questions due that were given up and have answers that count now.
+    Return their number.
     """
     answered_now = Question.objects.filter(
         pk__in=[question.pk for question in questions], responses__counts=True
@@ -255,10 +255,8 @@ def use_again(questions: Collection[Question]) -> int:
     return n
 
 
-def _locked(hits: QuerySet[HIT]) -> list[int]:
-    """Return the HITs, locked after their questions in the order of their numbers, as everywhere
-    (annotation/README.md).
-    """
+def _lock_hits(hits: QuerySet[HIT]) -> list[int]:
+    """Return the ids of these HITs, locked in primary-key order after their questions."""
     locked = (
         HIT.objects.select_for_update(of=("self",)).filter(pk__in=hits.values("pk")).order_by("pk")
     )

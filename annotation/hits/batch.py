@@ -1,4 +1,4 @@
-"""Batches: the questions that one payer pays for. What there is of them, and stopping one."""
+"""Reads batches (the questions of one payer), and stops one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from django.db import connection, transaction
 
-from annotation.budget.promises import one_publisher
+from annotation.budget.promises import lock_payer
 from annotation.models import ANSWERABLE, Halt, Question
 from kbpo import clock
 from kbpo.accounts.audit import note
@@ -48,12 +48,12 @@ ANSWERS = """
 
 
 class CannotChange(ValueError):
-    """A batch that cannot be changed like this; the text is a sentence for the admin."""
+    """A batch that cannot be stopped; the text is a sentence for the admin."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The questions of one payer, counted; its money; and the stop that holds, if one does."""
+    """The questions of one payer by status, its money, and its current stop."""
 
     payer: Purpose
     name: str
@@ -80,21 +80,21 @@ class Batch:
 
     @property
     def open(self) -> int:
-        """Questions that people may still answer, or will be able to."""
+        """Questions that wait or are published."""
         return self.waiting + self.published
 
 
 def batches(limit: int = 20) -> list[Batch]:
-    """Return the batches with questions that are not done yet, newest first."""
-    return _batches(None, limit)
+    """Return the batches with unfinished questions, newest first."""
+    return _read_batches(None, limit)
 
 
 def batch(payer: Purpose) -> Batch | None:
-    """One batch, done or not; None if nothing was ever asked for it."""
-    return next(iter(_batches(payer, 1)), None)
+    """Return the batch of a payer; None if nothing was ever asked for it."""
+    return next(iter(_read_batches(payer, 1)), None)
 
 
-def _batches(payer: Purpose | None, limit: int) -> list[Batch]:
+def _read_batches(payer: Purpose | None, limit: int) -> list[Batch]:
     kind, number = payer or (None, None)
     with connection.cursor() as cursor:
         cursor.execute(SUMS, {"kind": kind, "number": number, "limit": limit})
@@ -142,7 +142,7 @@ def _batches(payer: Purpose | None, limit: int) -> list[Batch]:
 
 
 def names_of(payers: Collection[Purpose]) -> dict[Purpose, str]:
-    """Return what people call these batches."""
+    """Return payer -> name for pages."""
     numbers = [payer.number for payer in payers if payer.kind == "submission"]
     submissions = Submission.objects.filter(pk__in=numbers).select_related("team")
     names = {payer: f"{payer.kind.capitalize()} {payer.number}" for payer in payers}
@@ -151,13 +151,13 @@ def names_of(payers: Collection[Purpose]) -> dict[Purpose, str]:
 
 @transaction.atomic
 def stop_batch(payer: Purpose, who: User, why: str) -> int:
-    """Return how many open questions were given up: those with answers are settled with what they
-    have, the others are known to be missing. Answers in hand are still taken and paid.
+    """Give up all open questions of a batch, and return their number. Questions with answers are
+    settled with these; the others get a label for nonresponse. Answers in hand are taken and paid.
     """
     if not why.strip():
         raise CannotChange("Say why; the owner of the batch reads it.")
-    track = _track(payer)
-    one_publisher(payer)
+    track = _track_of_batch(payer)
+    lock_payer(payer)
     live = Question.objects.select_for_update(of=("self",)).filter(
         status__in=ANSWERABLE, **payer.at("payer")
     )
@@ -179,7 +179,7 @@ def stop_batch(payer: Purpose, who: User, why: str) -> int:
     return len(questions)
 
 
-def _track(payer: Purpose) -> Track:
+def _track_of_batch(payer: Purpose) -> Track:
     """Return the track of a batch. Raises CannotChange if there is no such batch."""
     row = Question.objects.filter(**payer.at("payer")).select_related("track").first()
     if row is None:

@@ -1,4 +1,4 @@
-"""Step 7, what time does: leases run out, free places open again."""
+"""Step 7: ends leases that ran out, and opens their places again."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ nothing else; on a marketplace it ends with the others."""
 
 
 def tick() -> int:
-    """Return how many rows moved."""
-    return _lost_leases() + _run(REOPEN, local_names()) + _run(CLOSE, local_names())
+    """Return how many assignments and HITs changed."""
+    return _end_leases() + _run(REOPEN, local_names()) + _run(CLOSE, local_names())
 
 
 @transaction.atomic
-def _lost_leases() -> int:
-    """Return how many leases ran out; the question is offered again. To the same worker, if nobody
-    else took it meanwhile, with the draft that they left.
+def _end_leases() -> int:
+    """End leases that ran out, and return their number. Their drafts are kept for the
+    same worker.
     """
     now = beat()
     lost = Assignment.objects.filter(status="leased", leased_until__lte=now).select_for_update(

@@ -1,5 +1,5 @@
-"""Reads an assignment by the secret of its page, with its questions: by hand, since every request
-of somebody who judges begins with it.
+"""Reads an assignment by the token of its page, with its questions, in one prepared statement:
+every request of an annotator begins with it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ OF_HIT = Prepared(f"""
 
 @dataclass(frozen=True)
 class Held:
-    """What is or was in somebody's hands."""
+    """An assignment with its questions, whether its worker agreed to the current terms, and whether
+    a team of theirs has a run on the track.
+    """
 
     assignment: Assignment
     questions: list[Question]
@@ -50,7 +52,7 @@ class Held:
 
 
 def held(token: str) -> Held | None:
-    """Return the assignment with this token, whoever has it; None if there is none."""
+    """Return the assignment with this token; None if there is none."""
     joined = HELD.rows(token=token, shipped=SHIPPED[-1])
     if not joined:
         return None
@@ -60,5 +62,5 @@ def held(token: str) -> Held | None:
 
 
 def questions_of(hit: int) -> list[Question]:
-    """Return the questions of the HIT with this number."""
+    """Return the questions of a HIT."""
     return [QUESTION.row(row) for row in OF_HIT.rows(hit=hit)]

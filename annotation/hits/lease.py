@@ -1,5 +1,5 @@
-"""Leases questions to the workers of our own pages: the next in order that this worker has not met,
-for some minutes.
+"""Leases questions to the workers of our own pages: the next one in order that a worker has not
+met.
 
 Locks are taken in the order worker, assignment, HIT (annotation/README.md), so that no two of these
 functions wait for each other.
@@ -24,7 +24,7 @@ from annotation.hits.stake import STAKE, has_stake
 from annotation.interfaces.registry import interface_of, names
 from annotation.models import COUNTED, HIT, Assignment, Halt, Question, Worker
 from annotation.platforms.registry import local_names
-from annotation.quality.gold import gold_instead
+from annotation.quality.gold import pick_gold_hit
 from annotation.workers.standing import WorkerStanding, standing_of
 from annotation.workers.teach import learnable, taught
 from kbpo import clock
@@ -197,7 +197,9 @@ EARNS = f"""
 
 @dataclass(frozen=True)
 class Offer:
-    """What is open to somebody: how many questions, up to a limit, and what they earn together."""
+    """The number of questions that are open to a worker, up to a limit, and their rewards
+    together.
+    """
 
     n: int
     earns: Decimal
@@ -205,23 +207,23 @@ class Offer:
 
 
 def lease(worker: Worker) -> Assignment | None:
-    """Return the question in this worker's hands, or the next one in order, of the kind that they
+    """Return the worker's current assignment, or lease the next question of the kind that they
     chose; None if nothing is open to them.
     """
-    turn = _try(worker, skip_locked=True, resume=True)
+    turn = _attempt(worker, skip_locked=True, resume=True)
     for pk in turn.begun:
-        if (left := _resumed(worker, pk)) is not None:
+        if (left := _resume(worker, pk)) is not None:
             return left
     turns = 0
     while turn.again and turns < 20:  # once around for each time that somebody else was quicker
-        turn = _try(worker, skip_locked=bool(turn.begun))
+        turn = _attempt(worker, skip_locked=bool(turn.begun))
         turns += 1
     return turn.assignment
 
 
 def choose(worker: Worker, interface: str) -> None:
-    """Store the kind of question that the worker wants from now on (empty: any). A question of
-    another kind that they hold is returned with its draft, as if they had stopped.
+    """Store the kind of question that the worker wants (empty: any). A leased question of another
+    kind is returned with its draft.
     """
     worker.wants = interface
     Worker.objects.filter(pk=worker.pk).update(wants=interface)
@@ -232,8 +234,10 @@ def choose(worker: Worker, interface: str) -> None:
         stop(assignment)
 
 
-class _Turn(NamedTuple):
-    """What a try came to: whether to try again, and if so, what the worker may take up before."""
+class _Attempt(NamedTuple):
+    """The result of one attempt to lease: whether to try again, and an assignment to
+    resume first.
+    """
 
     again: bool
     assignment: Assignment | None = None
@@ -241,29 +245,30 @@ class _Turn(NamedTuple):
 
 
 @transaction.atomic
-def _try(worker: Worker, *, skip_locked: bool, resume: bool = False) -> _Turn:
-    """One try. The first passes over HITs that others are just leasing, and leases none where
-    something was begun: that is taken up in a transaction of its own, one lock of a kind in each.
+def _attempt(worker: Worker, *, skip_locked: bool, resume: bool = False) -> _Attempt:
+    """Try once to lease a question. The first attempt skips HITs that others are leasing, and
+    leases nothing if the worker left an assignment with a draft: that one is resumed in another
+    transaction, so that only one lock of a kind is held.
     """
     now = clock.now()
     SEEN.run(now=now, worker=worker.pk)
     standing = standing_of(worker.pk)
     if not standing.may_be_asked:
-        return _Turn(False)
+        return _Attempt(False)
     if standing.in_hand is not None:
         held = Assignment.objects.get(pk=standing.in_hand)
         gone = standing.teams is not None and let_go(held)
-        return _Turn(True) if gone else _Turn(False, held)
+        return _Attempt(True) if gone else _Attempt(False, held)
     if resume and standing.begun:
-        return _Turn(True, begun=standing.begun)
+        return _Attempt(True, begun=standing.begun)
     wanted = [worker.wants] if worker.wants in standing.taught else standing.taught
     how = "SKIP LOCKED" if skip_locked else ""
-    offer = _asked(NEXT, _conditions(standing), how).first(**_where(standing, wanted))
+    offer = _prepared(NEXT, _conditions(standing), how).first(**_query_values(standing, wanted))
     if offer is None:
-        return _Turn(skip_locked and _count_open(standing, most=1, interfaces=wanted) > 0)
+        return _Attempt(skip_locked and _count_open(standing, most=1, interfaces=wanted) > 0)
     hit, track, interfaces, rate = offer
     dealt: int = hit
-    gold = gold_instead(worker, dealt, track, rate)
+    gold = pick_gold_hit(worker, dealt, track, rate)
     if gold is not None and not (standing.teams and has_stake(worker.pk, gold.pk)):
         of_gold = list(gold.questions.values_list("interface", flat=True))
         if set(of_gold) <= set(standing.taught):
@@ -277,17 +282,17 @@ def _try(worker: Worker, *, skip_locked: bool, resume: bool = False) -> _Turn:
         until=now + lease_time(interfaces),
         counted=list(COUNTED),
     )
-    return _Turn(True) if taken is None else _Turn(False, ASSIGNMENT.row(taken))
+    return _Attempt(True) if taken is None else _Attempt(False, ASSIGNMENT.row(taken))
 
 
 @lru_cache
-def _asked(sql: str, conditions: str, how: str = "") -> Prepared:
-    """Return a statement with these conditions."""
+def _prepared(sql: str, conditions: str, how: str = "") -> Prepared:
+    """Return the prepared statement with these conditions."""
     return Prepared(sql.format(conditions=conditions, how=how))
 
 
 def _conditions(standing: WorkerStanding) -> str:
-    """Return what else holds of the HITs that a worker may be offered."""
+    """Return the conditions on HITs that depend on the worker."""
     return (
         (NOT_READ if standing.may_have_read else "")
         + (NOT_STOPPED if standing.stopped else "")
@@ -298,7 +303,7 @@ def _conditions(standing: WorkerStanding) -> str:
 
 
 @transaction.atomic
-def _resumed(worker: Worker, pk: int) -> Assignment | None:
+def _resume(worker: Worker, pk: int) -> Assignment | None:
     """Lease an assignment to its worker again, and return it. If the worker holds another
     assignment, that one is returned. Returns None if the worker may not be asked, the HIT is
     stopped, or its places are taken.
@@ -317,8 +322,8 @@ def _resumed(worker: Worker, pk: int) -> Assignment | None:
 
 
 def lease_time(interfaces: Iterable[str] = ()) -> timedelta:
-    """Return how long questions through these interfaces stay with a worker who does nothing: whole
-    documents take longer.
+    """Return how long a lease of these interfaces lasts without activity; whole documents take
+    longer.
     """
     return timedelta(
         minutes=max(
@@ -331,26 +336,28 @@ def lease_time(interfaces: Iterable[str] = ()) -> timedelta:
 
 
 def lease_time_of(hit: HIT) -> timedelta:
-    """Return how long the questions of a HIT stay with a worker who does nothing."""
+    """Return how long a lease of a HIT lasts without activity."""
     return lease_time(question.interface for question in hit.questions.all())
 
 
 def open_to(worker: Worker, most: int = 100, interfaces: list[str] | None = None) -> int:
     """Return how many HITs are open to a worker, counted up to `most`, through these interfaces (by
-    default the learned).
+    default the learned ones).
     """
     return _count_open(standing_of(worker.pk), most, interfaces)
 
 
-def offers_to(worker: Worker, interfaces: Iterable[str], most: int = 200) -> dict[str, Offer]:
-    """Return what is open to a worker through each of these interfaces, counted up to `most`."""
+def offers_by_interface(
+    worker: Worker, interfaces: Iterable[str], most: int = 200
+) -> dict[str, Offer]:
+    """Return interface -> what is open to a worker through it, counted up to `most`."""
     standing = standing_of(worker.pk)
     nothing = Offer(0, Decimal("0.00"), 0)
     if standing.excluded:
         return dict.fromkeys(interfaces, nothing)
-    statement = _asked(EARNS, _conditions(standing))
+    statement = _prepared(EARNS, _conditions(standing))
     return {
-        interface: Offer(*statement.rows(**_where(standing, [interface]), most=most)[0])
+        interface: Offer(*statement.rows(**_query_values(standing, [interface]), most=most)[0])
         for interface in interfaces
     }
 
@@ -358,14 +365,14 @@ def offers_to(worker: Worker, interfaces: Iterable[str], most: int = 200) -> dic
 def _count_open(standing: WorkerStanding, most: int, interfaces: list[str] | None = None) -> int:
     if standing.excluded:
         return 0
-    statement = _asked(HOW_MANY, _conditions(standing))
-    [(n,)] = statement.rows(**_where(standing, interfaces), most=most)
+    statement = _prepared(HOW_MANY, _conditions(standing))
+    [(n,)] = statement.rows(**_query_values(standing, interfaces), most=most)
     return int(n)
 
 
-def to_learn(worker: Worker) -> str:
-    """Return an interface whose tutorial stands between a worker and open questions, and may be
-    tried, first that of the kind that they chose; empty if none is.
+def tutorial_to_learn(worker: Worker) -> str:
+    """Return an interface with open questions whose tutorial the worker may still pass, first the
+    one they chose; empty if there is none.
     """
     taught_interfaces, can = taught(worker), learnable(worker)
     return next(
@@ -378,7 +385,7 @@ def to_learn(worker: Worker) -> str:
     )
 
 
-def _where(standing: WorkerStanding, interfaces: list[str] | None = None) -> dict[str, Any]:
+def _query_values(standing: WorkerStanding, interfaces: list[str] | None = None) -> dict[str, Any]:
     return {
         "interfaces": standing.taught if interfaces is None else interfaces,
         "tracks": standing.tracks,
@@ -398,8 +405,8 @@ def renew(
     *,
     questions: Iterable[Question] = (),
 ) -> bool:
-    """Return whether the lease still held and was renewed; a draft is kept with it. Who has its
-    questions already passes them.
+    """Renew a lease, keep the draft, and return whether the lease was still valid. Callers that
+    have the questions pass them.
     """
     asked = questions or assignment.hit.questions.all()
     until = clock.now() + lease_time(question.interface for question in asked)
@@ -414,8 +421,8 @@ def renew(
 
 @transaction.atomic
 def revive(assignment: Assignment) -> bool:
-    """Return whether a lease that ran out was taken up again, which it can be while its place is
-    free (`is_free`) and no team that its worker has joined has a stake in it.
+    """Renew a lease that ran out if its place is still free (`is_free`) and the worker has no
+    conflict of interest. Return whether it is valid now.
     """
     row = Assignment.objects.select_for_update(of=("self",)).get(pk=assignment.pk)
     hit = HIT.objects.select_for_update(of=("self",)).get(pk=row.hit_id)
@@ -435,7 +442,7 @@ def revive(assignment: Assignment) -> bool:
 
 def is_free(hit: HIT, assignment: Assignment) -> bool:
     """Return whether a returned assignment may take its place again: the HIT is open and has room,
-    and its worker neither gave it back nor has another go.
+    and its worker neither gave it back nor has another assignment of it.
     """
     if hit.status != "open" or assignment.returned_by == Assignment.ReturnedBy.WORKER:
         return False
@@ -447,25 +454,27 @@ def is_free(hit: HIT, assignment: Assignment) -> bool:
 
 
 def let_go(assignment: Assignment) -> bool:
-    """Return whether a leased question went back since a team of its worker has come to have a
-    stake in it: they joined one, or theirs submitted something, when they had it in hand.
+    """Return the question of a worker whose team now has a run on its track, and return whether
+    that was so.
     """
     return has_stake(assignment.worker_id, assignment.hit_id) and give_back(assignment)
 
 
 def give_back(assignment: Assignment) -> bool:
-    """Return whether the worker gave a leased question back; it is not offered to them again."""
-    return _return(assignment, returned_by=Assignment.ReturnedBy.WORKER)
+    """Return a leased question at the worker's wish; it is not offered to them again. Return
+    whether it was leased.
+    """
+    return _return_lease(assignment, returned_by=Assignment.ReturnedBy.WORKER)
 
 
 def stop(assignment: Assignment, draft: dict[str, object] | None = None) -> bool:
-    """Return whether a leased question went back since its worker stops for now. Others may take
-    it; until somebody does, it waits for them with their draft.
+    """Return a leased question since its worker stops for now; they get it first, with their draft,
+    unless another takes it. Return whether it was leased.
     """
     kept = {} if draft is None else {"draft": draft}
-    return _return(assignment, returned_by=Assignment.ReturnedBy.STOPPED, **kept)
+    return _return_lease(assignment, returned_by=Assignment.ReturnedBy.STOPPED, **kept)
 
 
-def _return(assignment: Assignment, **fields: object) -> bool:
+def _return_lease(assignment: Assignment, **fields: object) -> bool:
     assignments = Assignment.objects.filter(pk=assignment.pk, status="leased")
     return assignments.update(status="returned", status_since=clock.now(), **fields) == 1

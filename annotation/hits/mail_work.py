@@ -1,5 +1,5 @@
-"""Writes to annotators who asked for it that there is work again: once a day at most, and not again
-before they have come.
+"""Mails annotators who asked for it when there is work: at most once a day, and once until they
+return.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SUBJECT = "There is work for you"
 
 
 def tick() -> int:
-    """Return how many annotators were written to."""
+    """Return how many annotators were mailed."""
     now = clock.now()
     workers = Worker.objects.filter(
         wants_mail=True, excluded_at=None, user__is_active=True, user__is_annotator=True
@@ -38,8 +38,8 @@ def tick() -> int:
 
 
 def _write(worker: Worker) -> bool:
-    """Return whether a mail went out: the row is claimed before, so that nobody is written to
-    twice.
+    """Mail a worker, and return whether there was work. The row is claimed first, so that nobody
+    gets two mails.
     """
     n = waiting_for(worker)
     if not n or worker.user is None:
@@ -53,8 +53,8 @@ def _write(worker: Worker) -> bool:
 
 
 def waiting_for(worker: Worker) -> int:
-    """Return how many questions wait for a worker, those behind a tutorial that they can do
-    included.
+    """Return how many questions are open to a worker, including those behind tutorials that they
+    may do.
     """
     return open_to(worker, MANY, [*taught(worker), *learnable(worker)])
 
@@ -70,8 +70,8 @@ def _text(n: int) -> str:
 
 
 def ask_for_mail(worker: Worker, *, wanted: bool) -> bool:
-    """Return whether a worker is written to from now on, when there is work; it takes an
-    address.
+    """Switch mails about work on or off for a worker, and return whether they are on. A mail
+    address is needed.
     """
     wants_mail = wanted and worker.user is not None and bool(worker.user.email)
     Worker.objects.filter(pk=worker.pk).update(wants_mail=wants_mail)

@@ -1,5 +1,5 @@
-"""The raw answer to a HIT of several questions: one mapping, each field behind the number of its
-question.
+"""Splits and joins the raw answer to a HIT of several questions: one mapping, with the id of the
+question before each field.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def named(question: Question, field: str) -> str:
 
 
 def part(question: Question, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a question's own answer; of a HIT with one question that is all of it."""
+    """Return the answer to one question out of the answer to its HIT."""
     prefix = named(question, "")
     if not any(name.startswith("q") and "." in name for name in raw):
         return dict(raw)
@@ -26,13 +26,13 @@ def part(question: Question, raw: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def speaks_of(question: Question, raw: Mapping[str, Any]) -> bool:
-    """Return whether the answer to a HIT says anything of this question of several."""
+def has_answer_to(question: Question, raw: Mapping[str, Any]) -> bool:
+    """Return whether the answer to a HIT contains fields of this question."""
     return any(name.startswith(named(question, "")) for name in raw)
 
 
 def joined(questions: Iterable[Question], parts: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the answer to the whole HIT out of the questions' answers."""
+    """Return the answer to a HIT out of the answers to its questions."""
     return {
         named(question, field): value
         for question in questions
@@ -52,20 +52,20 @@ def carried(
     asked: Question,
     raw: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return the draft of a HIT: the answers that are done, and what there is of the question under
-    way.
+    """Return the draft of a HIT: its finished answers, and the fields of the unfinished
+    question.
     """
     return joined(questions, {**done, asked.pk: raw}) | {NOW: [str(asked.pk)]}
 
 
 def under_way(questions: Iterable[Question], draft: Mapping[str, Any]) -> Question | None:
-    """Return the question that a draft says is under way."""
+    """Return the unfinished question of a draft."""
     return next((question for question in questions if draft.get(NOW) == [str(question.pk)]), None)
 
 
 def read(text: str) -> dict[str, list[str]]:
-    """Return an answer as a form carries it in one field, without what no text has (half of a
-    surrogate pair, NUL) and no row can hold; empty if it cannot be read.
+    """Return an answer that a form carries as JSON in one field, without unpaired surrogates and
+    NUL; empty if it cannot be parsed.
     """
     try:
         answer = json.loads(text)

@@ -1,4 +1,4 @@
-"""Where the questions of a payer or of a track are, and how fast people answer them."""
+"""Counts the questions of a payer or a track by status, and measures how fast people answer."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ IDLE, GAPS = timedelta(minutes=2), 5
 
 @dataclass(frozen=True)
 class Progress:
-    """Where the questions of one payer (or track) are. `seconds_left` is None until there is a rate
-    to tell it from.
+    """The questions of a payer or a track by status. `seconds_left` is None while no rate
+    is known.
     """
 
     waiting: int
@@ -49,12 +49,12 @@ class Progress:
 
 
 def questions_progress(*, payer: Purpose | None = None, track: Track | None = None) -> Progress:
-    """Return the counts, reasons and rate of a payer's questions, e.g.
+    """Return the counts, the reasons for waiting and the rate, e.g.
     ``questions_progress(payer=submission.purpose)``.
     """
-    questions = Question.objects.filter(**_of(track, payer, "")).filter(gold=None)
+    questions = Question.objects.filter(**_questions_filter(track, payer, "")).filter(gold=None)
     counts = dict(questions.values_list("status").annotate(Count("pk")).order_by())
-    sent = _sent(track, payer)
+    sent = _answers(track, payer)
     times = sent.aggregate(n=Count("pk"), first=Min("submitted_at"), last=Max("submitted_at"))
     wanted = questions.exclude(status="cancelled").aggregate(sum=Sum("answers_wanted"))["sum"] or 0
     rate = _rate(sent)
@@ -77,30 +77,32 @@ def questions_progress(*, payer: Purpose | None = None, track: Track | None = No
 
 
 def answers_per_hour(track: Track) -> float:
-    """Return how many answers to a track's questions come in an hour, from the last hour."""
-    return _rate(_sent(track, None))
+    """Return the rate of answers on a track, from the last hour."""
+    return _rate(_answers(track, None))
 
 
 def last_answer(track: Track) -> datetime | None:
-    """Return when a question of a track was answered last; None where nobody did in an hour."""
-    recent = _sent(track, None).filter(submitted_at__gte=clock.now() - WINDOW)
+    """Return the time of the last answer on a track; None without one in the last hour."""
+    recent = _answers(track, None).filter(submitted_at__gte=clock.now() - WINDOW)
     last: datetime | None = recent.aggregate(last=Max("submitted_at"))["last"]
     return last
 
 
 def is_idle(first: datetime, last: datetime, n: int) -> bool:
-    """Return whether nobody is at work any more, who did so many things in that time."""
+    """Return whether nobody works any more, given the number of things done in a time."""
     return clock.now() - last > max(IDLE, GAPS * (last - first) / max(1, n - 1))
 
 
-def _sent(track: Track | None, payer: Purpose | None) -> QuerySet[Assignment]:
-    """Answers about questions, gold left out."""
+def _answers(track: Track | None, payer: Purpose | None) -> QuerySet[Assignment]:
+    """Return the assignments with answers to questions, without gold."""
     return Assignment.objects.filter(
-        status__in=ANSWERED, hit__questions__gold=None, **_of(track, payer, "hit__questions__")
+        status__in=ANSWERED,
+        hit__questions__gold=None,
+        **_questions_filter(track, payer, "hit__questions__"),
     )
 
 
-def _of(track: Track | None, payer: Purpose | None, prefix: str) -> dict[str, Any]:
+def _questions_filter(track: Track | None, payer: Purpose | None, prefix: str) -> dict[str, Any]:
     where: dict[str, Any] = {}
     if track is not None:
         where[f"{prefix}track"] = track
@@ -110,8 +112,8 @@ def _of(track: Track | None, payer: Purpose | None, prefix: str) -> dict[str, An
 
 
 def _rate(sent: QuerySet[Assignment]) -> float:
-    """Answers an hour, from the last hour; over the time since its first answer if that is
-    shorter. 0 until that tells a pace, and once nobody is at work any more.
+    """Return answers an hour in the last hour, or since the first answer if that is later; 0 with
+    too few answers, or if nobody works any more.
     """
     now = clock.now()
     recent = sent.filter(submitted_at__gte=now - WINDOW).aggregate(

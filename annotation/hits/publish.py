@@ -1,9 +1,8 @@
-"""Step 6: waiting questions go out as HITs, in order, as far as the money that was reserved for
-them reaches.
+"""Step 6: publishes waiting questions as HITs, in order, as far as their reservations reach.
 
-Intent first: the HIT's row is committed before its platform is called, the call carries the row's
-token, and its outcome is recorded in a transaction of its own. The platform is never called inside
-a transaction.
+The row of a HIT is committed as an intent before its platform is called; the call carries the token
+of the row, and its outcome is stored in another transaction. The platform is never called inside a
+transaction.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ from django.db import connection, transaction
 from django.db.models import F, QuerySet, Sum, Value
 from django.db.models.functions import Least
 
-from annotation.budget.halts import halt_of, halted_hits
-from annotation.budget.promises import committed, one_publisher, payers_of, room_on
+from annotation.budget.halts import current_halt, halted_hits
+from annotation.budget.promises import committed, lock_payer, money_left_to_publish, payers_of
 from annotation.interfaces.registry import interface_of
 from annotation.models import HIT, MOST_PRICE, Question
 from annotation.platforms.base import Advert, PlatformDown, Refused, UnknownOutcome, usable_account
 from annotation.platforms.registry import local_names, platform_of
-from annotation.quality.gold import gold_among
+from annotation.quality.gold import pick_gold_question
 from annotation.workers.intake import tutorial_reward_on
 from annotation.workers.teach import tutorial_notice, tutorials
 from kbpo import clock
@@ -61,7 +60,7 @@ minutes: few types of HIT"""
 
 
 def tick() -> int:
-    """Return how many questions were cancelled, and HITs made or put up."""
+    """Return how many questions were cancelled, and HITs made or published."""
     with connection.cursor() as cursor:
         cursor.execute(CANCEL)
         cancelled = int(cursor.rowcount)
@@ -83,55 +82,54 @@ def _make_hits(payer: Purpose) -> int:
 
 @transaction.atomic
 def _make_batch(payer: Purpose) -> int:
-    """Return how many intents were committed for the payer's next questions in order."""
-    if not one_publisher(payer, wait=False):
+    """Commit intents for the payer's next questions in order, and return their number."""
+    if not lock_payer(payer, wait=False):
         return 0
     due = Question.objects.filter(
         status="waiting", next_try_at__lte=clock.now(), **payer.at("payer")
     )
-    if (halt := halt_of(due, payer)) is not None:
-        _wait(payer, f"Publishing is stopped: {halt.why}")
+    if (halt := current_halt(due, payer)) is not None:
+        _postpone(payer, f"Publishing is stopped: {halt.why}")
         return 0
     if (foremost := due.order_by("order", "pk").select_related("track").first()) is None:
         return 0
-    room = room_on(foremost.track)
+    room = money_left_to_publish(foremost.track)
     promised = committed(payer)
     left = balance(purpose=payer).open - promised
-    spare = left - _firsts(due, foremost.track)
+    spare = left - _usual_cost(due, foremost.track)
     chosen: list[Question] = []
-    for question in _locked(due):
+    for question in _lock_next(due):
         spare -= _cost_of_extra_people(question, spare)
         question.asked_again = False  # it goes out as at first, with money for a third person
         cost = question.price * question.answers_most
         if room is not None and cost > room:
-            _wait(payer, f"${max(room, ZERO)} is left under the track's cap, which was lowered.")
+            _postpone(
+                payer, f"${max(room, ZERO)} is left under the track's cap, which was lowered."
+            )
             break
         if cost > left:
             why = f"${max(left, ZERO)} of the reservation is left; the next question needs ${cost}."
             if not chosen and not promised and payer.kind == "submission":
-                return _forgo(due, why)
-            _wait(payer, why)
+                return _give_up_unpayable(due, why)
+            _postpone(payer, why)
             break
         left -= cost
         room = room - cost if room is not None else None
         chosen.append(question)
-    _intend(chosen)
+    _store_intents(chosen)
     return len(chosen)
 
 
-def _firsts(due: QuerySet[Question], track: Track) -> Decimal:
-    """Return what these questions cost at most if nobody beyond what is usual on their track is
-    asked.
-    """
+def _usual_cost(due: QuerySet[Question], track: Track) -> Decimal:
+    """Return the most that these questions cost with the usual number of people."""
     most = Least(MOST_PRICE, F("price") * Value(track.workers_per_question))
     cost: Decimal | None = due.aggregate(sum=Sum(most))["sum"]
     return cost or ZERO
 
 
 def _cost_of_extra_people(question: Question, spare: Decimal) -> Decimal:
-    """Return what a question costs more than one with as many people as its track usually asks.
-    Where that is more than `spare`, these people are left out: what others need for the usual comes
-    first.
+    """Return what a question costs beyond the usual number of people of its track. Where that
+    exceeds `spare`, the additional people are not asked: the usual number for others comes first.
     """
     usual = question.track.workers_per_question
     more = question.price * max(0, question.answers_wanted - usual)
@@ -142,10 +140,8 @@ def _cost_of_extra_people(question: Question, spare: Decimal) -> Decimal:
     return ZERO
 
 
-def _locked(due: QuerySet[Question]) -> list[Question]:
-    """Return the next of these questions in their order, locked in that of their numbers
-    (annotation/README.md).
-    """
+def _lock_next(due: QuerySet[Question]) -> list[Question]:
+    """Return the next of these questions in order, locked in primary-key order."""
     foremost = list(due.order_by("order", "pk").values_list("pk", flat=True)[:BATCH])
     locked = (
         due.filter(pk__in=foremost)
@@ -155,24 +151,24 @@ def _locked(due: QuerySet[Question]) -> list[Question]:
     return sorted(locked.order_by("pk"), key=lambda row: (row.order, row.pk))
 
 
-def _forgo(questions: QuerySet[Question], why: str) -> int:
-    """Gives questions up that no money can come for any more: else their submission would wait for
-    them for ever.
-    """
+def _give_up_unpayable(questions: QuerySet[Question], why: str) -> int:
+    """Give up questions whose reservation is closed, since their submission would wait for ever."""
     for question in questions.select_for_update(of=("self",)).order_by("pk"):
         question.move("unanswered", why)
     nudge("settle")
     return 0
 
 
-def _wait(payer: Purpose, reason: str) -> None:
+def _postpone(payer: Purpose, reason: str) -> None:
     waiting = Question.objects.filter(status="waiting", **payer.at("payer"))
     waiting.exclude(reason=reason).update(reason=reason)
 
 
-def _intend(questions: list[Question]) -> None:
-    """HITs as intents; the questions are published from here on: their money is committed."""
-    made = [(hit, group) for group in _groups(questions) for hit in _hits(group)]
+def _store_intents(questions: list[Question]) -> None:
+    """Store HITs as intents, and mark their questions as published: from now on their money is
+    committed.
+    """
+    made = [(hit, group) for group in _group_questions(questions) for hit in _build_hits(group)]
     HIT.objects.bulk_create([hit for hit, _ in made])
     through = HIT.questions.through
     through.objects.bulk_create(
@@ -183,7 +179,7 @@ def _intend(questions: list[Question]) -> None:
         ]
     )
     _mix_gold_in(made)
-    _put_refused_away(questions)
+    _dispose_refused(questions)
     Question.objects.filter(pk__in=[question.pk for question in questions]).update(
         status="published",
         status_since=clock.now(),
@@ -195,22 +191,23 @@ def _intend(questions: list[Question]) -> None:
 
 
 def _mix_gold_in(made: list[tuple[HIT, list[Question]]]) -> None:
-    """Adds gold to HITs that go out on a marketplace, and its reward; our own pages deal it out one
-    by one.
+    """Add gold to HITs of a marketplace, and its reward to theirs; our own pages lease gold one by
+    one.
     """
     for hit, group in made:
         if hit.platform in local_names():
             continue
-        if (gold := gold_among(group, hit.max_assignments)) is None:
+        if (gold := pick_gold_question(group, hit.max_assignments)) is None:
             continue
         hit.questions.add(gold)
         hit.reward += gold.reward
         hit.save(update_fields=["reward"])
 
 
-def _put_refused_away(questions: list[Question]) -> None:
-    """HITs that their platform refused are put away once their questions go out in others. One that
-    somebody holds is left: whoever retries it sees that its questions do not wait any more.
+def _dispose_refused(questions: list[Question]) -> None:
+    """Dispose of HITs that their platform refused once their questions are published in others. A
+    HIT that another transaction holds is skipped: whoever retries it sees that its questions are
+    published.
     """
     refused = HIT.objects.filter(
         status="failed", pk__in=HIT.objects.filter(questions__in=questions).values("pk")
@@ -224,9 +221,9 @@ def _put_refused_away(questions: list[Question]) -> None:
     HIT.objects.filter(pk__in=pks).update(status="disposed", status_since=clock.now())
 
 
-def _groups(questions: list[Question]) -> list[list[Question]]:
-    """Return what goes out together: as many of one document and interface as the platform takes,
-    in their order.
+def _group_questions(questions: list[Question]) -> list[list[Question]]:
+    """Yield the questions of one HIT: of one document and interface, as many as the
+    platform takes.
     """
     groups: list[list[Question]] = []
     filling: dict[tuple[object, ...], list[Question]] = {}
@@ -246,9 +243,9 @@ def _groups(questions: list[Question]) -> list[list[Question]]:
     return groups
 
 
-def _hits(group: list[Question]) -> list[HIT]:
+def _build_hits(group: list[Question]) -> list[HIT]:
     """Return the HIT of these questions, priced by their sum, and siblings if more answers are
-    wanted than one may take.
+    wanted than one HIT may have.
     """
     foremost, name = group[0], group[0].track.platform
     most, left = platform_of(name).capabilities.max_assignments, group[0].answers_wanted
@@ -269,8 +266,8 @@ def _hits(group: list[Question]) -> list[HIT]:
 
 
 def _put_up() -> int:
-    """Return how many HITs were put up: all at once on a platform of our own, one call at a time on
-    another's.
+    """Publish intents, and return their number: all at once on our own pages, one call at a time
+    elsewhere.
     """
     up = 0
     for name in HIT.objects.filter(status="intent").values_list("platform", flat=True).distinct():
@@ -292,25 +289,25 @@ def _put_up_elsewhere(name: str) -> int:
             reason=str(down)
         )
         return 0
-    while (hit := _claim(name, endpoint)) is not None:
+    while (hit := _claim_hit(name, endpoint)) is not None:
         try:
-            external_id = platform.publish(hit, advert_of(hit))
+            external_id = platform.publish(hit, hit_advert(hit))
         except (PlatformDown, UnknownOutcome) as error:  # the token makes a repeat of publish safe
             HIT.objects.filter(pk=hit.pk).update(reason=str(error) or type(error).__name__)
         except Refused as no:
-            _failed(hit, str(no))
+            _note_refusal(hit, str(no))
         except Exception as error:
             log.exception("HIT %s could not be put up on %s", hit.pk, name)
             HIT.objects.filter(pk=hit.pk).update(
                 reason=f"An internal error ({type(error).__name__}). We were told."
             )
         else:
-            up += _is_up(hit, external_id)
+            up += _note_published(hit, external_id)
     return up
 
 
-def advert_of(hit: HIT) -> Advert:
-    """Return what a HIT says of itself on another platform: its questions share an interface."""
+def hit_advert(hit: HIT) -> Advert:
+    """Return how another platform describes a HIT; its questions share an interface."""
     questions = list(hit.questions.all())
     interface = questions[0].interface
     tutorial = tutorials().get(interface)
@@ -323,13 +320,13 @@ def advert_of(hit: HIT) -> Advert:
         questions=len(questions),
         work_seconds=work_seconds,
         lease_seconds=STEP * max(1, -(-seconds // STEP)),
-        before=before_it(hit, questions),
+        before=hit_notice(hit, questions),
     )
 
 
-def before_it(hit: HIT, questions: Sequence[Question]) -> str:
-    """Return what is said before anybody accepts a HIT: what an hour of it pays, as planned, and
-    what its tutorial is and pays, where one is asked there.
+def hit_notice(hit: HIT, questions: Sequence[Question]) -> str:
+    """Return what a worker reads before accepting a HIT: the planned hourly rate, and the tutorial
+    and its pay.
     """
     seconds = sum(question.seconds for question in questions)
     hourly = f"About ${hit.reward * 3600 / seconds:.0f} an hour." if seconds else ""
@@ -341,9 +338,9 @@ def before_it(hit: HIT, questions: Sequence[Question]) -> str:
 
 
 @transaction.atomic
-def _is_up(hit: HIT, external_id: str) -> int:
-    """1 if the HIT is open now; one that is not wanted any more keeps its new id, and is taken down
-    by it.
+def _note_published(hit: HIT, external_id: str) -> int:
+    """Store the id of a published HIT, and return 1 if the HIT is open now. A HIT that is not
+    wanted any more keeps the id, so that it can be taken down.
     """
     row = HIT.objects.select_for_update(of=("self",)).get(pk=hit.pk)
     if row.status != "intent":
@@ -354,9 +351,9 @@ def _is_up(hit: HIT, external_id: str) -> int:
 
 
 @transaction.atomic
-def _claim(platform: str, endpoint: str) -> HIT | None:
-    """Return a HIT to be put up, its attempt counted and its next one put off, so that no other
-    worker takes it meanwhile. It belongs to the endpoint where it is first called.
+def _claim_hit(platform: str, endpoint: str) -> HIT | None:
+    """Claim a HIT for the next attempt to publish it, so that no other process does, and return it.
+    Its endpoint is that of the first attempt.
     """
     hits = HIT.objects.select_for_update(skip_locked=True, of=("self",))
     now = clock.now()
@@ -374,11 +371,10 @@ def _claim(platform: str, endpoint: str) -> HIT | None:
 
 
 @transaction.atomic
-def _failed(hit: HIT, sentence: str) -> None:
-    """A HIT that its platform refuses is given up, and its questions wait again. Only a refusal
-    ends a HIT: while nobody knows whether it is up it stays an intent, since a second one would be
-    a HIT twice. Questions that a sibling still brings answers to stay with it; those that have
-    answers already are settled with them.
+def _note_refusal(hit: HIT, sentence: str) -> None:
+    """Give up a HIT that its platform refused, and let its questions wait again. Only a refusal
+    ends a HIT: while the outcome is unknown it stays an intent, since a second one would be
+    published twice. Questions that a sibling still has stay published.
     """
     if hit.attempts < MAX_ATTEMPTS:
         HIT.objects.filter(pk=hit.pk).update(reason=sentence)

@@ -1,5 +1,5 @@
-"""Reads an answer for people: what it says in words, in its text, beside the right answer and those
-of others.
+"""Describes an answer in words and in its text, alone or beside the right answer and the answers of
+others.
 """
 
 from __future__ import annotations
@@ -12,25 +12,23 @@ from annotation.interfaces.base import BadAnswer, Judgment
 from annotation.interfaces.registry import interface_of
 from annotation.interfaces.shared.statements import SideBySide, side_by_side
 from annotation.models import Assignment, Gold, Question, Response
-from annotation.quality.gold import asked_of, expected_of
+from annotation.quality.gold import expected_of, questions_shown
 
 
 def read_answer(assignment: Assignment) -> list[SideBySide]:
-    """Return what an answer says of each of its questions, for whoever gave it: nothing else is
-    told.
-    """
-    own = _own(assignment)
+    """Return what an answer says about each question, for its worker; nothing else is shown."""
+    own = _judgments_by_question(assignment)
     return [
         side_by_side(interface_of(question.interface), question, judgments)
         for question, judgments in own
     ]
 
 
-def read_side_by_side(assignment: Assignment) -> list[SideBySide]:
-    """Return what an answer says, beside the right answer where it is known, and what others say
-    whose answers count; for admins.
+def compare_answer(assignment: Assignment) -> list[SideBySide]:
+    """Return what an answer says beside the right answer, if known, and beside other answers that
+    count; for admins.
     """
-    own = _own(assignment)
+    own = _judgments_by_question(assignment)
     golds = {
         gold.question_id: gold for gold in Gold.objects.filter(question__hits=assignment.hit_id)
     }
@@ -38,21 +36,21 @@ def read_side_by_side(assignment: Assignment) -> list[SideBySide]:
     for question, judgments in own:
         gold = golds.get(question.pk)
         right = None if gold is None else expected_of(gold)
-        of_others = _others(question, assignment)
+        of_others = _other_answers(question, assignment)
         page = side_by_side(interface_of(question.interface), question, judgments, right, of_others)
         pages.append(page)
     return pages
 
 
-def _own(assignment: Assignment) -> list[tuple[Question, Sequence[Judgment]]]:
-    """Return each question of an answer, with what it says of it: as it is stored, or as it can be
-    read from what was sent. Of a question that it says nothing readable of there is nothing.
+def _judgments_by_question(assignment: Assignment) -> list[tuple[Question, Sequence[Judgment]]]:
+    """Return each question of an answer with its judgments: stored, or parsed from the raw answer.
+    Questions without a readable answer are left out.
     """
     stored: dict[int, list[Judgment]] = defaultdict(list)
     for response in assignment.responses.order_by("pk"):
         stored[response.question_id].append(response)
     answers: list[tuple[Question, Sequence[Judgment]]] = []
-    for question in asked_of(assignment.hit, assignment.worker):
+    for question in questions_shown(assignment.hit, assignment.worker):
         judgments: Sequence[Judgment] = stored[question.pk]
         if not judgments:
             try:
@@ -64,8 +62,8 @@ def _own(assignment: Assignment) -> list[tuple[Question, Sequence[Judgment]]]:
     return answers
 
 
-def _others(question: Question, assignment: Assignment) -> list[Sequence[Judgment]]:
-    """Return what others said of a question, as far as it counts."""
+def _other_answers(question: Question, assignment: Assignment) -> list[Sequence[Judgment]]:
+    """Return the counted answers of others to a question."""
     responses = Response.objects.filter(question=question, counts=True)
     by_answer: dict[int, list[Judgment]] = defaultdict(list)
     for response in responses.exclude(assignment=assignment).order_by("pk"):

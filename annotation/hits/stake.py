@@ -1,4 +1,6 @@
-"""Nobody judges on a track where a team of theirs has a run, except in a study of their own."""
+"""Finds conflicts of interest: nobody judges on a track where a team of theirs has a run, except in
+their own study.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,6 @@ ASKED = Prepared(f"SELECT EXISTS ({STAKE}) FROM annotation_hit h WHERE h.id = %(
 
 
 def has_stake(worker: int | None, hit: int) -> bool:
-    """Return whether a team of a worker, be it one that they left, has a run on the track of
-    a HIT.
-    """
+    """Return whether a current or former team of a worker has a run on the track of a HIT."""
     teams = [team for (team,) in TEAMS.rows(worker=worker)]
     return bool(teams) and ASKED.rows(teams=teams, hit=hit) == [(True,)]

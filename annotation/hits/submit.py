@@ -1,6 +1,4 @@
-"""Step 7: an answer arrives. It is stored raw, once; whoever sends it again gets the same
-outcome.
-"""
+"""Step 7: stores a raw answer, once; a repeat gets the same outcome."""
 
 from __future__ import annotations
 
@@ -60,13 +58,13 @@ class Outcome(Enum):
 def submit(
     assignment: Assignment, raw: dict[str, Any], questions: Iterable[Question] = ()
 ) -> Outcome:
-    """Return what became of an answer. Raises BadAnswer, with a sentence for the worker, for one
-    that cannot be used. Who has its questions already passes them.
+    """Store an answer and return the outcome. Raises BadAnswer, with a sentence for the worker, for
+    an answer that cannot be used. Callers that have the questions pass them.
 
-    A lease that ran out is revived if its place is still free: nobody's work is lost for a slow
-    minute. Whoever has joined a team meanwhile that pays for the question or predicts what it asks
-    does not judge it: it goes back to be asked of others. Nobody is nudged: the next tick settles
-    what came since the last one together, which costs a fraction of settling answer by answer.
+    A lease that ran out is revived if its place is still free, so that no work is lost by a slow
+    connection. An answer of a worker who has joined a team with a run on the track is not taken;
+    the question is offered to others. No step is triggered here, since the next tick settles many
+    answers together at a fraction of the cost.
     """
     [(status, returned_by, was_sent, accepted_at, in_team)] = LOCK.rows(assignment=assignment.pk)
     if status not in ("leased", "returned"):
@@ -85,7 +83,7 @@ def submit(
     )
     now = clock.now()
     if lost:
-        return _late(_reloaded(assignment), raw, extra, now)
+        return _store_late(_reload(assignment), raw, extra, now)
     STORE.run(
         assignment=assignment.pk,
         raw=json.dumps(raw),
@@ -98,19 +96,19 @@ def submit(
 
 
 def _has_place(assignment: Assignment) -> bool:
-    """Return whether an assignment that came back may take its place again."""
-    row = _reloaded(assignment)
+    """Return whether a returned assignment may take its place again."""
+    row = _reload(assignment)
     return is_free(row.hit, row)
 
 
-def _reloaded(assignment: Assignment) -> Assignment:
+def _reload(assignment: Assignment) -> Assignment:
     """Return the assignment as it is stored now."""
     return Assignment.objects.select_related("hit__track").get(pk=assignment.pk)
 
 
-def _late(row: Assignment, raw: dict[str, Any], extra: Decimal, now: datetime) -> Outcome:
-    """Return what became of an answer to a question that others have by now. It is kept where it
-    is, so that an admin can read what was paid for, and its worker is not asked again.
+def _store_late(row: Assignment, raw: dict[str, Any], extra: Decimal, now: datetime) -> Outcome:
+    """Store a late answer, pay it if the track has money, and return the outcome. Its worker is not
+    asked again.
     """
     if not pay_late(row, extra):
         return Outcome.LOST

@@ -1,8 +1,7 @@
-"""The kill switch: everything that is open is taken down at once, and put back when the stop is
-lifted.
+"""Takes down all open HITs at once, and reopens them when the stop is lifted.
 
 On our own pages the HITs expire here; other platforms are told by their reconciler, which sees the
-same stop. Work in hand may be finished and is paid.
+same stop. Work in hand may be finished, and is paid.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from annotation.budget.halts import halted_hits, pause
-from annotation.budget.promises import committed, one_publisher, payers_of
+from annotation.budget.promises import committed, lock_payer, payers_of
 from annotation.models import HIT, Halt, Question
 from annotation.platforms.registry import local_names
 from kbpo import clock
@@ -25,8 +24,8 @@ GONE = "It was taken down, and its money was given back before it could be put u
 
 @transaction.atomic
 def take_down(track: Track | None, who: User | None, why: str) -> int:
-    """Return how many HITs of a track (None: of all) expired; nothing is offered or put up until
-    the stop is lifted.
+    """Expire the open HITs of a track (None: of all tracks) until the stop is lifted, and return
+    their number.
     """
     pause(track, who, why)
     hits = HIT.objects.filter(
@@ -44,13 +43,13 @@ def take_down(track: Track | None, who: User | None, why: str) -> int:
 
 
 def tick() -> int:
-    """Return how many HITs were put back, since the stop that took them down was lifted."""
-    down = _down().exclude(pk__in=halted_hits(Halt.Scope.ALL))
+    """Return how many HITs were reopened after their stop was lifted."""
+    down = _expire_hits().exclude(pk__in=halted_hits(Halt.Scope.ALL))
     payers = payers_of(Question.objects.filter(status="published", hits__in=down.values("pk")))
-    return sum(_put_back(payer) for payer in payers)
+    return sum(_reopen_hits(payer) for payer in payers)
 
 
-def _down() -> QuerySet[HIT]:
+def _expire_hits() -> QuerySet[HIT]:
     return HIT.objects.filter(
         platform__in=local_names(),
         status="expired",
@@ -60,12 +59,12 @@ def _down() -> QuerySet[HIT]:
 
 
 @transaction.atomic
-def _put_back(payer: Purpose) -> int:
+def _reopen_hits(payer: Purpose) -> int:
     """Reopen the HITs of a payer that were taken down, in order, and return how many. HITs that the
     payer's reservation does not cover expire.
     """
-    one_publisher(payer)
-    taken_down = _down().filter(**payer.at("questions__payer")).order_by("order", "pk")
+    lock_payer(payer)
+    taken_down = _expire_hits().filter(**payer.at("questions__payer")).order_by("order", "pk")
     put_back = 0
     asked = Question.objects.filter(pk__in=taken_down.values("questions"))
     list(

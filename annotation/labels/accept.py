@@ -10,13 +10,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from django.db.models import QuerySet
 
 from annotation.budget.extra import extras_of
-from annotation.hits.parts import part, speaks_of
+from annotation.hits.parts import has_answer_to, part
 from annotation.interfaces.base import BadAnswer, Doubt, ParsedResponse
 from annotation.interfaces.registry import interface_of
 from annotation.models import HIT, Assignment, Policy, Question, Response, Worker
 from annotation.platforms.registry import local_names
-from annotation.quality.gold import asked_of, grade, is_gold
-from annotation.quality.signals import hold_against_reading, note_doubts, note_signals
+from annotation.quality.gold import grade, is_gold, questions_shown
+from annotation.quality.signals import note_answer_speed, note_interface_doubts, note_reading_speed
 from kbpo import clock
 
 MET_BEFORE = "This worker had judged it before."
@@ -34,16 +34,18 @@ def accept(assignments: Sequence[Assignment]) -> None:
     locked here, in the order of their numbers, and no HIT is (annotation/README.md). An answer that
     cannot be used fails by itself. Questions that are answered so are settled in the same tick.
     """
-    asked = _asked({assignment.hit_id for assignment in assignments})
+    asked = _lock_questions({assignment.hit_id for assignment in assignments})
     parsed: dict[Assignment, Parsed] = {}
     for assignment in assignments:
         try:
-            parsed[assignment] = _parsed(_put_to(assignment, asked[assignment.hit_id]), assignment)
+            parsed[assignment] = _parse(
+                _questions_to_answer(assignment, asked[assignment.hit_id]), assignment
+            )
         except BadAnswer as bad:
             assignment.move("failed", f"The answer cannot be used: {bad}")
     Response.objects.bulk_create(responses_of(parsed))
     _note_work(parsed)
-    untimed = _untimed(asked)
+    untimed = _untimed_tracks(asked)
     expected: dict[Assignment, int] = {}
     read: dict[Assignment, list[Question]] = {}
     answered: set[Question] = set()
@@ -53,17 +55,17 @@ def accept(assignments: Sequence[Assignment]) -> None:
         if questions[0].track_id not in untimed:
             expected[answer] = sum(question.seconds for question in questions)
             read[answer] = questions
-    note_signals(expected)
-    hold_against_reading(read)
+    note_answer_speed(expected)
+    note_reading_speed(read)
     for answer in parsed:
         if any(is_gold(question) for question in asked[answer.hit_id]):
             grade(answer)
     Assignment.objects.filter(pk__in=[answer.pk for answer in parsed]).move("accepted")
     _make_answered({question for question in answered if question.status == "published"})
-    _use_late_answers(question for question in answered if question.status == "unanswered")
+    _settle_late_answers(question for question in answered if question.status == "unanswered")
 
 
-def _asked(hits: Collection[int]) -> dict[int, list[Question]]:
+def _lock_questions(hits: Collection[int]) -> dict[int, list[Question]]:
     """HIT -> its questions, locked."""
     pairs = (
         HIT.questions.through.objects.filter(hit__in=hits)
@@ -80,7 +82,7 @@ def _asked(hits: Collection[int]) -> dict[int, list[Question]]:
     return questions_of
 
 
-def _untimed(asked: Mapping[int, Sequence[Question]]) -> set[int]:
+def _untimed_tracks(asked: Mapping[int, Sequence[Question]]) -> set[int]:
     """Return the tracks of these questions whose policy notes no times."""
     tracks = set()
     for questions in asked.values():
@@ -90,17 +92,17 @@ def _untimed(asked: Mapping[int, Sequence[Question]]) -> set[int]:
     return set(policies.values_list("track", flat=True))
 
 
-def _put_to(assignment: Assignment, questions: list[Question]) -> list[Question]:
+def _questions_to_answer(assignment: Assignment, questions: list[Question]) -> list[Question]:
     """Return the questions that an answer must speak of: not the gold among others that its worker
     had met before.
     """
     if len(questions) == 1 or not any(is_gold(question) for question in questions):
         return questions
-    known = {question.pk for question in asked_of(assignment.hit, assignment.worker)}
-    return [one for one in questions if one.pk in known or speaks_of(one, assignment.raw or {})]
+    known = {question.pk for question in questions_shown(assignment.hit, assignment.worker)}
+    return [one for one in questions if one.pk in known or has_answer_to(one, assignment.raw or {})]
 
 
-def _parsed(questions: Sequence[Question], assignment: Assignment) -> Parsed:
+def _parse(questions: Sequence[Question], assignment: Assignment) -> Parsed:
     raw = assignment.raw or {}
     return [
         (question, each)
@@ -125,7 +127,7 @@ def _note_work(parsed: dict[Assignment, Parsed]) -> None:
             for doubt in interface_of(question.interface).doubts(judgments)
         ]
     Assignment.objects.bulk_update([one for one in parsed if one.extra], ["extra"])
-    note_doubts(doubts)
+    note_interface_doubts(doubts)
 
 
 def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
@@ -137,7 +139,7 @@ def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
         pk__in={one.worker_id for one in parsed}, excluded_at__isnull=False
     )
     reasons = dict(excluded.values_list("pk", "excluded_reason"))
-    met = _met(parsed)
+    met = _earlier_meetings(parsed)
     responses = []
     for assignment, answers in parsed.items():
         before = set(met)
@@ -160,7 +162,7 @@ def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
     return responses
 
 
-def _met(parsed: dict[Assignment, Parsed]) -> set[Meeting]:
+def _earlier_meetings(parsed: dict[Assignment, Parsed]) -> set[Meeting]:
     """Return which questions the workers of these answers have met in others."""
     targets = set()
     for answers in parsed.values():
@@ -194,7 +196,7 @@ def _make_answered(questions: Collection[Question]) -> None:
         Question.objects.filter(pk__in=full).move("answered")
 
 
-def _use_late_answers(questions: Iterable[Question]) -> None:
+def _settle_late_answers(questions: Iterable[Question]) -> None:
     """Settle questions again that were given up while somebody held them (`settle.give_up`)."""
     late = Question.objects.filter(pk__in=[question.pk for question in questions])
     late.filter(responses__counts=True).update(next_try_at=clock.now())

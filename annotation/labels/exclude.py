@@ -17,11 +17,11 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import QuerySet
 
-from annotation.hits.ask_again import unreplaced
+from annotation.hits.ask_again import count_unreplaceable
 from annotation.labels.recount import Again, count
 from annotation.models import Assignment, Response, Signal, Worker
 from annotation.quality.signals import Flag, doubtful, due_for_review, flags_of
-from annotation.quality.warn import had_a_chance, warn
+from annotation.quality.warn import warn, warned_and_continued
 from annotation.workers.speak import COUNTS_AGAIN, EXCLUDED, OFFERED_AGAIN, tell_decided
 from kbpo import clock
 from kbpo.accounts.audit import note
@@ -36,7 +36,7 @@ LEAST_LEFT = 4  # active workers: signals alone never leave fewer, or a batch wo
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class ExclusionResult:
     """What leaving a worker out, or reinstating them, did: to how many judgments, and to settled
     questions.
     """
@@ -77,22 +77,22 @@ def review() -> int:
     if not seen:
         return 0
     warn(list(seen))
-    while (worst := _worst(done)) is not None:
+    while (worst := _next_to_exclude(done)) is not None:
         worker, flags = worst
         exclude(Worker.objects.get(pk=worker), " ".join(flag.sentence for flag in flags))
         done.add(worker)  # and the others look different without their answers
-    beyond = _beyond(list(seen))
+    beyond = _exceeded_flags(list(seen))
     for worker, signals in seen.items():
         if worker not in beyond:  # what is noted meanwhile is looked at next
             Signal.objects.filter(pk__in=signals).update(reviewed=True)
     return len(done)
 
 
-def _worst(done: set[int]) -> tuple[int, list[Flag]] | None:
+def _next_to_exclude(done: set[int]) -> tuple[int, list[Flag]] | None:
     """Return the next worker to be excluded by signals alone, with their flags of the kinds that do
     so; None if nobody is.
     """
-    warned = had_a_chance(_excluding(list(due_for_review())))
+    warned = warned_and_continued(_excluding_flags(list(due_for_review())))
     if not warned:
         return None
     crowd = _Crowd.now()
@@ -115,7 +115,7 @@ class _Crowd:
 
     @classmethod
     def now(cls) -> _Crowd:
-        return cls(_active(), excluded_since(clock.now() - A_DAY))
+        return cls(_active_workers(), excluded_since(clock.now() - A_DAY))
 
     @property
     def most_a_day(self) -> int:
@@ -134,7 +134,7 @@ class _Crowd:
                 f"Signals alone exclude at most {self.most_a_day} of {len(self.active)} active"
                 " annotators a day."
             )
-        if lacking := unreplaced(worker):
+        if lacking := count_unreplaceable(worker):
             return (
                 f"The money that is set aside does not pay for other answers to {lacking}"
                 " of their questions."
@@ -150,11 +150,11 @@ def excluded_since(moment: datetime) -> int:
 
 def undecided() -> list[Undecided]:
     """Return the workers who wait for an admin, the worst first."""
-    beyond = _beyond(doubtful())
+    beyond = _exceeded_flags(doubtful())
     if not beyond:
         return []
-    crowd, excluding = _Crowd.now(), _excluding(list(beyond))
-    warned = had_a_chance(excluding)
+    crowd, excluding = _Crowd.now(), _excluding_flags(list(beyond))
+    warned = warned_and_continued(excluding)
     workers = Worker.objects.in_bulk(beyond)
     waiting = []
     for pk, flags in beyond.items():
@@ -168,17 +168,17 @@ def undecided() -> list[Undecided]:
     return sorted(waiting, key=lambda undecided: -max(flag.share for flag in undecided.flags))
 
 
-def _excluding(workers: Sequence[int]) -> dict[int, list[Flag]]:
+def _excluding_flags(workers: Sequence[int]) -> dict[int, list[Flag]]:
     """worker -> the flags that passed their limits on tracks that exclude for them, of these."""
-    return _passing(flags_of(workers, excluding=True)) if workers else {}
+    return _only_exceeded(flags_of(workers, excluding=True)) if workers else {}
 
 
-def _beyond(workers: Sequence[int]) -> dict[int, list[Flag]]:
+def _exceeded_flags(workers: Sequence[int]) -> dict[int, list[Flag]]:
     """worker -> the flags that passed their limits, of these workers."""
-    return _passing(flags_of(workers)) if workers else {}
+    return _only_exceeded(flags_of(workers)) if workers else {}
 
 
-def _passing(flags_by_worker: Mapping[int, Sequence[Flag]]) -> dict[int, list[Flag]]:
+def _only_exceeded(flags_by_worker: Mapping[int, Sequence[Flag]]) -> dict[int, list[Flag]]:
     """Return the flags that passed their limits alone, of workers who have any such."""
     passing = {}
     for worker, flags in flags_by_worker.items():
@@ -188,7 +188,7 @@ def _passing(flags_by_worker: Mapping[int, Sequence[Flag]]) -> dict[int, list[Fl
     return passing
 
 
-def _active() -> set[int]:
+def _active_workers() -> set[int]:
     workers = Worker.objects.filter(excluded_at=None, last_seen_at__gt=clock.now() - ACTIVE)
     return set(workers.values_list("pk", flat=True))
 
@@ -201,13 +201,13 @@ def keep(worker: Worker, who: User, why: str) -> None:
     row = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
     if row.excluded_at is not None:
         raise ValueError("They are excluded by now: reinstate them instead.")
-    before = " ".join(flag.sentence for flag in _beyond([worker.pk]).get(worker.pk, ()))
+    before = " ".join(flag.sentence for flag in _exceeded_flags([worker.pk]).get(worker.pk, ()))
     Worker.objects.filter(pk=worker.pk).update(reinstated_at=clock.now(), warned={})
     note("keep", f"worker:{worker.handle}", who=who, before=before, why=why)
 
 
 @transaction.atomic
-def exclude(worker: Worker, reason: str, who: User | None = None) -> LeftOut:
+def exclude(worker: Worker, reason: str, who: User | None = None) -> ExclusionResult:
     """Return what no longer counts of a worker's answers, and what became of the labels. Without
     `who`, signals did it.
 
@@ -228,13 +228,13 @@ def exclude(worker: Worker, reason: str, who: User | None = None) -> LeftOut:
     message = f"{reason}\n\nEverything that you have answered stays paid. You may appeal."
     tell_decided(worker, EXCLUDED, message)
     responses = Response.objects.filter(assignment__in=mine, counts=True)
-    return _count_again(worker, responses, reason, EXCLUDE, who, reason)
+    return _apply(worker, responses, reason, EXCLUDE, who, reason)
 
 
 @transaction.atomic
 def reinstate(
     worker: Worker, who: User | None = None, why: str = "", *, is_answer: bool = False
-) -> LeftOut:
+) -> ExclusionResult:
     """Return what counts again after an exclusion was taken back. What is known by now does not
     exclude again. Where it is the answer to an appeal, that answer tells the worker.
     """
@@ -251,10 +251,10 @@ def reinstate(
     responses = Response.objects.filter(
         assignment__worker=worker, counts=False, met_before=False
     ).exclude(assignment__status="rejected")
-    return _count_again(worker, responses, "", "reinstate", who, why, before)
+    return _apply(worker, responses, "", "reinstate", who, why, before)
 
 
-def _count_again(
+def _apply(
     worker: Worker,
     responses: QuerySet[Response],
     reason: str,
@@ -262,14 +262,14 @@ def _count_again(
     who: User | None,
     why: str,
     before: str = "",
-) -> LeftOut:
+) -> ExclusionResult:
     """Return these judgments count, or not for a reason, and the settled questions they answer are
     added up again.
     """
     # Why stands in the worker's log alone, which an erasure clears.
     sentence = f"Annotator {worker} was {'excluded' if reason else 'reinstated'}."
     judgments, settled = count(responses, reason, sentence, who)
-    done = LeftOut(judgments, settled)
+    done = ExclusionResult(judgments, settled)
     note(
         what,
         f"worker:{worker.handle}",

@@ -74,7 +74,7 @@ def answers(track: Track) -> Iterator[Row]:
             response.assignment.worker.handle,
             response.assignment.worker.platform,
             response.document,
-            *_place(response.target),
+            *_target_columns(response.target),
             response.criterion,
             value,
             "; ".join(statement.words for statement in said),
@@ -96,7 +96,7 @@ def labels(track: Track) -> Iterator[Row]:
         yield [
             row.pk,
             row.document,
-            *_place(row.target),
+            *_target_columns(row.target),
             row.value,
             row.source,
             row.method,
@@ -108,7 +108,7 @@ def labels(track: Track) -> Iterator[Row]:
         ]
 
 
-def _place(target: Target) -> Row:
+def _target_columns(target: Target) -> Row:
     """Return which target, and where it stands in its document."""
     return [target.kind, target.key, *target.ends]
 

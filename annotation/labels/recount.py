@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
-from annotation.budget.promises import one_publisher, payers_of
-from annotation.hits.ask_again import ask_again, take_back, use_again, want_one_less
+from annotation.budget.promises import lock_payer, payers_of
+from annotation.hits.ask_again import ask_again, lower_answers_wanted, settle_given_up, stop_asking
 from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import asking_yes_or_no, interface_of, reading
 from annotation.interfaces.shared.payload import besides, is_divided
@@ -76,7 +76,7 @@ def lock(questions: Collection[int]) -> list[Question]:
     """
     asked = Question.objects.filter(pk__in=questions)
     for payer in payers_of(asked):
-        one_publisher(payer)
+        lock_payer(payer)
     locked = asked.select_for_update(of=("self",)).select_related("track", "target")
     return list(locked.order_by("pk"))
 
@@ -98,7 +98,7 @@ def count(
     changed = set(responses.values_list("question", flat=True))
     n = responses.update(counts=not reason, excluded_reason=reason)
     if answer is not None and answer.status == "rejected":
-        want_one_less(locked, answer.hit)
+        lower_answers_wanted(locked, answer.hit)
     questions = [question for question in locked if question.pk in changed]
     return n, recount(questions, why, who, back=not reason)
 
@@ -116,16 +116,16 @@ def recount(
     )
     modelled = set(policies.values_list("track", flat=True))
     left = counting(settled)
-    labels_of = _enough(settled, left, modelled)
+    labels_of = _decided_labels(settled, left, modelled)
     short = [question for question in settled if question not in labels_of]
-    changes = _without_lost_names(labels_of, to_record(labels_of, modelled))
+    changes = _keep_read_names(labels_of, label_changes(labels_of, modelled))
     record(change.label for change in changes)
     _store_facts(labels_of, {change.label.question for change in changes})
-    changed = sum(change.is_new for change in changes) + _by_model(settled, modelled)
+    changed = sum(change.is_new for change in changes) + _refit_tracks(settled, modelled)
     recompare_answers(settled)
     asked = ask_again(short, left)
-    asked_more = ask_again(short_of_promise(labels_of, left), left)
-    n_back = _undone(questions, modelled) if back else 0
+    asked_more = ask_again(lacking_answers(labels_of, left), left)
+    n_back = _restore_questions(questions, modelled) if back else 0
     result = Again(changed, asked + asked_more, stayed=len(short) - asked, back=n_back)
     if result != Again():
         for track in sorted({question.track.slug for question in questions}):
@@ -133,29 +133,29 @@ def recount(
     return result
 
 
-def _enough(
+def _decided_labels(
     questions: Sequence[Question], left: Mapping[int, Sequence[Response]], modelled: Collection[int]
 ) -> dict[Question, list[AggregatedLabel]]:
     """Return what those questions aggregate to of which the answers that are left suffice."""
-    missed = _with_answers_excluded(questions)
+    missed = _questions_with_exclusions(questions)
     aggregated_labels: dict[Question, list[AggregatedLabel]] = {}
     for question in questions:
         mine = left.get(question.pk, [])
         labels = aggregated(question, mine)
         weighed = question.track_id in modelled or question.pk not in missed
-        if not _too_few(question, mine, labels, weighed=weighed):
+        if not _is_undecided(question, mine, labels, weighed=weighed):
             aggregated_labels[question] = labels
     return aggregated_labels
 
 
-def short_of_promise(
+def lacking_answers(
     questions: Iterable[Question], left: Mapping[int, Sequence[Response]]
 ) -> list[Question]:
     """Return those of these questions that lost answers, and have fewer than their track promises:
     what is left decides until others have answered.
     """
     questions = list(questions)
-    missed = _with_answers_excluded(questions)
+    missed = _questions_with_exclusions(questions)
     short = []
     for question in questions:
         answers = {response.assignment_id for response in left.get(question.pk, ())}
@@ -164,7 +164,7 @@ def short_of_promise(
     return short
 
 
-def _undone(questions: Sequence[Question], modelled: Collection[int]) -> int:
+def _restore_questions(questions: Sequence[Question], modelled: Collection[int]) -> int:
     """Return how many questions are settled next, since answers to them count again: those that
     were asked again, or wait to be since no answer had counted, and need no more; and those that
     were given up meanwhile.
@@ -172,21 +172,21 @@ def _undone(questions: Sequence[Question], modelled: Collection[int]) -> int:
     open_ones = [question for question in questions if question.status in ANSWERABLE]
     left = counting(open_ones)
     enough = []
-    for question in _enough(open_ones, left, modelled):
+    for question in _decided_labels(open_ones, left, modelled):
         answers = {response.assignment_id for response in left[question.pk]}
         if len(answers) >= min(question.answers_wanted, promised(question)):
             enough.append(question)
     given_up = [question for question in questions if question.status == "unanswered"]
-    return take_back(enough) + use_again(given_up)
+    return stop_asking(enough) + settle_given_up(given_up)
 
 
-def _with_answers_excluded(questions: Sequence[Question]) -> set[int]:
+def _questions_with_exclusions(questions: Sequence[Question]) -> set[int]:
     """Return the questions some of whose answers do not count, though they once did."""
     responses = Response.objects.filter(question__in=questions, counts=False, met_before=False)
     return set(responses.values_list("question", flat=True))
 
 
-def _too_few(
+def _is_undecided(
     question: Question,
     left: Sequence[Response],
     labels: Sequence[AggregatedLabel],
@@ -202,7 +202,7 @@ def _too_few(
     return not weighed and interface_of(question.interface).is_split(question, left)
 
 
-def _without_lost_names(questions: Iterable[Question], changes: Iterable[Change]) -> list[Change]:
+def _keep_read_names(questions: Iterable[Question], changes: Iterable[Change]) -> list[Change]:
     """Return the changes without those that take names of a document back whose relations were
     asked: people read them.
     """
@@ -228,7 +228,7 @@ def _store_facts(questions: Iterable[Question], written: Collection[int | None])
             kind_with_recall(question.track).store_facts(question.pk)
 
 
-def _by_model(settled: Sequence[Question], modelled: Collection[int]) -> int:
+def _refit_tracks(settled: Sequence[Question], modelled: Collection[int]) -> int:
     """Return how many labels changed on tracks that aggregate by a model: all answers there weigh
     differently now.
     """
@@ -277,7 +277,9 @@ def counting(questions: Iterable[Question]) -> dict[int, list[Response]]:
     return responses
 
 
-def tied_on_other_targets(found: Mapping[Question, Sequence[AggregatedLabel]]) -> set[Question]:
+def questions_with_tied_targets(
+    found: Mapping[Question, Sequence[AggregatedLabel]],
+) -> set[Question]:
     """Return the questions after which people are divided about something that they settle besides
     what is asked yes or no, all answers to all questions about it and its readers' taken together.
     """
@@ -303,7 +305,7 @@ def tied_on_other_targets(found: Mapping[Question, Sequence[AggregatedLabel]]) -
     return tied
 
 
-def to_record(
+def label_changes(
     found: Mapping[Question, Sequence[AggregatedLabel]], modelled: Collection[int] = ()
 ) -> list[Change]:
     """Return the labels that questions aggregate to; of those that had said something before, only
@@ -316,13 +318,13 @@ def to_record(
     for question, labels in found.items():
         if question.pk in before:
             is_modelled = question.track_id in modelled
-            changes += _changes(question, labels, before[question.pk], is_modelled)
+            changes += _label_changes(question, labels, before[question.pk], is_modelled)
         else:
             changes += [Change(_new_label(question, None, label)) for label in labels]
     return changes
 
 
-def _changes(
+def _label_changes(
     question: Question,
     labels: Sequence[AggregatedLabel],
     before: Sequence[Label],
@@ -344,20 +346,20 @@ def _changes(
             is_same = (old.value, old.n, old.source) == (label.value, label.n, label.source)
             if is_same or (is_for_model and old.value and label.value):
                 continue
-        is_new = _telling(label.value) != _telling(old.value if old is not None else {})
+        is_new = _meaning(label.value) != _meaning(old.value if old is not None else {})
         yield Change(_new_label(question, again, label), is_new)
 
 
 def _labels_before(questions: Iterable[Question]) -> dict[int, list[Label]]:
     """question -> its labels in their order, of questions that were settled before."""
-    labels = Label.objects.filter(question__in=settled_before(questions))
+    labels = Label.objects.filter(question__in=already_labelled(questions))
     of_question: dict[int, list[Label]] = defaultdict(list)
     for label in labels.order_by("created_at", "pk"):
         of_question[label.question or 0].append(label)
     return of_question
 
 
-def settled_before(questions: Iterable[Question]) -> list[int]:
+def already_labelled(questions: Iterable[Question]) -> list[int]:
     """Return the ids of the questions that already produced a label. Labels for missing answers do
     not count.
     """
@@ -368,7 +370,7 @@ def settled_before(questions: Iterable[Question]) -> list[int]:
     return sorted({number for number in labels.values_list("question", flat=True) if number})
 
 
-def _telling(value: Mapping[str, object]) -> dict[str, object]:
+def _meaning(value: Mapping[str, object]) -> dict[str, object]:
     return {part: content for part, content in value.items() if part not in HOW}
 
 

@@ -37,7 +37,7 @@ def check(assignment: Assignment, evidence: str) -> None:
         raise CannotReject("This answer is rejected already.")
     if assignment.status not in REJECTABLE:
         raise CannotReject(f"An answer that is {assignment.status} cannot be rejected.")
-    for owed in _owed_for(assignment):
+    for owed in _owed_rows(assignment):
         paid = owed.exclude(status="owed").first()
         if paid is not None:
             raise CannotReject(
@@ -45,7 +45,7 @@ def check(assignment: Assignment, evidence: str) -> None:
             )
 
 
-def _owed_for(assignment: Assignment) -> tuple[QuerySet[Payment], QuerySet[Bonus]]:
+def _owed_rows(assignment: Assignment) -> tuple[QuerySet[Payment], QuerySet[Bonus]]:
     """Return the rows by which an answer is paid: its reward, and what it earned besides
     elsewhere.
     """
@@ -55,7 +55,7 @@ def _owed_for(assignment: Assignment) -> tuple[QuerySet[Payment], QuerySet[Bonus
     )
 
 
-def _which(assignment: Assignment) -> str:
+def _answer_words(assignment: Assignment) -> str:
     """Return which answer is meant, as its giver knows it, and what it is worth."""
     sent = assignment.submitted_at or assignment.accepted_at
     owed = Payment.objects.filter(assignment=assignment).values_list("amount", flat=True)
@@ -68,7 +68,7 @@ def reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
     and nothing changed.
     """
     check(assignment, evidence)
-    _tell(assignment, evidence, approve=False)
+    _report_decision(assignment, evidence, approve=False)
     return _reject(assignment, who, evidence.strip()[:2000])
 
 
@@ -77,17 +77,17 @@ def _reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
     row = Assignment.objects.select_for_update(of=("self",)).get(pk=assignment.pk)
     check(row, evidence)
     rejection = Rejection.objects.create(assignment=row, who=who, evidence=evidence, was=row.status)
-    for owed in _owed_for(row):
+    for owed in _owed_rows(row):
         owed.filter(status="owed").update(
             status="withheld", status_since=clock.now(), reason=evidence
         )
     row.move(
         "rejected", evidence
     )  # first: it is not among the answers that a question has, if more are asked for
-    _count_again(row, row.responses.filter(counts=True), f"Rejected: {evidence}", who)
+    _set_counting(row, row.responses.filter(counts=True), f"Rejected: {evidence}", who)
     appeal = "You may appeal; a person answers."
     page = f"answers/{row.pk}/#refused"
-    tell_decided(row.worker, REFUSED, f"{_which(row)} {evidence}\n\n{appeal}", page)
+    tell_decided(row.worker, REFUSED, f"{_answer_words(row)} {evidence}\n\n{appeal}", page)
     note(
         "reject",
         f"assignment:{row.pk}",
@@ -107,7 +107,7 @@ def undo(assignment: Assignment, who: User, why: str, *, is_answer: bool = False
         raise CannotReject("This answer is not rejected.")
     if not why.strip():
         raise CannotReject("Nothing was undone: say why. It stands in the log.")
-    _tell(assignment, why, approve=True)
+    _report_decision(assignment, why, approve=True)
     return _undo(assignment, who, why, is_answer=is_answer)
 
 
@@ -123,15 +123,15 @@ def _undo(assignment: Assignment, who: User, why: str, *, is_answer: bool) -> Re
         raise CannotReject("This answer is not rejected.")
     rejection.undone_at, rejection.undone_by = clock.now(), who
     rejection.save(update_fields=["undone_at", "undone_by"])
-    for owed in _owed_for(row):
+    for owed in _owed_rows(row):
         owed.filter(status="withheld").update(status="owed", status_since=clock.now(), reason="")
     excluded = row.worker.excluded_reason if row.worker.excluded_at else ""
     row.move(rejection.was)
     # Whatever the reason was: it may have been excluded with its worker before, who was reinstated
     # since.
-    _count_again(row, row.responses.filter(counts=False).filter(met_before=False), excluded, who)
+    _set_counting(row, row.responses.filter(counts=False).filter(met_before=False), excluded, who)
     if not is_answer:
-        tell_decided(row.worker, PAID_AFTER_ALL, f"{_which(row)} {IS_PAID}")
+        tell_decided(row.worker, PAID_AFTER_ALL, f"{_answer_words(row)} {IS_PAID}")
     note(
         "undo rejection",
         f"assignment:{row.pk}",
@@ -144,13 +144,13 @@ def _undo(assignment: Assignment, who: User, why: str, *, is_answer: bool) -> Re
     return rejection
 
 
-def _count_again(row: Assignment, responses: QuerySet[Response], reason: str, who: User) -> None:
+def _set_counting(row: Assignment, responses: QuerySet[Response], reason: str, who: User) -> None:
     """Include an answer, or exclude it for a reason, also in labels that are settled."""
     what = "no longer counts" if reason else "counts"
     count(responses, reason, f"The answer in assignment {row.pk} {what}.", who, answer=row)
 
 
-def _tell(assignment: Assignment, words: str, *, approve: bool) -> None:
+def _report_decision(assignment: Assignment, words: str, *, approve: bool) -> None:
     """Tell another platform. Both calls may be repeated: what is so already counts as done."""
     platform = platform_of(assignment.hit.platform)
     if platform.name in local_names():

@@ -58,7 +58,7 @@ class Votes:
     """Sentence -> who said that it holds, where anybody did"""
     holds: tuple[str, ...] = ()
 
-    def expanded(self, held: Collection[str]) -> tuple[str, ...]:
+    def parts_held(self, held: Collection[str]) -> tuple[str, ...]:
         """Return the parts that hold, given the sentences that do."""
         found = {
             part for sentence, parts in self.sentences.items() if sentence in held for part in parts
@@ -67,13 +67,13 @@ class Votes:
 
     def by_majority(self) -> tuple[str, ...]:
         """Return what more than half say."""
-        return self.expanded(
+        return self.parts_held(
             {part for part, who in self.yes.items() if 2 * len(who) > len(self.workers)}
         )
 
     def answer_of_worker(self, worker: int) -> tuple[str, ...]:
         """Return what one of them says."""
-        return self.expanded({part for part, who in self.yes.items() if worker in who})
+        return self.parts_held({part for part, who in self.yes.items() if worker in who})
 
 
 def votes(track: Track, interface: str) -> list[Votes]:
@@ -84,7 +84,7 @@ def votes(track: Track, interface: str) -> list[Votes]:
         track=track, interface=interface, status="settled", gold=None
     ).in_bulk()
     said = _holding_parts(questions, interface)
-    labels = _labels(questions, interface)
+    labels = _latest_holds(questions, interface)
     answered = []
     for pk, question in sorted(questions.items()):
         if (
@@ -129,7 +129,7 @@ def votes_of(
         yield Votes(question, asked.target, asked.sentences, asked.shown, workers, frozen)
 
 
-def _labels(
+def _latest_holds(
     questions: Mapping[int, Question], interface: str
 ) -> dict[tuple[int, int], tuple[str, ...]]:
     """(question, target) -> what the latest label from that question says. Left out are flags,
@@ -197,7 +197,7 @@ def _fit(said: Sequence[Votes]) -> tuple[dict[Sentence, float] | None, str]:
     """Return the probability that each sentence holds; None where the model could not be fitted,
     with the reason.
     """
-    kinds = _alike(said)
+    kinds = _group_sentences(said)
     if not kinds:
         return None, "Nobody answered yet."
     answers = [
@@ -216,7 +216,9 @@ def _fit(said: Sequence[Votes]) -> tuple[dict[Sentence, float] | None, str]:
     return posterior, ""
 
 
-def _alike(said: Sequence[Votes]) -> dict[tuple[tuple[int, ...], frozenset[int]], list[Sentence]]:
+def _group_sentences(
+    said: Sequence[Votes],
+) -> dict[tuple[tuple[int, ...], frozenset[int]], list[Sentence]]:
     """(who was asked, who of them said yes) -> the sentences. In documents nearly all have nobody's
     yes: to the model those that the same people read are one, many times.
     """
@@ -237,13 +239,13 @@ def _changed_labels(
         after = tally.by_majority()
         if posterior is not None:
             keys = [(tally.question.pk, tally.target, sentence) for sentence in tally.sentences]
-            after = tally.expanded({key[2] for key in keys if posterior.get(key, 0.0) > 0.5})
+            after = tally.parts_held({key[2] for key in keys if posterior.get(key, 0.0) > 0.5})
         if set(after) != set(tally.holds):
-            labels.append(_label(tally, after, method, number))
+            labels.append(_new_label(tally, after, method, number))
     return labels
 
 
-def _label(tally: Votes, holds: tuple[str, ...], method: str, number: int) -> NewLabel:
+def _new_label(tally: Votes, holds: tuple[str, ...], method: str, number: int) -> NewLabel:
     _, counted, disagreement = holding(
         [tally.answer_of_worker(worker) for worker in tally.workers], tally.shown
     )

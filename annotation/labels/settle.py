@@ -13,13 +13,13 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from annotation.budget.accrue import approve
-from annotation.budget.promises import one_publisher
+from annotation.budget.promises import lock_payer
 from annotation.hits.ask_again import (
     LockHeld,
-    answers_to,
     ask_again,
     ask_one_more,
-    first_places,
+    count_answers,
+    initial_places,
 )
 from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import interface_of
@@ -28,12 +28,12 @@ from annotation.labels.accept import PUT_AWAY, accept
 from annotation.labels.exclude import review
 from annotation.labels.recount import (
     aggregated,
+    already_labelled,
     counting,
+    label_changes,
+    lacking_answers,
+    questions_with_tied_targets,
     recompare_answers,
-    settled_before,
-    short_of_promise,
-    tied_on_other_targets,
-    to_record,
 )
 from annotation.labels.revise import tick as revise
 from annotation.models import HIT, Assignment, Question, Response
@@ -41,8 +41,8 @@ from annotation.quality.signals import compare_with_majority
 from annotation.questions.limits import (
     MOST_ANSWERS,
     NOBODY_BESIDE,
-    most_given,
-    somebody_else,
+    has_other_worker,
+    max_answers,
 )
 from kbpo import clock
 from kbpo.clock.served import beat, late_since
@@ -68,14 +68,14 @@ def tick() -> int:
     beat()
     moved = work_together(Assignment, "submitted", accept, limit=BATCH)
     moved += work_together(Question, "answered", settle, limit=BATCH)
-    moved += _work_off(Question, "unanswered", give_up)
+    moved += _work_all(Question, "unanswered", give_up)
     moved += work_together(Assignment, "accepted", approve, limit=BATCH)
     if moved:
         review()
     return moved + revise()
 
 
-def _work_off(model: type[Question], status: str, handle: Callable[[Question], None]) -> int:
+def _work_all(model: type[Question], status: str, handle: Callable[[Question], None]) -> int:
     moved = last = work(model, status, handle, limit=BATCH)
     while last == BATCH:
         last = work(model, status, handle, limit=BATCH)
@@ -94,11 +94,11 @@ def settle(questions: Sequence[Question]) -> None:
     again: list[Question] = []
     free: dict[Purpose, Decimal] = {}
     said = {question: aggregated(question, responses[question.pk]) for question in questions}
-    tied = tied_on_other_targets(said)
-    short = short_of_promise([one for one in said if one.status == "answered"], responses)
+    tied = questions_with_tied_targets(said)
+    short = lacking_answers([one for one in said if one.status == "answered"], responses)
     for question, found in said.items():
         try:
-            if found and question in short and not one_publisher(question.payer, wait=False):
+            if found and question in short and not lock_payer(question.payer, wait=False):
                 raise LockHeld
             if not found:
                 again.append(question)
@@ -109,11 +109,11 @@ def settle(questions: Sequence[Question]) -> None:
             ):
                 labels[question] = found
         except LockHeld:
-            _look_again(question, clock.now() + AT_ONCE)
-    before = settled_before(labels)
-    record(change.label for change in to_record(labels))
+            _postpone(question, clock.now() + AT_ONCE)
+    before = already_labelled(labels)
+    record(change.label for change in label_changes(labels))
     compare_with_majority({question: responses[question.pk] for question in labels})
-    _close(labels, "closed")
+    _close_hits(labels, "closed")
     Question.objects.filter(pk__in=[label.pk for label in labels]).move("settled")
     if before:
         recompare_answers([question for question in labels if question.pk in before])
@@ -131,13 +131,13 @@ def _ask_again(questions: Sequence[Question]) -> None:
     the most answers allowed is given up, and so is one that joins readers where nobody else is
     available.
     """
-    places, given = first_places(questions), answers_to(questions)
+    places, given = initial_places(questions), count_answers(questions)
     anew = []
     for question in questions:
         wanted = min(
             question.answers_wanted,
             places.get(question.pk, MOST_ANSWERS),
-            most_given(question) - given[question.pk],
+            max_answers(question) - given[question.pk],
         )
         if wanted <= 0:
             question.move(
@@ -145,19 +145,19 @@ def _ask_again(questions: Sequence[Question]) -> None:
                 f"{given[question.pk]} people answered it, and none of their answers counts.",
                 ended_by="",
             )
-        elif joins_readers(question.payload) and not somebody_else(question):
+        elif joins_readers(question.payload) and not has_other_worker(question):
             question.move("unanswered", NOBODY_BESIDE, ended_by="")
         else:
             question.answers_wanted = wanted
             anew.append(question)
-    _close(anew, "disposed")
+    _close_hits(anew, "disposed")
     Question.objects.bulk_update(anew, ["answers_wanted"])
     Question.objects.filter(pk__in=[one.pk for one in anew]).move(
         "waiting", ALL_EXCLUDED, ended_by=""
     )
 
 
-def _close(questions: Iterable[Question], status: str) -> None:
+def _close_hits(questions: Iterable[Question], status: str) -> None:
     """Close the HITs of `questions`. Locks rows in primary-key order to avoid deadlocks."""
     hits = HIT.objects.filter(questions__in=list(questions)).exclude(status__in=PUT_AWAY)
     locked = (
@@ -177,9 +177,9 @@ def give_up(question: Question) -> None:
     counts, and the share of a stratum that was answered, by which the chances of all its targets
     are multiplied, is counted anew with every estimate.
     """
-    _close([question], "expired")
-    if (until := _in_hand(question)) is not None:
-        _look_again(question, until)
+    _close_hits([question], "expired")
+    if (until := _wait_until(question)) is not None:
+        _postpone(question, until)
     elif aggregated(question, counting([question])[question.pk]):
         settle([question])
     else:
@@ -193,10 +193,10 @@ def give_up(question: Question) -> None:
             question=question.pk,
         )
         record([missing])
-        _look_again(question, AT_ITS_END)
+        _postpone(question, AT_ITS_END)
 
 
-def _in_hand(question: Question) -> datetime | None:
+def _wait_until(question: Question) -> datetime | None:
     """When to look again, since somebody has the question in hand or an answer is not read yet;
     None if not so.
     """
@@ -210,6 +210,6 @@ def _in_hand(question: Question) -> datetime | None:
     return leased.values_list("leased_until", flat=True).first()
 
 
-def _look_again(question: Question, at: datetime) -> None:
+def _postpone(question: Question, at: datetime) -> None:
     question.attempts, question.next_try_at = 0, at
     question.save(update_fields=["attempts", "next_try_at"])

@@ -115,7 +115,7 @@ def give_back(bonus: Bonus, no: Withdrawn) -> int:
     return 1
 
 
-def accrue_again(bonus: Bonus) -> None:
+def spend_bonus_again(bonus: Bonus) -> None:
     """Sets the money of a bonus aside that was given back, and lets a compensation be offered by a
     new HIT if its last one was deleted. Raises OverBudget; the caller holds the row and moves it.
     """
@@ -156,7 +156,7 @@ def _put_back(pk: int) -> int:
     if row.status != "stopped":
         return 0
     try:
-        accrue_again(row)
+        spend_bonus_again(row)
     except OverBudget as over:
         Bonus.objects.filter(pk=pk).update(reason=str(over), next_try_at=clock.now() + LATER)
         return 0

@@ -11,7 +11,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
-from annotation.hits.publish import advert_of
+from annotation.hits.publish import hit_advert
 from annotation.models import HIT, UNLISTED, Assignment, Worker, WorkerIdentity
 from annotation.workers.models import Consent
 from kbpo import clock
@@ -53,7 +53,7 @@ def keep_draft(
     worker_exists = Worker.objects.filter(handle=handle).exists()
     if not worker_exists and _is_full(hit) and not _make_room(hit):
         return Kept(answer or {})  # before anybody is written down
-    lease = timedelta(seconds=advert_of(hit).lease_seconds)
+    lease = timedelta(seconds=hit_advert(hit).lease_seconds)
     worker, _ = Worker.objects.get_or_create(handle=handle, defaults={"platform": hit.platform})
     if external_id:
         WorkerIdentity.objects.get_or_create(worker=worker, defaults={"external_id": external_id})

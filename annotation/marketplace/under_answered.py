@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from django.db import transaction
 
-from annotation.budget.promises import committed, one_publisher
+from annotation.budget.promises import committed, lock_payer
 from annotation.labels.accept import PUT_AWAY, answers_that_count, met_before
 from annotation.models import HIT, Assignment
 from annotation.platforms.base import Platform, Refused
@@ -81,7 +81,7 @@ def _promise(platform: Platform, hit: HIT, places: int) -> bool:
     for question in hit.questions.all():
         prices[question.payer] += question.price
     for payer in sorted(prices):
-        one_publisher(payer)
+        lock_payer(payer)
     if any(_left(payer, price, hit) < price * places for payer, price in prices.items()):
         return False
     HIT.objects.filter(pk=hit.pk).update(max_assignments=hit.max_assignments + places)

@@ -92,13 +92,13 @@ def choices(
     """
 
     def of_choices(rows: dict[str, list[Row]]) -> list[Measured]:
-        found = one_choice(rows.get(interface, ()))
+        found = as_one_choice(rows.get(interface, ()))
         return [agreement(interface, CHOICE, found)] if found else []
 
     return kept(f"choices:{interface}", of_choices, track=track, payer=payer, latest=latest)
 
 
-def one_choice(rows: Iterable[Row]) -> list[Row]:
+def as_one_choice(rows: Iterable[Row]) -> list[Row]:
     """Return what each person ticked of each question, as one value: of kinds of units that are
     ticked or not, and nothing else.
     """
@@ -121,7 +121,7 @@ def one_choice(rows: Iterable[Row]) -> list[Row]:
 
 def kept(
     name: str,
-    reckon: Callable[[dict[str, list[Row]]], list[T]],
+    compute: Callable[[dict[str, list[Row]]], list[T]],
     *,
     track: Track | None,
     payer: Purpose | None,
@@ -139,7 +139,7 @@ def kept(
     reckoned: list[T] | None = cache.get(key)
     if reckoned is None:
         questions = list(asked.order_by("-pk").values_list("pk", flat=True).distinct()[:latest])
-        reckoned = reckon(rows_of(questions))
+        reckoned = compute(rows_of(questions))
         cache.set(key, reckoned, HELD)
     return reckoned
 
@@ -182,10 +182,10 @@ def comparable() -> list[str]:
 
 def measured(rows: dict[str, list[Row]]) -> list[Measured]:
     """Agreement on each kind of unit."""
-    return [agreement(interface, what, mine) for interface, what, mine in by_kind(rows)]
+    return [agreement(interface, what, mine) for interface, what, mine in rows_by_kind(rows)]
 
 
-def by_kind(rows: dict[str, list[Row]]) -> Iterator[tuple[str, str, list[Row]]]:
+def rows_by_kind(rows: dict[str, list[Row]]) -> Iterator[tuple[str, str, list[Row]]]:
     """(interface, kind of unit, what was said of those), in the order of the names; with all that
     is ticked of a question as one choice, where its interface has a name for that.
     """
@@ -193,7 +193,7 @@ def by_kind(rows: dict[str, list[Row]]) -> Iterator[tuple[str, str, list[Row]]]:
         kinds: dict[str, list[Row]] = defaultdict(list)
         for row in some:
             kinds[row.unit[0]].append(row)
-        if CHOICE in interface_of(interface).agreement.names and (chosen := one_choice(some)):
+        if CHOICE in interface_of(interface).agreement.names and (chosen := as_one_choice(some)):
             kinds[CHOICE] = chosen
         yield from ((interface, what, mine) for what, mine in sorted(kinds.items()))
 
@@ -212,7 +212,7 @@ def agreement(interface: str, what: str, rows: Iterable[Row]) -> Measured:
     workers = sorted({worker for _, worker in answers})
     if not units:
         return Measured(interface, what, 0, 0, 0, 0, *[None] * 7)
-    value, unit, annotator, cluster = _arrays(units, questions, workers)
+    value, unit, annotator, cluster = _as_codes(units, questions, workers)
     categories, code = np.unique(value, return_inverse=True)
     table = tally(unit, code, (len(units), categories.size))
     n = table.sum(axis=1)
@@ -228,10 +228,10 @@ def agreement(interface: str, what: str, rows: Iterable[Row]) -> Measured:
     counts = len(questions), len(units), len(answers), len(workers)
     measures = (observed, float(fleiss_kappa(table)), alpha)
     defined = [None if math.isnan(number) else number for number in measures]
-    return Measured(interface, what, *counts, *defined, *_ends(drawn[np.isfinite(drawn)]))
+    return Measured(interface, what, *counts, *defined, *_interval_ends(drawn[np.isfinite(drawn)]))
 
 
-def _ends(drawn: FloatArray) -> list[float | None]:
+def _interval_ends(drawn: FloatArray) -> list[float | None]:
     """Return the ends of an interval at each of `LEVELS`, from resamples; None where there are
     none.
     """
@@ -243,7 +243,7 @@ def _ends(drawn: FloatArray) -> list[float | None]:
     return ends
 
 
-def _arrays(
+def _as_codes(
     units: dict[tuple[int, Unit], dict[int, str]], questions: list[int], workers: list[int]
 ) -> tuple[Any, IntArray, IntArray, IntArray]:
     """Values, units and annotators of all answers, and the question of each unit, as codes."""

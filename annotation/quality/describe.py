@@ -172,7 +172,7 @@ def record(handle: str, limit: int = 60) -> Record | None:
         worker=worker,
         line=line,
         flags=line.flags,
-        answers=[_answer(row) for row in assignments.order_by("-submitted_at", "-pk")[:limit]],
+        answers=[_answer_line(row) for row in assignments.order_by("-submitted_at", "-pk")[:limit]],
         history=list(
             Audit.objects.filter(about=f"worker:{handle}")
             .select_related("who")
@@ -192,10 +192,10 @@ def answer(pk: int) -> tuple[Worker, AnswerLine] | None:
     row = (
         Assignment.objects.filter(pk=pk, raw__isnull=False).select_related("hit", "worker").first()
     )
-    return None if row is None else (row.worker, _answer(row))
+    return None if row is None else (row.worker, _answer_line(row))
 
 
-def _answer(row: Assignment) -> AnswerLine:
+def _answer_line(row: Assignment) -> AnswerLine:
     questions = sorted(
         row.hit.questions.all(),
         key=lambda question: (question.payer_kind == "gold", question.order, question.pk),
@@ -227,12 +227,12 @@ def title_of(question: Question) -> str:
     return (
         " and ".join(sides) + (f", in {place}" if sides and place else place)
         or " to ".join(
-            _beginning(payload[part]) for part in ("text", "question") if payload.get(part)
+            _quoted_start(payload[part]) for part in ("text", "question") if payload.get(part)
         )
         or f"question {question.pk}"
     )
 
 
-def _beginning(text: str) -> str:
+def _quoted_start(text: str) -> str:
     line = " ".join(text.split())
     return f"“{line}”" if len(line) <= SHORT else f"“{line[:SHORT]}…”"

@@ -83,7 +83,7 @@ class CannotMake(ValueError):
 
 
 @dataclass(frozen=True)
-class Standing:
+class GoldResult:
     """A gold question with how often it was answered and how many answers said otherwise."""
 
     gold: Gold
@@ -110,7 +110,7 @@ def purpose_of(track: Track | int) -> Purpose:
     return Purpose("gold", track if isinstance(track, int) else track.pk)
 
 
-def gold_instead(worker: Worker, hit: int, track: int, rate: float) -> HIT | None:
+def pick_gold_hit(worker: Worker, hit: int, track: int, rate: float) -> HIT | None:
     """Return a gold question's HIT to be leased in the place of this one; None mostly. Runs where a
     question is leased; `rate` is that of its track.
     """
@@ -121,7 +121,7 @@ def gold_instead(worker: Worker, hit: int, track: int, rate: float) -> HIT | Non
     return None if gold is None or money_left(track) < gold.price else _hit_on_own_pages(gold)
 
 
-def gold_among(questions: Sequence[Question], places: int) -> Question | None:
+def pick_gold_question(questions: Sequence[Question], places: int) -> Question | None:
     """Return a gold question that goes out with these in one HIT of so many places; None mostly.
     Runs where HITs are made.
 
@@ -187,7 +187,7 @@ def is_gold(question: Question) -> bool:
     return question.payer_kind == "gold"
 
 
-def asked_of(hit: HIT, worker: Worker | None) -> list[Question]:
+def questions_shown(hit: HIT, worker: Worker | None) -> list[Question]:
     """Return the questions of a HIT in its own order, which tells nobody which of them is gold.
     Gold that this worker has met in another HIT is excluded, and paid all the same.
     """
@@ -428,7 +428,7 @@ def _marks(answer: Mapping[Unit, str]) -> set[tuple[Unit, str]]:
     return marks
 
 
-def standings(track: Track) -> list[Standing]:
+def gold_results(track: Track) -> list[GoldResult]:
     """Return the gold questions of a track that are dealt out, newest first, with how people answer
     them.
     """
@@ -442,4 +442,4 @@ def standings(track: Track) -> list[Standing]:
         answers[question] += n
         if against:
             wrong[question] += n
-    return [Standing(gold, answers[gold.question_id], wrong[gold.question_id]) for gold in golds]
+    return [GoldResult(gold, answers[gold.question_id], wrong[gold.question_id]) for gold in golds]

@@ -126,7 +126,7 @@ class Flag:
         )
 
 
-def note_signals(expected: Mapping[Assignment, int]) -> None:
+def note_answer_speed(expected: Mapping[Assignment, int]) -> None:
     """Note of each of these answers whether it came too fast, by the seconds that were expected."""
     signals = []
     for answer, seconds in expected.items():
@@ -143,7 +143,7 @@ def _signal(answer: int, kind: str, against: bool, detail: str) -> Signal:
     )
 
 
-def hold_against_reading(asked: Mapping[Assignment, Sequence[Question]]) -> None:
+def note_reading_speed(asked: Mapping[Assignment, Sequence[Question]]) -> None:
     """Note of these answers whether they came before anybody could have read the sentences they are
     about, each of them once, however many questions are about it. Only answers about a document
     which their worker had never had before are checked: who knows it need not read again.
@@ -152,11 +152,11 @@ def hold_against_reading(asked: Mapping[Assignment, Sequence[Question]]) -> None
     for answer, questions in asked.items():
         if answer.seconds is None:
             continue
-        n_words = _words(questions)
+        n_words = _count_words(questions)
         if n_words >= FEWEST_WORDS:
             words[answer] = n_words
     signals = []
-    for answer in words.keys() - _known_before(words.keys(), asked):
+    for answer in words.keys() - _already_read(words.keys(), asked):
         seconds = answer.seconds or 0.0
         detail = f"{words[answer]} words, answered in {seconds:.1f} s."
         is_unread = seconds < words[answer] / FASTEST
@@ -164,7 +164,7 @@ def hold_against_reading(asked: Mapping[Assignment, Sequence[Question]]) -> None
     Signal.objects.bulk_create(signals, ignore_conflicts=True)
 
 
-def note_doubts(doubts: Mapping[Assignment, Iterable[Doubt]]) -> None:
+def note_interface_doubts(doubts: Mapping[Assignment, Iterable[Doubt]]) -> None:
     """Note of these answers whether they look like little work by themselves, as their interface
     says: once a kind, with the worst that was found.
     """
@@ -180,19 +180,19 @@ def note_doubts(doubts: Mapping[Assignment, Iterable[Doubt]]) -> None:
     Signal.objects.bulk_create(signals, ignore_conflicts=True)
 
 
-def _words(questions: Iterable[Question]) -> int:
+def _count_words(questions: Iterable[Question]) -> int:
     """Return how many words must be read at least for all of these questions together: of a pair
     those of the sentence that it stands in, else those of the whole text. A sentence that several
     questions are about is read once.
     """
     places = set()
     for question in questions:
-        for place in _places(question):
+        for place in _word_positions(question):
             places.add((question.target.document_id, place))
     return len(places)
 
 
-def _places(question: Question) -> list[int]:
+def _word_positions(question: Question) -> list[int]:
     """Return where in its document the words begin that must be read for a question."""
     payload = question.payload
     begin, text = payload.get("begin", 0), payload["text"]
@@ -201,7 +201,7 @@ def _places(question: Question) -> list[int]:
     return [start + word.start() for word in words]
 
 
-def _known_before(
+def _already_read(
     answers: Collection[Assignment], asked: Mapping[Assignment, Sequence[Question]]
 ) -> set[Assignment]:
     """Return those of these answers whose worker had had a question about one of their documents in
@@ -233,13 +233,13 @@ def compare_with_majority(counting: Mapping[Question, Sequence[Response]]) -> No
     said anything of the same.
     """
     signals = [
-        _signal(answer, "majority", bool(units), _difference(points, units))
-        for answer, (points, units) in _held(counting).items()
+        _signal(answer, "majority", bool(units), _difference_text(points, units))
+        for answer, (points, units) in _compare_all(counting).items()
     ]
     Signal.objects.bulk_create(signals)
 
 
-def _difference(points: int, units: Sequence[Unit]) -> str:
+def _difference_text(points: int, units: Sequence[Unit]) -> str:
     return f"Differs from most of the others in {len(units)} of {points} points."
 
 
@@ -249,7 +249,7 @@ def compare_with_majority_again(counting: Mapping[Question, Sequence[Response]])
     Whoever said otherwise than those alone who are excluded must not be excluded for it. Where too
     few others are left to compare an answer with, nothing is against it.
     """
-    held = _held(counting)
+    held = _compare_all(counting)
     answers = set()
     for responses in counting.values():
         for response in responses:
@@ -259,26 +259,28 @@ def compare_with_majority_again(counting: Mapping[Question, Sequence[Response]])
         points, units = held.get(signal.assignment_id, (0, []))
         if signal.against != bool(units):
             signal.against, signal.reviewed = bool(units), False
-            signal.detail = _difference(points, units) if units else ""
+            signal.detail = _difference_text(points, units) if units else ""
             turned.append(signal)
     Signal.objects.bulk_update(turned, ["against", "reviewed", "detail"])
 
 
-def _held(counting: Mapping[Question, Sequence[Response]]) -> dict[int, tuple[int, list[Unit]]]:
-    """assignment -> how much it said, and in what it differs from the others. An answer to several
+def _compare_all(
+    counting: Mapping[Question, Sequence[Response]],
+) -> dict[int, tuple[int, list[Unit]]]:
+    """assignment -> how much it said, and in what it differing_units from the others. An answer to several
     questions is compared once, by the first.
     """
     held: dict[int, tuple[int, list[Unit]]] = {}
     for question, responses in counting.items():
-        for answer, compared in _compared(question, responses).items():
+        for answer, compared in _compare_with_others(question, responses).items():
             held.setdefault(answer, compared)
     return held
 
 
-def _compared(
+def _compare_with_others(
     question: Question, responses: Sequence[Response]
 ) -> dict[int, tuple[int, list[Unit]]]:
-    """assignment -> how much it said, and in what it differs from the others beyond what is
+    """assignment -> how much it said, and in what it differing_units from the others beyond what is
     tolerated.
     """
     tolerance = interface_of(question.interface).agreement.tolerance
@@ -295,7 +297,7 @@ def _compared(
             others = list(units_of.values())
         else:
             others = [units for other, units in units_of.items() if other != answer]
-        against = differs(own, others)
+        against = differing_units(own, others)
         if against is not None:
             marked = sum(value not in ("no", "") for value in own.values())
             is_tolerated = len(against) <= tolerance * marked
@@ -312,8 +314,10 @@ def said_of(question: Question, responses: Sequence[Response]) -> dict[int, dict
     return dict(units_of)
 
 
-def differs(own: Mapping[Unit, str], others: Sequence[Mapping[Unit, str]]) -> list[Unit] | None:
-    """Return the units in which an answer differs from what more than half of the others said, at
+def differing_units(
+    own: Mapping[Unit, str], others: Sequence[Mapping[Unit, str]]
+) -> list[Unit] | None:
+    """Return the units in which an answer differing_units from what more than half of the others said, at
     least two of them; None if they agree on nothing that it could be held against.
     """
     against, compared = [], 0

@@ -40,12 +40,12 @@ def warn(workers: Sequence[int]) -> int:
     written = 0
     for pk, flags in flags_of(workers, excluding=True).items():
         if halfway := [flag for flag in flags if flag.halfway]:
-            written += _write(pk, halfway)
+            written += _warn_worker(pk, halfway)
     return written
 
 
 @transaction.atomic
-def _write(pk: int, flags: Sequence[Flag]) -> int:
+def _warn_worker(pk: int, flags: Sequence[Flag]) -> int:
     """Return how many kinds of signals a worker was warned for now, who is locked meanwhile."""
     worker = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=pk)
     fresh = [flag for flag in flags if flag.kind not in worker.warned]
@@ -64,7 +64,7 @@ def _write(pk: int, flags: Sequence[Flag]) -> int:
     return len(fresh)
 
 
-def had_a_chance(flags: Mapping[int, Sequence[Flag]]) -> dict[int, list[Flag]]:
+def warned_and_continued(flags: Mapping[int, Sequence[Flag]]) -> dict[int, list[Flag]]:
     """Return those of some flags whose worker was warned, and went on."""
     warned = dict(Worker.objects.filter(pk__in=flags).values_list("pk", "warned"))
     found: dict[int, list[Flag]] = {}

@@ -98,7 +98,7 @@ def _ask_batch(track: Track) -> int | None:
     candidates = _candidates(track)
     if not candidates:
         return None
-    first = _first(track, candidates)
+    first = _first_candidates(track, candidates)
     by_submission: dict[int, list[int]] = defaultdict(list)
     for one in first.values():
         by_submission[one.submission].append(one.target)
@@ -108,7 +108,7 @@ def _ask_batch(track: Track) -> int | None:
         for draft in kind.questions(targets, [owner]):
             drafts.append(draft)
     payers = {target: one.terms for target, one in first.items()}
-    questions = list(new_questions(track, payers, drafts, agreed=_agreed(by_submission)))
+    questions = list(new_questions(track, payers, drafts, agreed=_agreed_prices(by_submission)))
     Question.objects.bulk_create(questions)
     now = clock.now()
     Considered.objects.bulk_create(
@@ -122,7 +122,7 @@ def _ask_batch(track: Track) -> int | None:
     return len(questions)
 
 
-def _agreed(submissions: Iterable[int]) -> dict[tuple[Purpose, str], Price]:
+def _agreed_prices(submissions: Iterable[int]) -> dict[tuple[Purpose, str], Price]:
     """Return what an answer costs each of these runs in the interface that its plan was
     priced for.
     """
@@ -149,7 +149,7 @@ def _candidates(track: Track) -> list[Candidate]:
         return [Candidate(*row) for row in cursor.fetchall()]
 
 
-def _first(track: Track, candidates: Sequence[Candidate]) -> dict[int, Candidate]:
+def _first_candidates(track: Track, candidates: Sequence[Candidate]) -> dict[int, Candidate]:
     """For each target the first sample whose submission needs an answer: nobody pays for what only
     others predict.
     """
@@ -183,7 +183,7 @@ def new_questions(
         number, shown = rounds[draft.target_id, draft.interface]
         if number == 1 or not set(draft.shown) <= shown:
             left.append(draft)  # of others all was asked before; that it was given up is an answer
-    seconded = _seconded(track, left)
+    seconded = _second_opinions(track, left)
     for draft in left:
         number = rounds[draft.target_id, draft.interface][0]
         payer, order = payers[draft.target_id]
@@ -210,7 +210,7 @@ def new_questions(
         )
 
 
-def _seconded(track: Track, drafts: Sequence[QuestionDraft]) -> frozenset[int]:
+def _second_opinions(track: Track, drafts: Sequence[QuestionDraft]) -> frozenset[int]:
     """Return the targets about which one more person is asked: those with the lowest keyed numbers,
     which are independent of whether a target was drawn.
     """

@@ -47,7 +47,7 @@ def document_orders(track: Track) -> list[OrderState]:
     samples = DocumentSample.objects.in_bulk({pk for row in rows for pk in row.samples})
     questions, money = _questions(track), balances([row.purpose for row in rows])
     asked = [one for of_document in questions.values() for one in of_document]
-    flagged = _flagged(asked)
+    flagged = _flagged_questions(asked)
     payers = [row.purpose for row in rows if row.closed_at is None]
     beside = Question.objects.filter(
         payer_kind="documents", payer_number__in=[payer.number for payer in payers]
@@ -126,7 +126,7 @@ def _stage(asked: Sequence[Question], flagged: set[int]) -> str:
     )
 
 
-def _flagged(questions: Sequence[Question]) -> set[int]:
+def _flagged_questions(questions: Sequence[Question]) -> set[int]:
     """Return the settled questions that most flagged: their label is empty."""
     settled = [question.pk for question in questions if question.status == "settled"]
     empty = Label.objects.filter(

@@ -24,7 +24,7 @@ def known(track: Track, limit: int = 20) -> list[Question]:
     or was asked about here, in random order.
     """
     judged = Label.objects.filter(source__in=SURE).values("target")
-    free = _free(track, Target.objects.filter(pk__in=judged)).order_by("?")
+    free = _unasked_targets(track, Target.objects.filter(pk__in=judged)).order_by("?")
     return questions_about(track, list(free.values_list("pk", flat=True)[:limit]), made=False)
 
 
@@ -56,7 +56,7 @@ def is_open(track: Track, target: int) -> bool:
     """Return whether gold can be made of a target: nobody is or was asked about it on this
     track.
     """
-    return _free(track, Target.objects.filter(pk=target)).exists()
+    return _unasked_targets(track, Target.objects.filter(pk=target)).exists()
 
 
 def known_answer(question: Question) -> dict[str, Any] | None:
@@ -70,7 +70,7 @@ def known_answer(question: Question) -> dict[str, Any] | None:
     return interface.answer_of(question, values)
 
 
-def _free(track: Track, targets: QuerySet[Target]) -> QuerySet[Target]:
+def _unasked_targets(track: Track, targets: QuerySet[Target]) -> QuerySet[Target]:
     """Return those of the targets that a track asks about and that nobody is or was asked about
     there, nor are gold.
     """

@@ -30,12 +30,12 @@ LATELY = timedelta(days=1)
 """Who was seen within this time may answer one more question."""
 
 
-def most_asked(question: Question) -> int:
+def max_people_asked(question: Question) -> int:
     """Return how many people are asked a question at most, however divided they are."""
     return MOST_BESIDE_READERS if joins_readers(question.payload) else MOST_IF_UNSURE
 
 
-def most_given(question: Question) -> int:
+def max_answers(question: Question) -> int:
     """Return how many answers a question is given at most, whether or not they count."""
     return MOST_BESIDE_READERS if joins_readers(question.payload) else MOST_ANSWERS
 
@@ -74,22 +74,22 @@ def people_expected(track: Track) -> Decimal:
     return FIRST + (20 * USUAL_SHARE + thirds) / Decimal(20 + n)
 
 
-def somebody_else(question: Question) -> bool:
+def has_other_worker(question: Question) -> bool:
     """Return whether anybody is there who has not met a question yet, nor read its document where
     it joins readers.
     """
     asked = Question.objects.filter(pk=question.pk)
     if joins_readers(question.payload):
-        asked |= readings_of(question.target.lies_in)
-    return somebody_available(asked, question.track)
+        asked |= reading_questions(question.target.lies_in)
+    return has_available_worker(asked, question.track)
 
 
-def readings_of(document: int) -> QuerySet[Question]:
+def reading_questions(document: int) -> QuerySet[Question]:
     """Return the questions that ask about a whole document."""
     return Question.objects.filter(target__document=document, target__kind="document")
 
 
-def somebody_available(asked: QuerySet[Question], track: Track) -> bool:
+def has_available_worker(asked: QuerySet[Question], track: Track) -> bool:
     """Return whether anybody is there who has met none of these questions, or may take one up
     again. On other platforms somebody always is; of our own annotators those who were seen lately
     count.

@@ -86,9 +86,9 @@ def plan_documents(
     """
     if not per_token > 0 or not per_pair > 0:
         raise CannotOrder("A token and a pair must each cost something.")
-    waiting, new, seed = _next(track, n)
+    waiting, new, seed = _next_documents(track, n)
     fee = fee_of(track)
-    tokens = list(_tokens([*waiting, *new]).values())
+    tokens = list(_token_counts([*waiting, *new]).values())
     ratio = _pairs_a_token(track)
     workers = track.workers_per_question
     entities = sum((price_of(one, per_token, fee) for one in tokens), Decimal(0)) * workers
@@ -162,7 +162,7 @@ def ordered_samples(track: Track) -> list[int]:
     return [sample for samples in orders for sample in samples]
 
 
-def _next(track: Track, n: int) -> tuple[list[int], list[int], int]:
+def _next_documents(track: Track, n: int) -> tuple[list[int], list[int], int]:
     """Return the next `n` documents that nobody has ordered: those that wait, then new ones, drawn
     uniformly with a seed that nobody can foresee; the same ones until something is drawn or
     ordered.
@@ -266,7 +266,7 @@ def fee_of(track: Track) -> Decimal:
     return price.fee_rate if price else Decimal(0)
 
 
-def _tokens(documents: list[int]) -> dict[int, int]:
+def _token_counts(documents: list[int]) -> dict[int, int]:
     length = Func(F("token_begin"), function="cardinality", output_field=IntegerField())
     return dict(Document.objects.filter(pk__in=documents).annotate(n=length).values_list("pk", "n"))
 
@@ -279,5 +279,5 @@ def _pairs_a_token(track: Track) -> Decimal:
     found = list(payloads.values_list("target__document", "payload__pairs")[:50])
     if len(found) < SURE:
         return PAIRS_A_TOKEN
-    tokens = sum(_tokens([document for document, _ in found]).values())
+    tokens = sum(_token_counts([document for document, _ in found]).values())
     return SPARE * sum(len(pairs) for _, pairs in found) / max(1, tokens)

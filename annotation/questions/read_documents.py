@@ -15,16 +15,16 @@ from decimal import Decimal
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
-from annotation.budget.promises import committed, one_publisher
+from annotation.budget.promises import committed, lock_payer
 from annotation.interfaces.base import units_paid
 from annotation.interfaces.registry import interface_of, reading
 from annotation.models import ANSWERABLE, UNSETTLED, DocumentOrder, Question
 from annotation.questions.ask import new_questions
 from annotation.questions.limits import (
     NOBODY_BESIDE,
-    readings_of,
-    somebody_available,
-    somebody_else,
+    has_available_worker,
+    has_other_worker,
+    reading_questions,
 )
 from annotation.questions.order import price_of, reward_of
 from kbpo import clock
@@ -50,7 +50,7 @@ def tick() -> int:
     for order in DocumentOrder.objects.filter(closed_at=None).order_by("pk"):
         for sample in due_samples(order):
             try:
-                moved += _move(order, sample.pk)
+                moved += _advance(order, sample.pk)
             except Exception:  # one document's bug must not keep the others waiting
                 log.exception("Document sample %s could not be asked about", sample.pk)
     for order in DocumentOrder.objects.filter(closed_at=None):
@@ -77,7 +77,7 @@ def due_samples(order: DocumentOrder) -> QuerySet[DocumentSample]:
 
 
 @transaction.atomic
-def _move(order: DocumentOrder, pk: int) -> int:
+def _advance(order: DocumentOrder, pk: int) -> int:
     """1 if the document went a step on."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -146,7 +146,7 @@ def _ask(order: DocumentOrder, sample: DocumentSample, draft: QuestionDraft | No
         interface=draft.interface,
         payload=draft.payload,
         **order.purpose.at("payer"),
-        order=_place(sample) if first else _place(sample, begun=True),
+        order=_order_of(sample) if first else _order_of(sample, begun=True),
         answers_wanted=order.workers,
         price=price_of(units, each, order.fee_rate),
         reward=reward_of(units, each),
@@ -156,7 +156,7 @@ def _ask(order: DocumentOrder, sample: DocumentSample, draft: QuestionDraft | No
     return 1
 
 
-def _ask_divided(order: DocumentOrder) -> int:
+def _ask_about_ties(order: DocumentOrder) -> int:
     """Return how many things are asked, each once, that readers of the order's documents were
     divided about: as many as the money reaches for that is left.
     """
@@ -164,7 +164,7 @@ def _ask_divided(order: DocumentOrder) -> int:
     samples = DocumentSample.objects.filter(pk__in=order.samples).exclude(settled_at=None)
     asked = []
     for sample in samples.select_related(*SAMPLE).order_by("position", "pk"):
-        for question in _divided(order, sample):
+        for question in _tie_questions(order, sample):
             if question.price <= left:
                 left -= question.price
                 asked.append(question)
@@ -174,7 +174,7 @@ def _ask_divided(order: DocumentOrder) -> int:
     return len(asked)
 
 
-def _divided(order: DocumentOrder, sample: DocumentSample) -> Iterable[Question]:
+def _tie_questions(order: DocumentOrder, sample: DocumentSample) -> Iterable[Question]:
     """Return new questions about the annotations on which the readers of a document disagree.
     Returns none if nobody is available who has not read the document.
     """
@@ -183,14 +183,14 @@ def _divided(order: DocumentOrder, sample: DocumentSample) -> Iterable[Question]
         return ()
     kind = kind_with_recall(sample.track)
     drafts = list(kind.divided_questions(sample.document, mentions.pk))
-    if not drafts or not somebody_available(readings_of(sample.document_id), sample.track):
+    if not drafts or not has_available_worker(reading_questions(sample.document_id), sample.track):
         return ()
-    terms = order.purpose, _place(sample) + 1
+    terms = order.purpose, _order_of(sample) + 1
     payers = dict.fromkeys((draft.target_id for draft in drafts), terms)
     return new_questions(sample.track, payers, drafts)
 
 
-def _place(sample: DocumentSample, *, begun: bool = False) -> float:
+def _order_of(sample: DocumentSample, *, begun: bool = False) -> float:
     """When a question about a document goes out: a batch in its random order, and what is begun is
     finished before anything else is begun.
     """
@@ -211,19 +211,19 @@ def _close(order: DocumentOrder) -> int:
     """1 if nothing of the order is left to be done: what it has not spent goes back to the
     budget; before that it pays for what its readers were divided about.
     """
-    one_publisher(order.purpose)
-    if _is_asked(order):  # before the lock too: that is a write, and each would cause a look
+    lock_payer(order.purpose)
+    if _is_in_progress(order):  # before the lock too: that is a write, and each would cause a look
         return 0
     order = (
         DocumentOrder.objects.select_for_update(of=("self",))
         .select_related("track")
         .get(pk=order.pk)
     )
-    if order.closed_at is not None or _is_asked(order):
+    if order.closed_at is not None or _is_in_progress(order):
         return 0
     if given_up := _give_up_other_questions(order):
         return given_up
-    if committed(order.purpose) or _unsettled(order).exists() or _ask_divided(order):
+    if committed(order.purpose) or _unsettled(order).exists() or _ask_about_ties(order):
         return 0
     why = "Its documents are read; what was not needed is given back"
     release(order.track, order.purpose, key=f"release:{order.purpose}", why=why)
@@ -231,21 +231,21 @@ def _close(order: DocumentOrder) -> int:
     return 1
 
 
-def _is_asked(order: DocumentOrder) -> bool:
+def _is_in_progress(order: DocumentOrder) -> bool:
     """Return whether a document is still to be read, or people are asked about what readers were
     divided about.
     """
     waiting = DocumentSample.objects.filter(pk__in=order.samples, settled_at=None)
     if any(not _has_ended(sample) for sample in waiting):
         return True
-    return _unsettled(order).exists() and not _asked_nobody(order)
+    return _unsettled(order).exists() and not _unanswerable(order)
 
 
 def _unsettled(order: DocumentOrder) -> QuerySet[Question]:
     return Question.objects.filter(status__in=UNSETTLED, **order.purpose.at("payer"))
 
 
-def _asked_nobody(order: DocumentOrder) -> list[int]:
+def _unanswerable(order: DocumentOrder) -> list[int]:
     """Return the questions of one person more that nobody has in hand, where nobody else is
     there.
     """
@@ -254,14 +254,14 @@ def _asked_nobody(order: DocumentOrder) -> list[int]:
         hits__assignments__status__in=["leased", "submitted"]
     )
     found = free.select_related("track", "target")
-    return [question.pk for question in found if not somebody_else(question)]
+    return [question.pk for question in found if not has_other_worker(question)]
 
 
 def _give_up_other_questions(order: DocumentOrder) -> int:
     """Return how many questions of one person more were given up, since nobody has them in hand and
     nobody else is there: they are settled with the answers that they have.
     """
-    free = Question.objects.filter(pk__in=_asked_nobody(order), status__in=ANSWERABLE)
+    free = Question.objects.filter(pk__in=_unanswerable(order), status__in=ANSWERABLE)
     locked = free.select_for_update(of=("self",), skip_locked=True).order_by("pk")
     alone = list(locked)
     for question in alone:

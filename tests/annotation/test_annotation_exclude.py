@@ -56,7 +56,7 @@ def test_a_bad_workers_answers_leave_settled_labels_which_flip(
     stale, kept = state_of(track), list(Label.objects.order_by("pk").values_list("value", "origin"))
     assert holds(track) == {()}
     done = exclude.exclude(worker("bo"), BAD, admin)
-    assert done == exclude.LeftOut(18, Again(changed=6, asked=6))
+    assert done == exclude.ExclusionResult(18, Again(changed=6, asked=6))
     assert holds(track) == {(PARTS[0],)}
     label = Label.objects.filter(target__kind="pair").order_by("-pk")[0]
     assert (label.n, label.disagreement, label.value["votes"]) == (1, 0.0, {PARTS[0]: 1})
@@ -81,7 +81,7 @@ def test_a_bad_workers_answers_leave_settled_labels_which_flip(
 
 def test_readmission_brings_the_answers_back(of_two: Submission, admin: User) -> None:
     exclude.exclude(worker("bo"), BAD, admin)
-    assert exclude.reinstate(worker("bo"), admin, "They were right.") == exclude.LeftOut(
+    assert exclude.reinstate(worker("bo"), admin, "They were right.") == exclude.ExclusionResult(
         18, Again(back=6)
     )
     settle.tick()
@@ -161,7 +161,7 @@ def test_without_an_answer_left_as_many_are_asked_as_the_track_asks(
 ) -> None:
     judged(clients, YES, YES, YES)
     with monkeypatch.context() as poor:
-        poor.setattr(ask_again, "_places", lambda *_: 0)
+        poor.setattr(ask_again, "_affordable_places", lambda *_: 0)
         for name in ("ada", "bo"):
             exclude.exclude(worker(name), BAD)
     assert exclude.exclude(worker("cy"), BAD).settled == Again(asked=6)

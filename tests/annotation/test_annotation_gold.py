@@ -40,7 +40,7 @@ WRONG = {"a": "0-3", "b": "other", "none": "1"}
 
 def dealt(worker: Worker, hit: HIT) -> HIT | None:
     """What is leased in the place of a HIT at the rate of its track."""
-    return gold.gold_instead(worker, hit.pk, hit.track_id, gold.rate_of(hit.track_id))
+    return gold.pick_gold_hit(worker, hit.pk, hit.track_id, gold.rate_of(hit.track_id))
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_a_wrong_answer_to_gold_is_a_signal_and_is_paid_all_the_same(
     settle.tick()
     assert Signal.objects.get(kind="gold").against is True
     assert Payment.objects.filter(worker__user__username="dana").exists()
-    [standing] = gold.standings(made.question.track)
+    [standing] = gold.gold_results(made.question.track)
     assert (standing.answers, standing.against, standing.doubtful) == (1, 1, False)
 
 

@@ -131,12 +131,12 @@ def test_a_question_is_settled_while_an_answer_to_it_is_read(answered: Question)
 def _refused(hit: HIT) -> None:
     HIT.objects.filter(pk=hit.pk).update(status="intent", attempts=99)
     hit.refresh_from_db()
-    publish._failed(hit, "The platform says no.")
+    publish._note_refusal(hit, "The platform says no.")
 
 
 def _put_back(hit: HIT) -> None:
     HIT.objects.filter(pk=hit.pk).update(status="expired", taken_down_at=timezone.now())
-    take_down._put_back(hit.questions.get().payer)
+    take_down._reopen_hits(hit.questions.get().payer)
 
 
 @pytest.mark.parametrize("step", [_refused, _put_back])
@@ -177,7 +177,7 @@ def _end(submission: Submission) -> None:
 
 
 def _up_again(submission: Submission) -> None:
-    take_down._put_back(submission.purpose)
+    take_down._reopen_hits(submission.purpose)
 
 
 @pytest.mark.parametrize("step", [_stop, _end, _up_again])
@@ -185,7 +185,7 @@ def test_a_payers_money_is_promised_or_given_back_by_one_at_a_time(
     step: Callable[[Submission], None], two_published: Submission
 ) -> None:
     with transaction.atomic():
-        promises.one_publisher(two_published.purpose)
+        promises.lock_payer(two_published.purpose)
         other = Beside(lambda: step(two_published))
         other.wait_until_blocked()
         assert other.is_alive(), "both were at the same money"
@@ -196,13 +196,13 @@ def test_one_more_is_asked_once_nobody_else_promises_the_same_money(
     answered: Question, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever settles holds questions and must not wait for that: the question waits instead."""
-    monkeypatch.setattr("annotation.hits.ask_again.somebody_else", lambda question: True)
+    monkeypatch.setattr("annotation.hits.ask_again.has_other_worker", lambda question: True)
     monkeypatch.setattr(settle, "_is_split", lambda *_: True)
     promised, settled = threading.Event(), threading.Event()
 
     @transaction.atomic
     def promise() -> None:
-        promises.one_publisher(answered.payer)
+        promises.lock_payer(answered.payer)
         promised.set()
         settled.wait(60)
 

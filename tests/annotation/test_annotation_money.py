@@ -49,12 +49,12 @@ def dying(function, after: int, before: bool):  # type: ignore[no-untyped-def]
 
 
 POINTS = [
-    "annotation.labels.accept.note_signals",
+    "annotation.labels.accept.note_answer_speed",
     "annotation.labels.settle.record",
     "annotation.budget.accrue.spend_all",
     "annotation.budget.accrue.Payment.objects.bulk_create",
     "kbpo.queue.MovingQuerySet.move",
-    "annotation.labels.settle._close",
+    "annotation.labels.settle._close_hits",
     "kbpo.queue._claim_fresh",
 ]
 

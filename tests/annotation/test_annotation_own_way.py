@@ -78,10 +78,10 @@ def test_home_says_what_the_open_work_earns_kind_by_kind(
     assert "$0.30" in page and "?kind=relation" in page
     take(ada)
     worker = Worker.objects.get()
-    offer = lease.offers_to(worker, ["relation", "entities"])["relation"]
+    offer = lease.offers_by_interface(worker, ["relation", "entities"])["relation"]
     assert (offer.n, str(offer.earns)) == (5, "0.25")
     assert offer.seconds == 5 * Question.objects.all()[0].seconds
-    assert lease.offers_to(worker, ["entities"])["entities"].n == 0
+    assert lease.offers_by_interface(worker, ["entities"])["entities"].n == 0
 
 
 def test_a_kind_is_chosen_and_kept(published: Submission, ada: Client) -> None:

@@ -21,7 +21,7 @@ from annotation.models import (
     Worker,
 )
 from annotation.quality import signals
-from annotation.quality.signals import Flag, differs
+from annotation.quality.signals import Flag, differing_units
 from annotation.quality.warn import set_exclude_for
 from kbpo.accounts.models import Audit, User
 from kbpo.submissions.models import Submission
@@ -48,11 +48,11 @@ def settled(published: Submission, clients: list[Client]) -> Worker:
 
 def test_an_answer_differs_only_from_what_two_others_agree_on() -> None:
     yes, no = {ONE: "yes"}, {ONE: "no"}
-    assert differs(no, [yes, yes]) == [ONE]
-    assert differs(yes, [yes, yes]) == []
-    assert differs(no, [yes, no]) is None, "the others are divided"
-    assert differs(no, [yes]) is None, "one other is no majority"
-    assert differs({ONE: "no", TWO: "3-4"}, [{ONE: "yes", TWO: "3-4"}] * 2) == [ONE]
+    assert differing_units(no, [yes, yes]) == [ONE]
+    assert differing_units(yes, [yes, yes]) == []
+    assert differing_units(no, [yes, no]) is None, "the others are divided"
+    assert differing_units(no, [yes]) is None, "one other is no majority"
+    assert differing_units({ONE: "no", TWO: "3-4"}, [{ONE: "yes", TWO: "3-4"}] * 2) == [ONE]
 
 
 def test_who_stands_alone_gets_a_signal_and_who_agrees_none(settled: Worker) -> None:

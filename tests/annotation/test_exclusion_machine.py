@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from annotation.budget import promises
 from annotation.hits import collect, publish
-from annotation.hits.ask_again import answers_to
+from annotation.hits.ask_again import count_answers
 from annotation.labels import exclude, reject, settle
 from annotation.models import Assignment, Question, Response, Worker
 from annotation.questions import ask
@@ -104,7 +104,7 @@ class Desk(RuleBasedStateMachine):
         spent = sum(
             question.price * n
             for question in Question.objects.all()
-            if (n := answers_to([question])[question.pk])
+            if (n := count_answers([question])[question.pk])
         )
         assert balance(purpose=self.submission.purpose).spent == spent
 
@@ -156,7 +156,7 @@ class Desk(RuleBasedStateMachine):
     @invariant()
     def nobody_asks_for_ever(self) -> None:
         waiting = list(Question.objects.filter(status="waiting"))
-        given = answers_to(waiting)
+        given = count_answers(waiting)
         assert all(0 < one.answers_wanted <= MOST_ANSWERS - given[one.pk] for one in waiting)
 
 

@@ -282,4 +282,4 @@ def test_a_second_person_is_asked_by_a_number_that_is_independent_of_the_draw(
     targets = Target.objects.filter(corpus=track.corpus)
     drafts = [QuestionDraft(target.pk, "language_quality", {}, []) for target in targets]
     lowest = min(targets, key=lambda target: second_number(track.corpus.hash_key, target.key))
-    assert len(drafts) == 3 and ask._seconded(track, drafts) == {lowest.pk}
+    assert len(drafts) == 3 and ask._second_opinions(track, drafts) == {lowest.pk}

@@ -180,7 +180,7 @@ def test_killed_between_two_steps_it_is_asked_once(
 ) -> None:
     look_in(toy, annotator, "Dee")
     with monkeypatch.context() as patched:
-        patched.setattr(read_documents, "_ask_divided", lambda *_: 1 / 0)
+        patched.setattr(read_documents, "_ask_about_ties", lambda *_: 1 / 0)
         read_all(toy, divided(toy))
     assert not DocumentSample.objects.filter(settled_at=None).exists()
     with monkeypatch.context() as patched:

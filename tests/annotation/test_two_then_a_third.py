@@ -108,7 +108,7 @@ def test_a_kill_on_the_way_to_the_third_asks_one_and_pays_each_once(
     points = [
         (settle, "ask_one_more"),
         (settle, "record"),
-        (settle, "_close"),
+        (settle, "_close_hits"),
         (HIT.objects, "create"),
         (Question, "move"),
     ]
@@ -164,7 +164,7 @@ def test_more_are_asked_as_far_as_the_money_reaches_which_is_counted_once(
         return committed(payer)
 
     monkeypatch.setattr(ask_again, "committed", count)
-    monkeypatch.setattr(ask_again, "somebody_else", lambda question: True)
+    monkeypatch.setattr(ask_again, "has_other_worker", lambda question: True)
     settle.tick()
     assert Question.objects.filter(status="published").count() == published
     assert counted == [submission.purpose]

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from django.urls import reverse
 
-from annotation.quality.gold import money_left, policy_of, standings
+from annotation.quality.gold import gold_results, money_left, policy_of
 from annotation.questions.order import (
     PER_PAIR,
     PER_TOKEN,
@@ -147,7 +147,7 @@ def _reading(track: Track) -> Iterator[Step]:
 
 
 def _gold(track: Track) -> Step:
-    n, rate = len(standings(track)), policy_of(track).gold_rate
+    n, rate = len(gold_results(track)), policy_of(track).gold_rate
     says = f"{n:,} dealt out, as {percent_text(float(rate))} of the questions"
     if rate and money_left(track) <= 0:
         says += "; no money is set aside for more answers"

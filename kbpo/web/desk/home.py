@@ -68,7 +68,12 @@ def show(request: HttpRequest) -> HttpResponse:
 
 
 def _context() -> dict[str, Any]:
-    steps, failed, quarrels, spent = stages(), failures(), journey.quarrels(), money()
+    steps, failed, book_disagreements, spent = (
+        stages(),
+        failures(),
+        journey.book_disagreements(),
+        money(),
+    )
     late = [row for row in steps if row.late]
     halts = [halt for halt in current_halts() if not halt.payer]
     undecided, asked = exclude.undecided(), _who_asks()
@@ -79,7 +84,7 @@ def _context() -> dict[str, Any]:
     unwell = [sign for sign in health if not sign.well]
     check = spent["check"].row
     wrong = check and (check.trouble or check.findings)
-    needs = [late, failed, quarrels, halts, undecided, asked, outlasting]
+    needs = [late, failed, book_disagreements, halts, undecided, asked, outlasting]
     needs += [overdue, unwell, wrong]
     return {
         "stages": [row for row in steps if row.waiting],
@@ -88,7 +93,7 @@ def _context() -> dict[str, Any]:
         "more_failures": failed[FEW:],
         "n_failed": len(failed),
         "first_again": next((failure for failure in failed if failure.again), None),
-        "quarrels": quarrels,
+        "book_disagreements": book_disagreements,
         "money": spent,
         "halts": halts,
         "undecided": undecided,

@@ -113,7 +113,7 @@ def _kinds(
     kinds = []
     rates, own = hourly_rates(), hourly_rates(worker=worker)
     tutorials = teach.tutorials()
-    offers = lease.offers_to(worker, [*learned, *learnable]) if anything else {}
+    offers = lease.offers_by_interface(worker, [*learned, *learnable]) if anything else {}
     rewards = teach.offered_rewards(worker, [name for name in tutorials if name not in learned])
     for name in rates:  # a form may be declared meanwhile: the registry is read once
         offer, reward = offers.get(name), rewards.get(name, ZERO)

@@ -240,7 +240,7 @@ def _next(request: HttpRequest, worker: Worker) -> Assignment | HttpResponseRedi
         lease.choose(worker, "")
         messages.info(request, NO_MORE)
         return redirect("annotate")
-    if lesson := lease.to_learn(worker):
+    if lesson := lease.tutorial_to_learn(worker):
         return redirect("annotate_tutorial", interface=lesson)
     messages.info(request, NOTHING_OPEN)
     return redirect("annotate")

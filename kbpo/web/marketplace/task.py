@@ -20,7 +20,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.hits.parts import carried, joined, part, read, under_way
-from annotation.hits.publish import advert_of, before_it
+from annotation.hits.publish import hit_advert, hit_notice
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of
 from annotation.marketplace.keep_draft import keep_draft
@@ -28,7 +28,7 @@ from annotation.marketplace.reconcile import hint
 from annotation.models import ANSWERED, HIT, Assignment, Question, Worker
 from annotation.platforms import proof
 from annotation.platforms.registry import platform_of
-from annotation.quality.gold import asked_of
+from annotation.quality.gold import questions_shown
 from kbpo import clock
 from kbpo.accounts.limits import Limit
 from kbpo.money.spend import ZERO
@@ -69,7 +69,7 @@ def task(request: HttpRequest, signed: str) -> HttpResponse:
         raise Http404
     assignment = request.GET.get("assignmentId", NOT_AVAILABLE)
     if request.method != "POST" and (assignment == NOT_AVAILABLE or "workerId" not in request.GET):
-        questions = asked_of(hit, None)
+        questions = questions_shown(hit, None)
         return show(
             request,
             questions[0],
@@ -78,7 +78,7 @@ def task(request: HttpRequest, signed: str) -> HttpResponse:
                 "preview": True,
                 "framed": True,
                 "about": _about(hit, questions),
-                "before": before_it(hit, questions),
+                "before": hit_notice(hit, questions),
             },
         )
     posted = request.method == "POST"
@@ -92,7 +92,7 @@ def task(request: HttpRequest, signed: str) -> HttpResponse:
     worker = Worker.objects.filter(handle=go.handle).first()
     if why := _why_not(go, worker):
         return no(request, why, say=proof.go_say_path(go.proof) if worker is not None else "")
-    questions = asked_of(hit, worker)
+    questions = questions_shown(hit, worker)
     return _act(request, go, questions)
 
 
@@ -241,13 +241,13 @@ def draft(request: HttpRequest, signed: str) -> HttpResponse:
     go = go_of(request.POST.get("proof", ""), hit)
     if go is None:
         return JsonResponse({"error": NOT_OURS}, status=403)
-    questions = asked_of(hit, Worker.objects.filter(handle=go.handle).first())
+    questions = questions_shown(hit, Worker.objects.filter(handle=go.handle).first())
     kept = keep_draft(hit, go.assignment, go.handle, _posted(request, questions))
     if not kept.leased:
         return JsonResponse(
             {"error": ALREADY if kept.ended else FULL}, status=409 if kept.ended else 503
         )
-    seconds = advert_of(hit).lease_seconds
+    seconds = hit_advert(hit).lease_seconds
     return JsonResponse({"saved": clock.now().isoformat(), "lease_seconds": seconds})
 
 
@@ -288,7 +288,7 @@ def _page(
         },
         "say": _say(go),
         "held": f"{go.assignment}:{asked.pk}:{go.handle[:8]}",
-        "lease_seconds": advert_of(go.hit).lease_seconds,
+        "lease_seconds": hit_advert(go.hit).lease_seconds,
     }
     return show(request, asked, answer, context, status=422 if error else 200)
 

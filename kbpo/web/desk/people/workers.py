@@ -15,7 +15,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from annotation.hits.read_answer import read_side_by_side
+from annotation.hits.read_answer import compare_answer
 from annotation.labels import exclude, reject
 from annotation.labels.reject import CannotReject
 from annotation.models import Assignment, Worker
@@ -151,7 +151,7 @@ def answer(request: HttpRequest, pk: int) -> HttpResponse:
         return _undo(request, pk, pair[0])
     if request.method == "POST" or "refuse" in request.GET:
         return _reject(request, pk, *pair)
-    context = {"worker": pair[0], "answer": pair[1], "read": read_side_by_side(_answer_of(pk))}
+    context = {"worker": pair[0], "answer": pair[1], "read": compare_answer(_answer_of(pk))}
     return render(request, "desk/answer.html", context)
 
 
@@ -170,7 +170,7 @@ def in_doubt(worker: Worker) -> list[dict[str, Any]]:
     )
     latest = assignments.select_related("hit", "worker").distinct().order_by("-submitted_at", "-pk")
     return [
-        {"answer": pair[1], "read": read_side_by_side(row)}
+        {"answer": pair[1], "read": compare_answer(row)}
         for row in latest[:MOST_READ]
         if (pair := describe.answer(row.pk)) is not None
     ]
@@ -200,7 +200,7 @@ def _reject(request: HttpRequest, pk: int, worker: Worker, answer: Any) -> HttpR
         "evidence": evidence,
         "refusal": refusal,
         "sure": sure,
-        "read": read_side_by_side(row),
+        "read": compare_answer(row),
     }
     return render(request, "desk/reject.html", context, status=422 if refusal else 200)
 

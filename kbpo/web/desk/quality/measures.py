@@ -20,12 +20,12 @@ from annotation.quality import agreement, describe
 from annotation.quality.gold import (
     CannotMake,
     candidates,
+    gold_results,
     money_left,
     policy_of,
     retire,
     set_aside,
     set_rate,
-    standings,
 )
 from annotation.quality.signals import NAMES
 from annotation.quality.warn import set_exclude_for
@@ -62,7 +62,7 @@ def track(request: HttpRequest, slug: str) -> HttpResponse:
         "lines": lines,
         "axis": axis_over([line["interval"] for line in lines], bounds=(-1.0, 1.0), ticks=3),
         "policy": policy,
-        "golds": standings(track),
+        "golds": gold_results(track),
         "published": [(line["name"], line["published"][1]) for line in lines if line["published"]],
         "signals": [(kind, NAMES[kind], kind in policy.exclude_for) for kind in SIGNALS],
         "methods": Policy.Aggregation.choices,
@@ -125,7 +125,7 @@ def gold(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "track": track,
         "policy": policy,
-        "golds": standings(track),
+        "golds": gold_results(track),
         "money": money_left(track),
         "candidates": [(candidate, _named(candidate)) for candidate in candidates(track, 20)],
         "known": [(one.target_id, _named(one)) for one in known(track)],
@@ -148,7 +148,7 @@ def _change_gold(request: HttpRequest, track: Track) -> str:
     """Return what was done, as a sentence. Raises CannotMake, OverBudget."""
     verb, why, who = request.POST.get("verb", ""), why_of(request), admin_of(request)
     if verb == "retire":
-        retire(_chosen(request, [standing.gold for standing in standings(track)]), who, why)
+        retire(_chosen(request, [standing.gold for standing in gold_results(track)]), who, why)
         return "It is gold no more. Answers to it stay paid."
     if verb == "rate":
         share = amount_of(request.POST.get("percent", ""))
