@@ -1,5 +1,5 @@
-"""Step 8: raw answers become responses, many at once; the last one that a question needs makes it
-answered.
+"""Step 8: parses raw answers into responses, many at once; the last answer that a question needs
+makes it answered.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ answer says besides, of the mentions of a pair, is no meeting with a question ab
 
 
 def accept(assignments: Sequence[Assignment]) -> None:
-    """Parses raw answers into responses. The caller holds the assignments' locks; the questions are
-    locked here, in the order of their numbers, and no HIT is (annotation/README.md). An answer that
-    cannot be used fails by itself. Questions that are answered so are settled in the same tick.
+    """Parse raw answers into responses. The caller holds the locks of the assignments; the
+    questions are locked here, in primary-key order, and no HIT is (annotation/README.md). An answer
+    that cannot be used fails alone. Answered questions are settled in the same tick.
     """
     asked = _lock_questions({assignment.hit_id for assignment in assignments})
     parsed: dict[Assignment, Parsed] = {}
@@ -66,7 +66,7 @@ def accept(assignments: Sequence[Assignment]) -> None:
 
 
 def _lock_questions(hits: Collection[int]) -> dict[int, list[Question]]:
-    """HIT -> its questions, locked."""
+    """Return HIT -> its questions, locked."""
     pairs = (
         HIT.questions.through.objects.filter(hit__in=hits)
         .order_by("question_id")
@@ -83,7 +83,7 @@ def _lock_questions(hits: Collection[int]) -> dict[int, list[Question]]:
 
 
 def _untimed_tracks(asked: Mapping[int, Sequence[Question]]) -> set[int]:
-    """Return the tracks of these questions whose policy notes no times."""
+    """Return the tracks of these questions whose policy ignores answer times."""
     tracks = set()
     for questions in asked.values():
         for question in questions:
@@ -93,8 +93,8 @@ def _untimed_tracks(asked: Mapping[int, Sequence[Question]]) -> set[int]:
 
 
 def _questions_to_answer(assignment: Assignment, questions: list[Question]) -> list[Question]:
-    """Return the questions that an answer must speak of: not the gold among others that its worker
-    had met before.
+    """Return the questions that an answer must contain: all but gold in a larger HIT that its
+    worker had met before.
     """
     if len(questions) == 1 or not any(is_gold(question) for question in questions):
         return questions
@@ -112,9 +112,7 @@ def _parse(questions: Sequence[Question], assignment: Assignment) -> Parsed:
 
 
 def _note_work(parsed: dict[Assignment, Parsed]) -> None:
-    """Keeps what these answers earned besides their rewards (on other platforms it is seen here
-    first), and which of them look like little work.
-    """
+    """Store what these answers earned besides their rewards, and which of them look careless."""
     doubts: dict[Assignment, list[Doubt]] = {}
     for assignment, answers in parsed.items():
         by_question: dict[Question, list[ParsedResponse]] = defaultdict(list)
@@ -131,9 +129,8 @@ def _note_work(parsed: dict[Assignment, Parsed]) -> None:
 
 
 def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
-    """Return the rows of these answers. What does not count says why: its worker is excluded, or
-    had judged it before, as on a platform somebody may get at a question twice. Such answers are
-    paid like any other.
+    """Return unsaved responses. A response does not count, and says why, if its worker is excluded
+    or had judged the question before, which can happen on marketplaces. Such answers are paid.
     """
     excluded = Worker.objects.filter(
         pk__in={one.worker_id for one in parsed}, excluded_at__isnull=False
@@ -163,7 +160,7 @@ def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
 
 
 def _earlier_meetings(parsed: dict[Assignment, Parsed]) -> set[Meeting]:
-    """Return which questions the workers of these answers have met in others."""
+    """Return the questions that the workers of these answers judged in other answers."""
     targets = set()
     for answers in parsed.values():
         for question, _ in answers:
@@ -185,7 +182,7 @@ def _meeting(worker: int, target: int, question: Question) -> Meeting:
 
 
 def _make_answered(questions: Collection[Question]) -> None:
-    """Mark those of these locked questions as answered that have as many answers as they want."""
+    """Mark those of these locked questions as answered that have all wanted answers."""
     if questions:
         places, done = _places(questions), answers_that_count(questions)
         full = [
@@ -197,15 +194,13 @@ def _make_answered(questions: Collection[Question]) -> None:
 
 
 def _settle_late_answers(questions: Iterable[Question]) -> None:
-    """Settle questions again that were given up while somebody held them (`settle.give_up`)."""
+    """Make questions due that were given up while somebody held them (`settle.give_up`)."""
     late = Question.objects.filter(pk__in=[question.pk for question in questions])
     late.filter(responses__counts=True).update(next_try_at=clock.now())
 
 
 def _places(questions: Collection[Question]) -> Counter[int]:
-    """Return how many answers each question can get, over its HIT and the siblings of that: one
-    more answer has its own.
-    """
+    """Return how many answers each question can get, over all of its HITs."""
     pairs = HIT.questions.through.objects.filter(question__in=questions)
     pairs = pairs.exclude(hit__status__in=PUT_AWAY)
     places_of: Counter[int] = Counter()
@@ -215,9 +210,9 @@ def _places(questions: Collection[Question]) -> Counter[int]:
 
 
 def answers_that_count(questions: Collection[Question]) -> Counter[int]:
-    """Return how many answers each question has that may count. On another platform an answer by
-    somebody who had judged it before is none: its place is bought again (`under_answered.py`). Our
-    own pages offer nothing twice.
+    """Return how many answers each question has that may count. On a marketplace, an answer by
+    somebody who had judged the question before does not: another one is bought
+    (`under_answered.py`).
     """
     pairs = HIT.questions.through.objects.filter(
         question__in=questions, hit__assignments__status__in=DONE
@@ -229,6 +224,6 @@ def answers_that_count(questions: Collection[Question]) -> Counter[int]:
 
 
 def met_before(questions: Collection[Question] | QuerySet[Question]) -> QuerySet[Response]:
-    """Return what other platforms' workers said of questions that they had judged before."""
+    """Return the responses of marketplace workers who had judged the question before."""
     responses = Response.objects.filter(question__in=questions, met_before=True)
     return responses.exclude(assignment__hit__platform__in=local_names())

@@ -1,11 +1,10 @@
-"""Excludes workers, and reinstates them: soft, with a reason, never of anybody's pay, and undone
-by a click.
+"""Excludes workers and reinstates them, with a reason. Exclusion never affects pay, and can be
+undone.
 
-When a worker's signals pass a limit, their answers leave the labels, also those that are settled,
-and they get no more questions; admins can do the same with a reason of their own, and undo both.
-Nothing is deleted: settled questions are re-aggregated from the answers that are left
-(`recount.py`). Which kinds of signals do so by themselves is in the policy of each track. For
-the others, and while only few people are active, an admin decides: the desk asks for it.
+The answers of an excluded worker leave the labels, also those that are settled: settled questions
+are aggregated again from the remaining answers (`recount.py`), and nothing is deleted. Signals that
+pass a limit exclude by themselves where the policy of the track says so; otherwise, and while only
+few people are active, an admin decides.
 """
 
 from __future__ import annotations
@@ -37,9 +36,7 @@ LEAST_LEFT = 4  # active workers: signals alone never leave fewer, or a batch wo
 
 @dataclass(frozen=True)
 class ExclusionResult:
-    """What leaving a worker out, or reinstating them, did: to how many judgments, and to settled
-    questions.
-    """
+    """The effect of an exclusion or a reinstatement on judgments and settled questions."""
 
     judgments: int
     settled: Again
@@ -50,9 +47,7 @@ class ExclusionResult:
 
 @dataclass(frozen=True)
 class Undecided:
-    """A worker whose signals passed a limit, and who is not excluded by themselves: an admin
-    decides.
-    """
+    """A worker whose signals passed a limit, and about whom an admin decides."""
 
     worker: Worker
     flags: list[Flag]
@@ -61,16 +56,16 @@ class Undecided:
 
     @property
     def reason(self) -> str:
-        """What is known against them."""
+        """The signals against them, in sentences."""
         return " ".join(flag.sentence for flag in self.flags)
 
 
 def review() -> int:
-    """Return how many workers were excluded because their signals passed a limit, the worst first:
-    only after a warning and a chance to do better, never so that too few who are active are left,
-    never more than a share of them within a day, and never so that the money does not reach for
-    other answers in the place of theirs. The others wait for an admin (`undecided`). Only those are
-    looked at of whom something was noted since; who passed a limit is looked at again.
+    """Exclude workers whose signals passed a limit, the worst first, and return their number: only
+    after a warning and further answers, only while enough others are active, at most a share of the
+    active workers a day, and only if the money suffices to replace their answers. The others wait
+    for an admin (`undecided`). Only workers with new signals are examined; those beyond a limit are
+    examined again next time.
     """
     done: set[int] = set()
     seen = due_for_review()
@@ -89,9 +84,7 @@ def review() -> int:
 
 
 def _next_to_exclude(done: set[int]) -> tuple[int, list[Flag]] | None:
-    """Return the next worker to be excluded by signals alone, with their flags of the kinds that do
-    so; None if nobody is.
-    """
+    """Return the next worker to exclude with the flags that exclude them; None without one."""
     warned = warned_and_continued(_excluding_flags(list(due_for_review())))
     if not warned:
         return None
@@ -108,7 +101,7 @@ def _next_to_exclude(done: set[int]) -> tuple[int, list[Flag]] | None:
 
 @dataclass(frozen=True)
 class _Crowd:
-    """Who is at work, and how many were excluded by signals within a day."""
+    """The active workers, and the number that signals excluded within a day."""
 
     active: set[int]
     excluded: int
@@ -119,11 +112,11 @@ class _Crowd:
 
     @property
     def most_a_day(self) -> int:
-        """How many signals alone may exclude within a day."""
+        """The number of workers that signals may exclude within a day."""
         return max(1, int(MOST_A_DAY * (len(self.active) + self.excluded)))
 
     def spares(self, worker: int) -> str:
-        """Return why signals alone do not leave somebody out, as a sentence; empty if they do."""
+        """Return why signals do not exclude a worker now, as a sentence; empty if they do."""
         if len(self.active - {worker}) < LEAST_LEFT:
             return (
                 f"No more than {LEAST_LEFT} annotators are active: then signals alone"
@@ -143,7 +136,7 @@ class _Crowd:
 
 
 def excluded_since(moment: datetime) -> int:
-    """Return how many workers signals alone excluded since then."""
+    """Return how many workers signals excluded since then."""
     notes = Audit.objects.filter(what=EXCLUDE, who=None, at__gt=moment)
     return notes.values("about").distinct().count()  # noted again for what is read afterwards
 
@@ -169,17 +162,17 @@ def undecided() -> list[Undecided]:
 
 
 def _excluding_flags(workers: Sequence[int]) -> dict[int, list[Flag]]:
-    """worker -> the flags that passed their limits on tracks that exclude for them, of these."""
+    """Return worker -> flags beyond their limits, on tracks that exclude for them."""
     return _only_exceeded(flags_of(workers, excluding=True)) if workers else {}
 
 
 def _exceeded_flags(workers: Sequence[int]) -> dict[int, list[Flag]]:
-    """worker -> the flags that passed their limits, of these workers."""
+    """Return worker -> flags beyond their limits."""
     return _only_exceeded(flags_of(workers)) if workers else {}
 
 
 def _only_exceeded(flags_by_worker: Mapping[int, Sequence[Flag]]) -> dict[int, list[Flag]]:
-    """Return the flags that passed their limits alone, of workers who have any such."""
+    """Return the flags beyond their limits, of workers who have any."""
     passing = {}
     for worker, flags in flags_by_worker.items():
         beyond = [flag for flag in flags if flag.beyond]
@@ -195,7 +188,7 @@ def _active_workers() -> set[int]:
 
 @transaction.atomic
 def keep(worker: Worker, who: User, why: str) -> None:
-    """Note that somebody reviewed the evidence against a worker and kept them."""
+    """Note that an admin reviewed the evidence against a worker and kept them."""
     if not why.strip():
         raise ValueError("Say why they stay: it stands in the log.")
     row = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
@@ -208,12 +201,11 @@ def keep(worker: Worker, who: User, why: str) -> None:
 
 @transaction.atomic
 def exclude(worker: Worker, reason: str, who: User | None = None) -> ExclusionResult:
-    """Return what no longer counts of a worker's answers, and what became of the labels. Without
-    `who`, signals did it.
+    """Exclude a worker and return the effect; without `who`, signals did it.
 
-    Nothing is deleted, and all work stays paid. Questions in progress settle without this worker,
-    and ask others where fewer answers count than their track promises. The answers that wait to be
-    read are locked, so that whoever is reading one has written down what it says before.
+    Nothing is deleted, and all work is paid. Open questions are settled without this worker, and
+    other people are asked where fewer answers count than the track promises. Submitted answers are
+    locked first, so that a process that is parsing one has stored its responses before.
     """
     if not reason.strip():
         raise ValueError("Say why: the reason is recorded, and the worker may appeal.")
@@ -235,8 +227,8 @@ def exclude(worker: Worker, reason: str, who: User | None = None) -> ExclusionRe
 def reinstate(
     worker: Worker, who: User | None = None, why: str = "", *, is_answer: bool = False
 ) -> ExclusionResult:
-    """Return what counts again after an exclusion was taken back. What is known by now does not
-    exclude again. Where it is the answer to an appeal, that answer tells the worker.
+    """Undo an exclusion and return the effect. Signals up to now do not exclude again. The answer
+    to an appeal (`is_answer`) tells the worker itself.
     """
     before = (
         Worker.objects.select_for_update(of=("self",), no_key=True)
@@ -263,8 +255,8 @@ def _apply(
     why: str,
     before: str = "",
 ) -> ExclusionResult:
-    """Return these judgments count, or not for a reason, and the settled questions they answer are
-    added up again.
+    """Make these responses count, or not for a reason, and aggregate their settled
+    questions again.
     """
     # Why stands in the worker's log alone, which an erasure clears.
     sentence = f"Annotator {worker} was {'excluded' if reason else 'reinstated'}."

@@ -1,5 +1,5 @@
-"""Reads answers and labels of a track, row by row, to be taken elsewhere. Whoever
-answered stands in them under a code; what they remarked, which is for admins, does not.
+"""Yields the answers and labels of a track as rows for export, with pseudonyms and
+without remarks.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ LABELS = [
 
 
 def answers(track: Track) -> Iterator[Row]:
-    """Yield every judgment that was given on a track, counting or not, in the order of arrival."""
+    """Yield all judgments of a track, counted or not, in order of arrival."""
     responses = Response.objects.filter(question__track=track).select_related(
         "assignment__worker", "question", "target"
     )
@@ -87,8 +87,8 @@ def answers(track: Track) -> Iterator[Row]:
 
 
 def labels(track: Track) -> Iterator[Row]:
-    """Yield every label about the texts of a track, in the order in which they were made: of
-    several about one target the last of the strongest source holds.
+    """Yield all labels about the texts of a track in order of creation. Of several about one target
+    the last one of the strongest source is current.
     """
     rows = Label.objects.filter(target__corpus=track.corpus).select_related("target")
     rows = rows.annotate(document=F("target__document__key"))
@@ -109,7 +109,7 @@ def labels(track: Track) -> Iterator[Row]:
 
 
 def _target_columns(target: Target) -> Row:
-    """Return which target, and where it stands in its document."""
+    """Return the kind and key of a target, and its position in the document."""
     return [target.kind, target.key, *target.ends]
 
 
@@ -121,7 +121,7 @@ EXPORTS: dict[str, tuple[list[str], Callable[[Track], Iterator[Row]]]] = {
 
 
 class SingleRating(NamedTuple):
-    """One person's rating of one target; of the person a keyed hash."""
+    """One person's rating of one target; the person as a keyed hash."""
 
     target: int
     worker: str
@@ -131,8 +131,8 @@ class SingleRating(NamedTuple):
 
 
 def single_ratings(targets: Collection[int], *, public: bool = False) -> Iterator[SingleRating]:
-    """Yield the ratings of these targets that count, in the order in which they came; those alone
-    whose question has a public label if asked.
+    """Yield the counted ratings of these targets in order of arrival; with `public` only those of
+    questions with a public label.
     """
     responses = Response.objects.filter(
         target__in=targets, counts=True, value__has_key="value"

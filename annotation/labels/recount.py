@@ -1,12 +1,10 @@
-"""Makes labels of questions from the answers that count: once a question has enough of them, and
-anew when answers are excluded or count again.
+"""Aggregates answers to labels, at first and again when answers are excluded or count again.
 
-Labels are only appended, and what experts said stands above them as before. What a question says
-anew stands in the place of all that it had said (`in_place` in `kbpo.instances.merge`): its label
-counts how often that was. A question of which no answer is left, or whose answers are divided now,
-goes back to people, as far as its payer's reservation reaches; its label stays until they answer.
-Where nobody can be asked any more it stays so. Where answers count again, what was asked more is
-taken back.
+Labels are only appended, and labels of experts take precedence. A later aggregate of a question
+replaces all that the question had said (`in_place` in `kbpo.instances.merge`); `Label.again` counts
+them. A question without counted answers, or with a tie, is published again as far as its payer's
+reservation reaches; its label stays until somebody answers. Where answers count again, the
+additional questions are withdrawn.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ do"""
 
 @dataclass(frozen=True)
 class Again:
-    """What became of settled questions whose answers changed."""
+    """The effect of changed answers on settled questions."""
 
     changed: int = 0
     """Labels that say something else now"""
@@ -71,8 +69,8 @@ def _count(n: int, noun: str) -> str:
 
 
 def lock(questions: Collection[int]) -> list[Question]:
-    """Return these questions, locked in the order of their numbers; before them the money of
-    whoever pays for them, as where they are published: so `recount` can promise it.
+    """Return these questions, locked in primary-key order, after the locks of their payers: so
+    `recount` can commit money.
     """
     asked = Question.objects.filter(pk__in=questions)
     for payer in payers_of(asked):
@@ -89,9 +87,9 @@ def count(
     *,
     answer: Assignment | None = None,
 ) -> tuple[int, Again]:
-    """Return how many responses count from now on, or do not for a `reason`, and what became of
-    their questions. All questions of the `answer` that they belong to are locked, if it is given;
-    where it is rejected, its place is wanted no more.
+    """Make responses count, or not for a `reason`, and return their number and the effect on their
+    questions. If the `answer` that they belong to is given, all of its questions are locked; if it
+    is rejected, one answer less is wanted.
     """
     of = responses if answer is None else answer.responses.all()
     locked = lock(set(of.values_list("question", flat=True)))
@@ -106,9 +104,9 @@ def count(
 def recount(
     questions: Sequence[Question], why: str, who: User | None = None, *, back: bool = False
 ) -> Again:
-    """Return what became of those of these questions that are settled; where answers came `back`,
-    also of those that had been asked again or were given up for want of them. The caller holds
-    their locks (`lock`).
+    """Aggregate the settled ones of these questions again and return the effect; if answers came
+    `back`, also restore questions that were asked again or given up. The caller holds their locks
+    (`lock`).
     """
     settled = [question for question in questions if question.status == "settled"]
     policies = Policy.objects.filter(
@@ -136,7 +134,7 @@ def recount(
 def _decided_labels(
     questions: Sequence[Question], left: Mapping[int, Sequence[Response]], modelled: Collection[int]
 ) -> dict[Question, list[AggregatedLabel]]:
-    """Return what those questions aggregate to of which the answers that are left suffice."""
+    """Return question -> labels, where the remaining answers decide."""
     missed = _questions_with_exclusions(questions)
     aggregated_labels: dict[Question, list[AggregatedLabel]] = {}
     for question in questions:
@@ -151,8 +149,8 @@ def _decided_labels(
 def lacking_answers(
     questions: Iterable[Question], left: Mapping[int, Sequence[Response]]
 ) -> list[Question]:
-    """Return those of these questions that lost answers, and have fewer than their track promises:
-    what is left decides until others have answered.
+    """Return those of these questions that lost answers and have fewer than their track promises.
+    The remaining answers decide until others have answered.
     """
     questions = list(questions)
     missed = _questions_with_exclusions(questions)
@@ -165,9 +163,8 @@ def lacking_answers(
 
 
 def _restore_questions(questions: Sequence[Question], modelled: Collection[int]) -> int:
-    """Return how many questions are settled next, since answers to them count again: those that
-    were asked again, or wait to be since no answer had counted, and need no more; and those that
-    were given up meanwhile.
+    """Return how many questions are settled next because their answers count again: questions that
+    were asked again and need no more answers, and questions that were given up.
     """
     open_ones = [question for question in questions if question.status in ANSWERABLE]
     left = counting(open_ones)
@@ -181,7 +178,7 @@ def _restore_questions(questions: Sequence[Question], modelled: Collection[int])
 
 
 def _questions_with_exclusions(questions: Sequence[Question]) -> set[int]:
-    """Return the questions some of whose answers do not count, though they once did."""
+    """Return the questions with answers that no longer count."""
     responses = Response.objects.filter(question__in=questions, counts=False, met_before=False)
     return set(responses.values_list("question", flat=True))
 
@@ -193,9 +190,9 @@ def _is_undecided(
     *,
     weighed: bool,
 ) -> bool:
-    """Return whether the answers that are left say nothing: there are none, most could not read a
-    whole document, or as many say the one as the other; unless that is `weighed`: by a model, or
-    since all that were given do count.
+    """Return whether the remaining answers decide nothing: there are none, most flagged a whole
+    document, or there is a tie. A tie is accepted if it is `weighed`: by a model, or because no
+    answer was excluded.
     """
     if not labels or (question.target.kind == "document" and not labels[0].value):
         return True
@@ -203,9 +200,7 @@ def _is_undecided(
 
 
 def _keep_read_names(questions: Iterable[Question], changes: Iterable[Change]) -> list[Change]:
-    """Return the changes without those that take names of a document back whose relations were
-    asked: people read them.
-    """
+    """Drop changes that take back the names of a document whose relations were asked already."""
     of_names = reading(NAME)
     names = [question for question in questions if question.interface in of_names]
     relations = Question.objects.filter(
@@ -221,7 +216,7 @@ def _keep_read_names(questions: Iterable[Question], changes: Iterable[Change]) -
 
 
 def _store_facts(questions: Iterable[Question], written: Collection[int | None]) -> None:
-    """Store what is marked now in documents that were read in full as instances."""
+    """Store the facts of documents that were read in full as instances."""
     of_relations = reading(RELATION)
     for question in sorted(questions, key=lambda question: question.pk):
         if question.interface in of_relations and question.pk in written:
@@ -229,9 +224,7 @@ def _store_facts(questions: Iterable[Question], written: Collection[int | None])
 
 
 def _refit_tracks(settled: Sequence[Question], modelled: Collection[int]) -> int:
-    """Return how many labels changed on tracks that aggregate by a model: all answers there weigh
-    differently now.
-    """
+    """Fit the models of tracks with changed answers again, and return how many labels changed."""
     asked, tracks = asking_yes_or_no(), set()
     for question in settled:
         if question.interface in asked and question.track_id in modelled:
@@ -240,8 +233,8 @@ def _refit_tracks(settled: Sequence[Question], modelled: Collection[int]) -> int
 
 
 def recompare_answers(settled: Sequence[Question]) -> None:
-    """Compare the answers to these questions with the others that count again, each by everything
-    that it answered.
+    """Compare the answers to these questions with each other again, each by all that it
+    answered.
     """
     answers = Response.objects.filter(question__in=settled, counts=True).values("assignment")
     asked = Question.objects.filter(hits__assignments__in=answers, status="settled")
@@ -257,7 +250,9 @@ TAKEN_BACK = "taken_back"
 
 @dataclass(frozen=True)
 class Change:
-    """A label to be recorded; `is_new` if it says something else than the question said before."""
+    """A label to record; `is_new` if it says something else than the current label of the
+    question.
+    """
 
     label: NewLabel
     is_new: bool = False
@@ -269,7 +264,7 @@ def aggregated(question: Question, responses: Sequence[Response]) -> list[Aggreg
 
 
 def counting(questions: Iterable[Question]) -> dict[int, list[Response]]:
-    """Return the responses that count, by question."""
+    """Return question -> its counted responses."""
     responses: dict[int, list[Response]] = defaultdict(list)
     counted = Response.objects.filter(question__in=questions, counts=True)
     for response in counted.select_related("assignment__worker").order_by("pk"):
@@ -280,8 +275,8 @@ def counting(questions: Iterable[Question]) -> dict[int, list[Response]]:
 def questions_with_tied_targets(
     found: Mapping[Question, Sequence[AggregatedLabel]],
 ) -> set[Question]:
-    """Return the questions after which people are divided about something that they settle besides
-    what is asked yes or no, all answers to all questions about it and its readers' taken together.
+    """Return the questions after which the answers about a mention are tied, over all questions
+    about it and all readers of its document.
     """
     of_others = [
         (question, label)
@@ -308,10 +303,10 @@ def questions_with_tied_targets(
 def label_changes(
     found: Mapping[Question, Sequence[AggregatedLabel]], modelled: Collection[int] = ()
 ) -> list[Change]:
-    """Return the labels that questions aggregate to; of those that had said something before, only
-    what differs from it, and for what they do not speak of any more an empty one. On `modelled`
-    tracks what holds of a target is for their model to say, as long as people could answer at all.
-    The caller holds the questions' locks.
+    """Return the labels to record for these questions: all of a new question; of a settled one only
+    those that differ, and an empty label for each target that it no longer labels. On `modelled`
+    tracks the model decides about the target itself, as long as people could answer. The caller
+    holds the locks of the questions.
     """
     before = _labels_before(found)
     changes = []
@@ -330,7 +325,7 @@ def _label_changes(
     before: Sequence[Label],
     is_modelled: bool,
 ) -> Iterator[Change]:
-    """Yield what a question says otherwise than it did before."""
+    """Yield the differences between the new and the current labels of a question."""
     again = 1 + max(label.again or 0 for label in before)
     standing_of = {label.target_id: label for label in standing(before)}
     spoken_of = {label.target_id for label in labels}
@@ -351,7 +346,7 @@ def _label_changes(
 
 
 def _labels_before(questions: Iterable[Question]) -> dict[int, list[Label]]:
-    """question -> its labels in their order, of questions that were settled before."""
+    """Return question -> its labels in order of creation."""
     labels = Label.objects.filter(question__in=already_labelled(questions))
     of_question: dict[int, list[Label]] = defaultdict(list)
     for label in labels.order_by("created_at", "pk"):
@@ -360,9 +355,7 @@ def _labels_before(questions: Iterable[Question]) -> dict[int, list[Label]]:
 
 
 def already_labelled(questions: Iterable[Question]) -> list[int]:
-    """Return the ids of the questions that already produced a label. Labels for missing answers do
-    not count.
-    """
+    """Return the ids of the questions that have a label; labels for missing answers are ignored."""
     targets = {question.pk: question.target_id for question in questions}
     labels = Label.objects.filter(
         target__in=targets.values(), question__in=targets, again=None

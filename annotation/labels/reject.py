@@ -1,7 +1,7 @@
-"""Refuses pay for an answer: a named person, evidence, a second click; and takes it back.
+"""Refuses pay for an answer, with evidence, and undoes it.
 
-The answer is kept and no longer counts, in settled labels neither. Its money stays set aside, so
-that an undone rejection is paid at once. What has been paid is not asked back.
+The answer is kept and no longer counts, also in settled labels. Its money stays reserved, so that
+an undone rejection is paid at once. Paid money is not reclaimed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class CannotReject(ValueError):
 
 
 def check(assignment: Assignment, evidence: str) -> None:
-    """Raise CannotReject if the answer cannot be rejected, or not in this way."""
+    """Raise CannotReject if the answer cannot be rejected with this evidence."""
     if len(evidence.strip()) < LEAST_EVIDENCE:
         raise CannotReject(
             f"Say what is wrong, in {LEAST_EVIDENCE} characters or more: the worker reads it."
@@ -46,9 +46,7 @@ def check(assignment: Assignment, evidence: str) -> None:
 
 
 def _owed_rows(assignment: Assignment) -> tuple[QuerySet[Payment], QuerySet[Bonus]]:
-    """Return the rows by which an answer is paid: its reward, and what it earned besides
-    elsewhere.
-    """
+    """Return the payments and the bonuses of an answer."""
     return (
         Payment.objects.filter(assignment=assignment),
         Bonus.objects.filter(assignment=assignment).exclude(payer_kind=None),
@@ -56,7 +54,7 @@ def _owed_rows(assignment: Assignment) -> tuple[QuerySet[Payment], QuerySet[Bonu
 
 
 def _answer_words(assignment: Assignment) -> str:
-    """Return which answer is meant, as its giver knows it, and what it is worth."""
+    """Return when an answer was sent and its pay, for its worker."""
     sent = assignment.submitted_at or assignment.accepted_at
     owed = Payment.objects.filter(assignment=assignment).values_list("amount", flat=True)
     worth = f", ${sum(owed):.2f}" if owed else ""
@@ -64,8 +62,8 @@ def _answer_words(assignment: Assignment) -> str:
 
 
 def reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
-    """Return the rejection; the platform is told first, which can be repeated. Raises CannotReject,
-    and nothing changed.
+    """Reject an answer and return the rejection. The platform is called first; the call can be
+    repeated. Raises CannotReject, and then nothing has changed.
     """
     check(assignment, evidence)
     _report_decision(assignment, evidence, approve=False)
@@ -100,8 +98,8 @@ def _reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
 
 
 def undo(assignment: Assignment, who: User, why: str, *, is_answer: bool = False) -> Rejection:
-    """Return the rejection, undone: the answer counts and is paid again. Raises CannotReject, also
-    without a reason. Where it is the answer to an appeal, that answer tells the worker.
+    """Undo a rejection and return it: the answer counts and is paid. Raises CannotReject, also
+    without a reason. The answer to an appeal (`is_answer`) tells the worker itself.
     """
     if assignment.status != "rejected":
         raise CannotReject("This answer is not rejected.")
@@ -145,13 +143,13 @@ def _undo(assignment: Assignment, who: User, why: str, *, is_answer: bool) -> Re
 
 
 def _set_counting(row: Assignment, responses: QuerySet[Response], reason: str, who: User) -> None:
-    """Include an answer, or exclude it for a reason, also in labels that are settled."""
+    """Make an answer count, or not for a reason, also in settled labels."""
     what = "no longer counts" if reason else "counts"
     count(responses, reason, f"The answer in assignment {row.pk} {what}.", who, answer=row)
 
 
 def _report_decision(assignment: Assignment, words: str, *, approve: bool) -> None:
-    """Tell another platform. Both calls may be repeated: what is so already counts as done."""
+    """Report a decision to the platform of an answer. Both calls can be repeated."""
     platform = platform_of(assignment.hit.platform)
     if platform.name in local_names():
         return

@@ -1,11 +1,10 @@
-"""Adds a track's answers up anew: by majority, or by Dawid and Skene's model of who errs how;
-labels are only appended.
+"""Aggregates the answers of a track by another method: by majority, or by the model of Dawid and
+Skene. Labels are only appended.
 
-The model is fitted to all answers of a track at once, for each interface by itself that asks yes or
-no, of a target alone or of all in a document: each sentence about each target is one (`votes`).
-What mentions refer to, and names in documents, stay with the majority. Asked alone, what most deny
-does not hold. Of a document, what too few marked is missing and never false: people overlook
-things. What its readers marked is said anew in the place of what was said before (`Label.again`).
+The model is fitted to all answers of a track, for each interface with yes-or-no questions
+separately: each statement about a target is one unit (`votes`). Referents of mentions, and names in
+documents, keep the majority. In documents read in full, a statement that too few marked is missing
+and never false, since readers overlook things; later labels replace earlier ones (`Label.again`).
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ Sentence = tuple[int, int, str]
 
 @dataclass(frozen=True)
 class Votes:
-    """What people said of one target in one question, and what their latest label says of it."""
+    """The answers to one question about one target, and the parts that hold by the latest label."""
 
     question: Question
     target: int
@@ -59,26 +58,26 @@ class Votes:
     holds: tuple[str, ...] = ()
 
     def parts_held(self, held: Collection[str]) -> tuple[str, ...]:
-        """Return the parts that hold, given the sentences that do."""
+        """Return the parts that hold, given the statements that do."""
         found = {
             part for sentence, parts in self.sentences.items() if sentence in held for part in parts
         }
         return tuple(part for part in self.shown if part in found)
 
     def by_majority(self) -> tuple[str, ...]:
-        """Return what more than half say."""
+        """Return the parts that hold by majority."""
         return self.parts_held(
             {part for part, who in self.yes.items() if 2 * len(who) > len(self.workers)}
         )
 
     def answer_of_worker(self, worker: int) -> tuple[str, ...]:
-        """Return what one of them says."""
+        """Return the parts that hold by the answer of one worker."""
         return self.parts_held({part for part, who in self.yes.items() if worker in who})
 
 
 def votes(track: Track, interface: str) -> list[Votes]:
-    """Return the answers that count to all settled questions of a track, target by target; flags
-    are no votes.
+    """Return the counted answers to all settled questions of a track, target by target, without
+    flags.
     """
     questions = Question.objects.filter(
         track=track, interface=interface, status="settled", gold=None
@@ -100,7 +99,7 @@ def votes(track: Track, interface: str) -> list[Votes]:
 def _holding_parts(
     questions: Mapping[int, Question], interface: str
 ) -> dict[int, dict[int, Mapping[str, Sequence[str]]]]:
-    """Question -> worker -> target, as text -> the parts that hold."""
+    """Return question -> worker -> target (as text) -> parts that hold."""
     criterion = interface_of(interface).criterion
     responses = Response.objects.filter(
         question__in=list(questions), criterion=criterion, counts=True
@@ -116,7 +115,7 @@ def _holding_parts(
 def votes_of(
     question: Question, said: Mapping[int, Mapping[str, Sequence[str]]]
 ) -> Iterator[Votes]:
-    """Return the targets of a question with what its workers said of each."""
+    """Yield the votes about each target of a question."""
     workers = tuple(sorted(said))
     for asked in interface_of(question.interface).asked(question):
         yes: dict[str, set[int]] = defaultdict(set)
@@ -132,9 +131,8 @@ def votes_of(
 def _latest_holds(
     questions: Mapping[int, Question], interface: str
 ) -> dict[tuple[int, int], tuple[str, ...]]:
-    """(question, target) -> what the latest label from that question says. Left out are flags,
-    which say nothing, and what was before answers that were re-aggregated to nothing. That of a
-    whole document holds nothing itself.
+    """Return (question, target) -> parts that hold by the latest label from that question. Labels
+    of flagged questions, and those that were replaced by an empty label, are left out.
     """
     page = interface_of(interface)
     labels = Label.objects.filter(source=source_of(page))
@@ -159,7 +157,7 @@ def _latest_holds(
 
 @dataclass(frozen=True)
 class Revision:
-    """What a way of aggregating makes of a track's answers."""
+    """The effect of an aggregation method on the labels of a track."""
 
     method: str
     judgments: int
@@ -171,8 +169,8 @@ class Revision:
 
 
 def revision(track: Track, method: str, number: int) -> Revision:
-    """Return the labels that would change if a track's answers were aggregated by this method;
-    nothing is written.
+    """Compute the labels that would change if a track's answers were aggregated by this method;
+    nothing is stored.
     """
     if method not in (MAJORITY, MODEL):
         raise ValueError(
@@ -194,8 +192,8 @@ def revision(track: Track, method: str, number: int) -> Revision:
 
 
 def _fit(said: Sequence[Votes]) -> tuple[dict[Sentence, float] | None, str]:
-    """Return the probability that each sentence holds; None where the model could not be fitted,
-    with the reason.
+    """Fit the model, and return the probability that each statement holds; None with the reason if
+    it cannot be fitted.
     """
     kinds = _group_sentences(said)
     if not kinds:
@@ -219,8 +217,8 @@ def _fit(said: Sequence[Votes]) -> tuple[dict[Sentence, float] | None, str]:
 def _group_sentences(
     said: Sequence[Votes],
 ) -> dict[tuple[tuple[int, ...], frozenset[int]], list[Sentence]]:
-    """(who was asked, who of them said yes) -> the sentences. In documents nearly all have nobody's
-    yes: to the model those that the same people read are one, many times.
+    """Return (people asked, people who said yes) -> statements. Equal groups are one unit with a
+    multiplicity, which keeps documents tractable.
     """
     kinds: dict[tuple[tuple[int, ...], frozenset[int]], list[Sentence]] = {}
     for tally in said:
@@ -233,7 +231,7 @@ def _group_sentences(
 def _changed_labels(
     said: Sequence[Votes], posterior: dict[Sentence, float] | None, method: str, number: int
 ) -> list[NewLabel]:
-    """Return the labels that change, by the model's posterior or, without one, by majority."""
+    """Return the labels that change by the posterior or, without one, by majority."""
     labels = []
     for tally in said:
         after = tally.by_majority()
@@ -266,9 +264,7 @@ def _new_label(tally: Votes, holds: tuple[str, ...], method: str, number: int) -
 
 @transaction.atomic
 def switch(track: Track, method: str, who: User | None, why: str) -> Revision:
-    """Return the revision, applied: from now on the track's answers are aggregated by this method.
-    Labels are appended.
-    """
+    """Aggregate a track's answers by this method from now on, and return the revision."""
     one_at_a_time("annotation.labels.revise", track.pk)
     policy, _ = Policy.objects.get_or_create(track=track)
     before = policy.aggregation
@@ -300,9 +296,8 @@ def _apply(track: Track, policy: Policy, method: str) -> Revision:
 
 
 def refit(track: Track) -> int:
-    """Return how many labels of a track change since its model is fitted anew, to the answers that
-    count now. Runs in the transaction in which these changed; nothing where the track does not use
-    the model.
+    """Fit the model of a track to the current answers, and return how many labels changed; 0 where
+    no model is used. Runs in the transaction that changed the answers.
     """
     one_at_a_time("annotation.labels.revise", track.pk)
     policy = Policy.objects.filter(track=track, aggregation=MODEL).first()
@@ -310,9 +305,7 @@ def refit(track: Track) -> int:
 
 
 def tick() -> int:
-    """Return how many labels changed where tracks use the model and new answers have come since it
-    was fitted.
-    """
+    """Fit the models of tracks with new answers, and return how many labels changed."""
     changed = 0
     due = Policy.objects.filter(
         aggregation=MODEL, fitted_at__lt=clock.now() - PAUSE

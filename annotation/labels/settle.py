@@ -64,7 +64,7 @@ AT_ONCE = timedelta(seconds=5)
 
 
 def tick() -> int:
-    """Return how many assignments and questions moved."""
+    """Return how many assignments and questions changed."""
     beat()
     moved = work_together(Assignment, "submitted", accept, limit=BATCH)
     moved += work_together(Question, "answered", settle, limit=BATCH)
@@ -84,10 +84,10 @@ def _work_all(model: type[Question], status: str, handle: Callable[[Question], N
 
 
 def settle(questions: Sequence[Question]) -> None:
-    """Writes the labels that the responses aggregate to, and closes the questions; those of which
-    an answer was excluded before it was read, so that fewer count than their track promises, go
-    back to people at once; those about which people differ are not labelled before one more has
-    answered. The caller holds their locks.
+    """Record the labels of these questions and close them. Questions with fewer answers than their
+    track promises, since answers were excluded before they were parsed, are published again at
+    once; tied ones are not labelled before one more person has answered. The caller holds the locks
+    of the questions.
     """
     responses = counting(questions)
     labels: dict[Question, list[AggregatedLabel]] = {}
@@ -122,14 +122,14 @@ def settle(questions: Sequence[Question]) -> None:
 
 
 def _is_split(question: Question, responses: Sequence[Response]) -> bool:
-    """Return whether one more person is asked because those who answered do not agree."""
+    """Return whether one more person is asked because the answers differ."""
     return question.staged and interface_of(question.interface).is_split(question, responses)
 
 
 def _ask_again(questions: Sequence[Question]) -> None:
-    """Ask questions without any counted answer again, as often as at first. A question that reached
-    the most answers allowed is given up, and so is one that joins readers where nobody else is
-    available.
+    """Publish questions without counted answers again, for as many people as at first. Questions
+    with the maximal number of answers are given up, and so are those about ties between readers
+    where no other worker is available.
     """
     places, given = initial_places(questions), count_answers(questions)
     anew = []
@@ -168,14 +168,13 @@ def _close_hits(questions: Iterable[Question], status: str) -> None:
 
 
 def give_up(question: Question) -> None:
-    """Settles a question that was given up, once nobody has it in hand any more, with the answers
-    it has then; without any, its label says that it is missing.
+    """Settle a question that was given up, once nobody has it in hand, with its answers; without
+    any, record a label for nonresponse.
 
-    What comes later still is used too (`accept` makes the question due again): it was paid for, and
-    whether somebody had the question in hand when it was given up does not depend on what is true
-    of it, so nothing is selected by its answer. The label that says "missing" stays; the later one
-    counts, and the share of a stratum that was answered, by which the chances of all its targets
-    are multiplied, is counted anew with every estimate.
+    Later answers are used too (`accept` makes the question due again): they are paid, and whether
+    somebody had the question in hand does not depend on its true answer. The label for nonresponse
+    stays; the later one counts, and the response rate of the stratum is computed anew with every
+    estimate.
     """
     _close_hits([question], "expired")
     if (until := _wait_until(question)) is not None:
@@ -197,8 +196,8 @@ def give_up(question: Question) -> None:
 
 
 def _wait_until(question: Question) -> datetime | None:
-    """When to look again, since somebody has the question in hand or an answer is not read yet;
-    None if not so.
+    """Return when to try again, since somebody has the question in hand or an answer is not parsed
+    yet; None otherwise.
     """
     now = clock.now()
     if question.status_since < late_since(LONGEST, now):
