@@ -19,7 +19,7 @@ from annotation.workers.speak import (
     CannotSay,
     clean,
     refusals,
-    tell_decided,
+    tell_decision,
 )
 from kbpo import clock
 from kbpo.accounts.audit import note
@@ -84,7 +84,7 @@ def _note_answer(appeal_pk: int, who: User, answer: str, *, reinstate: bool) -> 
         )
     else:
         granted = IS_PAID if row.about_pay else COUNTS_AGAIN
-        tell_decided(row.worker, ANSWERED, f"{answer}\n\n{granted if reinstate else STAYS}")
+        tell_decision(row.worker, ANSWERED, f"{answer}\n\n{granted if reinstate else STAYS}")
     return row
 
 

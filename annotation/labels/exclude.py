@@ -21,7 +21,7 @@ from annotation.labels.recount import Again, count
 from annotation.models import Assignment, Response, Signal, Worker
 from annotation.quality.signals import Flag, doubtful, due_for_review, flags_of
 from annotation.quality.warn import warn, warned_and_continued
-from annotation.workers.speak import COUNTS_AGAIN, EXCLUDED, OFFERED_AGAIN, tell_decided
+from annotation.workers.speak import COUNTS_AGAIN, EXCLUDED, OFFERED_AGAIN, tell_decision
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import Audit, User
@@ -218,7 +218,7 @@ def exclude(worker: Worker, reason: str, who: User | None = None) -> ExclusionRe
         status="returned", status_since=clock.now(), reason="Excluded."
     )
     message = f"{reason}\n\nEverything that you have answered stays paid. You may appeal."
-    tell_decided(worker, EXCLUDED, message)
+    tell_decision(worker, EXCLUDED, message)
     responses = Response.objects.filter(assignment__in=mine, counts=True)
     return _apply(worker, responses, reason, EXCLUDE, who, reason)
 
@@ -239,7 +239,7 @@ def reinstate(
         excluded_at=None, excluded_reason="", reinstated_at=clock.now(), warned={}
     )
     if not is_answer:
-        tell_decided(worker, OFFERED_AGAIN, COUNTS_AGAIN)
+        tell_decision(worker, OFFERED_AGAIN, COUNTS_AGAIN)
     responses = Response.objects.filter(
         assignment__worker=worker, counts=False, met_before=False
     ).exclude(assignment__status="rejected")

@@ -13,7 +13,7 @@ from annotation.labels.recount import count
 from annotation.models import Assignment, Bonus, Payment, Rejection, Response
 from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.registry import local_names, platform_of
-from annotation.workers.speak import IS_PAID, PAID_AFTER_ALL, REFUSED, tell_decided
+from annotation.workers.speak import IS_PAID, PAID_AFTER_ALL, REFUSED, tell_decision
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
@@ -85,7 +85,7 @@ def _reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
     _set_counting(row, row.responses.filter(counts=True), f"Rejected: {evidence}", who)
     appeal = "You may appeal; a person answers."
     page = f"answers/{row.pk}/#refused"
-    tell_decided(row.worker, REFUSED, f"{_answer_words(row)} {evidence}\n\n{appeal}", page)
+    tell_decision(row.worker, REFUSED, f"{_answer_words(row)} {evidence}\n\n{appeal}", page)
     note(
         "reject",
         f"assignment:{row.pk}",
@@ -129,7 +129,7 @@ def _undo(assignment: Assignment, who: User, why: str, *, is_answer: bool) -> Re
     # since.
     _set_counting(row, row.responses.filter(counts=False).filter(met_before=False), excluded, who)
     if not is_answer:
-        tell_decided(row.worker, PAID_AFTER_ALL, f"{_answer_words(row)} {IS_PAID}")
+        tell_decision(row.worker, PAID_AFTER_ALL, f"{_answer_words(row)} {IS_PAID}")
     note(
         "undo rejection",
         f"assignment:{row.pk}",

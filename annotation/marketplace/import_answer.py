@@ -15,7 +15,7 @@ from annotation.hits.lease import lease_time
 from annotation.hits.parts import read
 from annotation.models import HIT, UNPROVEN, Assignment, Worker, WorkerIdentity
 from annotation.platforms.proof import proves
-from annotation.workers.teach import note_listed
+from annotation.workers.teach import qualify_listed
 from annotation.workers.worker import handle_of
 from kbpo import clock
 
@@ -71,7 +71,7 @@ def _import_answer(hit: HIT, answer: dict[str, Any], status: str) -> int:
         platform_status=status,
         returned_by="",
     )
-    note_listed(worker, answer["external_id"])
+    qualify_listed(worker, answer["external_id"])
     return 1
 
 

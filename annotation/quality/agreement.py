@@ -1,8 +1,8 @@
-"""Measures how far people agree: Fleiss' κ and Krippendorff's α with intervals, for each interface,
-track and batch.
+"""Measures inter-annotator agreement: Fleiss' κ and Krippendorff's α with intervals, for each
+interface, track and batch.
 
-What people can agree on is what an interface calls units. Units of one question rise and fall
-together, so the bootstrap takes questions whole.
+The units of agreement are defined by the interface. Units of one question are correlated, so the
+bootstrap resamples questions.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ AT_ONCE = 500
 
 @dataclass(frozen=True)
 class Row:
-    """One thing that one worker said: in which question, of which unit, what."""
+    """One worker's value of one unit of a question."""
 
     question: int
     worker: int
@@ -52,8 +52,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Measured:
-    """Agreement on one kind of unit of one interface. Undefined numbers are None; intervals are
-    α's, by percentiles.
+    """Agreement on one kind of unit of one interface. Undefined numbers are None; the intervals of
+    α are percentiles.
     """
 
     interface: str
@@ -74,8 +74,8 @@ class Measured:
 def measure(
     *, track: Track | None = None, payer: Purpose | None = None, latest: int = LATEST
 ) -> list[Measured]:
-    """Agreement on the latest questions of a track or of one batch, a line for each interface and
-    kind of unit.
+    """Return the agreement on the latest questions of a track or of one batch, one row for each
+    interface and kind of unit.
     """
     return kept("agreement", measured, track=track, payer=payer, latest=latest)
 
@@ -87,8 +87,8 @@ def choices(
     payer: Purpose | None = None,
     latest: int = LATEST,
 ) -> list[Measured]:
-    """Agreement on all that people ticked of a question of this interface, taken together as one
-    choice; nothing without an answer. Agreement on pairs is published in this unit.
+    """Return the agreement on all ticks of a question of this interface as one choice, the unit in
+    which agreement on pairs is published; empty without an answer.
     """
 
     def of_choices(rows: dict[str, list[Row]]) -> list[Measured]:
@@ -99,8 +99,8 @@ def choices(
 
 
 def as_one_choice(rows: Iterable[Row]) -> list[Row]:
-    """Return what each person ticked of each question, as one value: of kinds of units that are
-    ticked or not, and nothing else.
+    """Combine the ticks of each person in each question to one value; only kinds of units with yes
+    or no are included.
     """
     kinds: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
@@ -127,8 +127,8 @@ def kept(
     payer: Purpose | None,
     latest: int,
 ) -> list[T]:
-    """Return what is reckoned from the latest answers of a track or of one batch, kept until there
-    are others.
+    """Compute a measure from the latest answers of a track or batch, and cache it until there are
+    other answers.
     """
     where: dict[str, object] = {}
     if payer or track is not None:
@@ -145,14 +145,14 @@ def kept(
 
 
 def excluded(where: dict[str, object]) -> int:
-    """Return how many answers do not count; a change makes an old measure stale."""
+    """Return how many answers do not count; a change invalidates the cache."""
     of_questions = {f"question__{name}": value for name, value in where.items()}
     return Response.objects.filter(**of_questions, counts=False).count()
 
 
 def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
-    """interface -> what was said in these questions, by answers that count; by the first two people
-    where a third is asked only if they differ.
+    """Return interface -> values of units in these questions, from counted answers; of the first
+    two people alone where a third is asked only after a disagreement.
     """
     rows: dict[str, list[Row]] = defaultdict(list)
     for begin in range(0, len(questions), AT_ONCE):
@@ -176,18 +176,18 @@ def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
 
 
 def comparable() -> list[str]:
-    """Return the interfaces whose answers can be taken apart into units."""
+    """Return the interfaces whose answers have units."""
     return [name for name in names() if interface_of(name).agreement.tolerance is not None]
 
 
 def measured(rows: dict[str, list[Row]]) -> list[Measured]:
-    """Agreement on each kind of unit."""
+    """Return the agreement on each kind of unit."""
     return [agreement(interface, what, mine) for interface, what, mine in rows_by_kind(rows)]
 
 
 def rows_by_kind(rows: dict[str, list[Row]]) -> Iterator[tuple[str, str, list[Row]]]:
-    """(interface, kind of unit, what was said of those), in the order of the names; with all that
-    is ticked of a question as one choice, where its interface has a name for that.
+    """Yield (interface, kind of unit, its rows) in alphabetical order; with one choice for all
+    ticks of a question if its interface has a name for it.
     """
     for interface, some in sorted(rows.items()):
         kinds: dict[str, list[Row]] = defaultdict(list)
@@ -199,7 +199,7 @@ def rows_by_kind(rows: dict[str, list[Row]]) -> Iterator[tuple[str, str, list[Ro
 
 
 def agreement(interface: str, what: str, rows: Iterable[Row]) -> Measured:
-    """κ, and α with its intervals, of units that at least two people said something of."""
+    """Compute κ, and α with its intervals, over units with at least two values."""
     votes_of: dict[tuple[int, Unit], dict[int, str]] = defaultdict(dict)
     for row in rows:
         votes_of[row.question, row.unit][row.worker] = row.value
@@ -232,9 +232,7 @@ def agreement(interface: str, what: str, rows: Iterable[Row]) -> Measured:
 
 
 def _interval_ends(drawn: FloatArray) -> list[float | None]:
-    """Return the ends of an interval at each of `LEVELS`, from resamples; None where there are
-    none.
-    """
+    """Return the ends of the percentile intervals at each of `LEVELS`; None without resamples."""
     ends: list[float | None] = []
     for level in LEVELS:
         for side in (-1, 1):
@@ -246,7 +244,9 @@ def _interval_ends(drawn: FloatArray) -> list[float | None]:
 def _as_codes(
     units: dict[tuple[int, Unit], dict[int, str]], questions: list[int], workers: list[int]
 ) -> tuple[Any, IntArray, IntArray, IntArray]:
-    """Values, units and annotators of all answers, and the question of each unit, as codes."""
+    """Return the values, units and annotators of all answers, and the question of each unit, as
+    integer codes.
+    """
     code_of_worker = {worker: code for code, worker in enumerate(workers)}
     code_of_question = {question: code for code, question in enumerate(questions)}
     values, units_of, annotators = [], [], []

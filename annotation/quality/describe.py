@@ -1,6 +1,4 @@
-"""Reads what an admin may know of a worker: answers, what they were held against, signals,
-refusals, money.
-"""
+"""Reads what admins see of a worker: answers, checks, rejections and money."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ ZERO = Decimal("0.00")
 
 @dataclass(frozen=True)
 class WorkerLine:
-    """One annotator by hash: answers, mean seconds, flags, what is owed, and whether excluded."""
+    """A row of the list of annotators."""
 
     handle: str
     platform: str
@@ -47,18 +45,18 @@ class WorkerLine:
 
     @property
     def agreement(self) -> Flag | None:
-        """What their answers were held against most of the others'."""
+        """The flag of the comparison with the majority."""
         return next((flag for flag in self.flags if flag.kind == "majority"), None)
 
     @property
     def beyond(self) -> list[Flag]:
-        """The signals that pass their limits."""
+        """The flags that pass their limits."""
         return [flag for flag in self.flags if flag.beyond]
 
 
 @dataclass(frozen=True)
 class AnswerLine:
-    """One answer of a worker."""
+    """A row of the list of a worker's answers."""
 
     pk: int
     about: str
@@ -80,13 +78,13 @@ class AnswerLine:
 
     @property
     def doubted(self) -> bool:
-        """Whether anything is held against it."""
+        """Whether the answer has signals or was rejected."""
         return bool(self.signals) or self.rejection is not None
 
 
 @dataclass(frozen=True)
 class Record:
-    """All that an admin may know of a worker."""
+    """The page of a worker."""
 
     worker: Worker
     line: WorkerLine
@@ -101,17 +99,17 @@ class Record:
 
     @property
     def excluded(self) -> str:
-        """What leaving them out did to judgments and labels; empty if it did nothing."""
+        """The effect of the exclusion on judgments and labels; empty if it had none."""
         return next((one.after for one in self.history if one.what == "leave out"), "")
 
     @property
     def appeals(self) -> list[Appeal]:
-        """What they said against being excluded, the latest first."""
+        """Their appeals, the latest first."""
         return list(self.worker.appeals.select_related("answered_by").order_by("-made_at")[:20])
 
     @property
     def letters(self) -> list[Message]:
-        """What they were written, the latest first."""
+        """The messages to them, the latest first."""
         return list(self.worker.messages.select_related("by").order_by("-at")[:20])
 
 
@@ -121,7 +119,7 @@ def online() -> int:
 
 
 def workers(limit: int = 200) -> list[WorkerLine]:
-    """Annotators by hash, most recently seen first."""
+    """Return annotators, the most recently seen first."""
     return _lines(
         list(Worker.objects.order_by(F("last_seen_at").desc(nulls_last=True), "-pk")[:limit])
     )
@@ -161,7 +159,7 @@ def _lines(rows: list[Worker]) -> list[WorkerLine]:
 
 
 def record(handle: str, limit: int = 60) -> Record | None:
-    """Return a worker's record with their latest answers; None if there is no such worker."""
+    """Return the record of a worker with their latest answers; None if there is no such worker."""
     worker = Worker.objects.filter(handle=handle).first()
     if worker is None:
         return None
@@ -188,7 +186,7 @@ def record(handle: str, limit: int = 60) -> Record | None:
 
 
 def answer(pk: int) -> tuple[Worker, AnswerLine] | None:
-    """One answer and who gave it; None if there is none."""
+    """Return a worker and their answer; None if there is no such answer."""
     row = (
         Assignment.objects.filter(pk=pk, raw__isnull=False).select_related("hit", "worker").first()
     )
@@ -219,7 +217,7 @@ def _answer_line(row: Assignment) -> AnswerLine:
 
 
 def title_of(question: Question) -> str:
-    """Return what a question is about, in a line."""
+    """Return the subject of a question in a line."""
     payload = question.payload
     document = payload.get("document") or {}
     sides = [payload[side]["gloss"] for side in ("a", "b") if side in payload]

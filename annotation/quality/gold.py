@@ -77,14 +77,14 @@ never met; for a HIT that anybody may take there is no worker, and its own targe
 
 
 class CannotMake(ValueError):
-    """A gold question that cannot be made or retired, or a share or sum for gold that cannot be
-    set; the text is a sentence for the admin.
+    """A gold question that cannot be made or retired, or a rate or sum that cannot be set; the text
+    is a sentence for the admin.
     """
 
 
 @dataclass(frozen=True)
 class GoldResult:
-    """A gold question with how often it was answered and how many answers said otherwise."""
+    """A gold question, the number of its answers, and how many of them are wrong."""
 
     gold: Gold
     answers: int
@@ -96,23 +96,23 @@ class GoldResult:
 
     @property
     def doubtful(self) -> bool:
-        """Most people say otherwise: perhaps it is the gold that is wrong."""
+        """Whether most answers are wrong, so that the gold itself may be."""
         return self.answers >= 4 and 2 * self.against > self.answers
 
 
 def policy_of(track: Track) -> Policy:
-    """Return the track's policy; the defaults, not stored, where it has none."""
+    """Return the policy of a track; unsaved defaults if it has none."""
     return Policy.objects.filter(track=track).first() or Policy(track=track)
 
 
 def purpose_of(track: Track | int) -> Purpose:
-    """Return what money that gold costs on a track is for."""
+    """Return the purpose of the money for gold on a track."""
     return Purpose("gold", track if isinstance(track, int) else track.pk)
 
 
 def pick_gold_hit(worker: Worker, hit: int, track: int, rate: float) -> HIT | None:
-    """Return a gold question's HIT to be leased in the place of this one; None mostly. Runs where a
-    question is leased; `rate` is that of its track.
+    """Return a gold HIT to lease instead of this one, at random with probability `rate`; None
+    otherwise.
     """
     if not rate or DICE.random() >= rate:
         return None
@@ -122,10 +122,8 @@ def pick_gold_hit(worker: Worker, hit: int, track: int, rate: float) -> HIT | No
 
 
 def pick_gold_question(questions: Sequence[Question], places: int) -> Question | None:
-    """Return a gold question that goes out with these in one HIT of so many places; None mostly.
-    Runs where HITs are made.
-
-    So often that of all that a worker is asked the share of the policy is gold.
+    """Return a gold question to publish in one HIT with these questions, at random; None otherwise.
+    Its probability makes gold the share of all questions that the policy asks for.
     """
     first = questions[0]
     rate = rate_of(first.track_id)
@@ -138,7 +136,7 @@ def pick_gold_question(questions: Sequence[Question], places: int) -> Question |
 
 
 def rate_of(track: int) -> float:
-    """Return the share of gold that a track's policy asks for."""
+    """Return the share of gold that the policy of a track asks for."""
     return Policy.objects.filter(track=track).values_list("gold_rate", flat=True).first() or 0.0
 
 
@@ -165,9 +163,7 @@ def _next_gold(
 
 
 def _hit_on_own_pages(question: Question) -> HIT:
-    """Return the HIT on our own pages that holds this gold question alone, made when it is dealt
-    out there first.
-    """
+    """Return the HIT of a gold question on our own pages; made when it is needed first."""
     hits = question.hits.filter(status="open", platform__in=local_names(), max_assignments=MOST)
     hit = hits.first()
     if hit is None:
@@ -183,13 +179,13 @@ def _hit_on_own_pages(question: Question) -> HIT:
 
 
 def is_gold(question: Question) -> bool:
-    """Return whether a question is gold, or was before it was retired."""
+    """Return whether a question is or was gold."""
     return question.payer_kind == "gold"
 
 
 def questions_shown(hit: HIT, worker: Worker | None) -> list[Question]:
-    """Return the questions of a HIT in its own order, which tells nobody which of them is gold.
-    Gold that this worker has met in another HIT is excluded, and paid all the same.
+    """Return the questions of a HIT in an order that does not reveal gold. Gold that this worker
+    has met in another HIT is left out, and paid all the same.
     """
     questions = list(hit.questions.all())
     golds = [question for question in questions if is_gold(question)]
@@ -201,8 +197,8 @@ def questions_shown(hit: HIT, worker: Worker | None) -> list[Question]:
 
 
 def _met_gold(hit: HIT, worker: Worker | None, golds: Sequence[Question]) -> set[int]:
-    """Return the gold questions of a HIT whose targets a worker judged, or began to, in a HIT that
-    they took before this.
+    """Return the gold questions of a HIT whose targets a worker judged, or began to judge, in an
+    earlier HIT.
     """
     if worker is None or not golds:
         return set()
@@ -219,15 +215,15 @@ def _met_gold(hit: HIT, worker: Worker | None, golds: Sequence[Question]) -> set
 
 
 def money_left(track: Track | int) -> Decimal:
-    """Return what is set aside for gold and not yet promised to anybody."""
+    """Return the uncommitted money for gold on a track."""
     purpose = purpose_of(track)
     return balance(purpose=purpose).open - committed(purpose)
 
 
 def candidates(track: Track, limit: int = 30) -> list[Question]:
-    """Settled questions whose answer one may be sure of, in random order: an expert's or imported
-    label, or two people or more of one mind. Of whole documents every settled one: whoever makes
-    it gold reads and mends it.
+    """Return settled questions with a reliable answer, in random order: by an expert or import, or
+    unanimous among two or more. All settled questions about whole documents are included, since an
+    admin corrects the answer.
     """
     sure = Q(target__labels__source__in=["expert", "import"]) | Q(
         target__labels__source="crowd", target__labels__disagreement=0, target__labels__n__gte=2
@@ -245,8 +241,8 @@ def candidates(track: Track, limit: int = 30) -> list[Question]:
 
 @transaction.atomic
 def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gold:
-    """Return the gold question with the same page as `source`, which may be one that nobody is
-    asked, and this right answer. Raises BadAnswer or CannotMake.
+    """Make a gold question with the contents of `source` and this right answer, and return it.
+    Raises BadAnswer or CannotMake.
     """
     expected = interface_of(source.interface).parse(source, raw)
     if any(judgment.criterion == "flag" for judgment in expected):
@@ -306,8 +302,8 @@ def _stored(judgment: ParsedResponse) -> dict[str, Any]:
 
 @transaction.atomic
 def retire(gold: Gold, who: User, why: str) -> bool:
-    """Return whether a gold question was taken out; what was answered stays paid, and counts as
-    before. Raises CannotMake.
+    """Retire a gold question and return whether it was active. Answers stay paid. Raises
+    CannotMake.
     """
     _check_reason(why, "Nothing was retired: say why")
     if not Gold.objects.filter(pk=gold.pk, retired_at=None).update(retired_at=clock.now()):
@@ -322,7 +318,7 @@ def retire(gold: Gold, who: User, why: str) -> bool:
 
 @transaction.atomic
 def set_rate(track: Track, rate: float, who: User, why: str) -> Policy:
-    """Return the policy with this share of gold, from 0 to one half. Raises CannotMake."""
+    """Set the share of gold of a track, from 0 to 0.5, and return its policy. Raises CannotMake."""
     if not 0 <= rate <= MOST_RATE:
         raise CannotMake("Between 0 and 50 % of everybody’s questions can be gold.")
     _check_reason(why, "The share is as it was: say why you change it")
@@ -342,7 +338,7 @@ def set_rate(track: Track, rate: float, who: User, why: str) -> Policy:
 
 
 def set_aside(track: Track, amount: Decimal, who: User, why: str, *, key: str) -> None:
-    """Reserve more of the track's budget for gold questions. Raises OverBudget or CannotMake."""
+    """Reserve more of the track's budget for gold. Raises OverBudget or CannotMake."""
     _check_reason(why, "Nothing was set aside: say what for")
     reserve(
         track,
@@ -356,13 +352,15 @@ def set_aside(track: Track, amount: Decimal, who: User, why: str, *, key: str) -
 
 
 def _check_reason(why: str, request: str) -> None:
-    """Raise CannotMake, with what is asked for, if nobody gave a reason."""
+    """Raise CannotMake with this request if no reason is given."""
     if not why.strip():
         raise CannotMake(f"{request}. It stands in the log.")
 
 
 def grade(assignment: Assignment) -> bool | None:
-    """Return whether an answer to a gold question is right, noted once; None if it is no gold."""
+    """Store whether an answer to a gold question is right, once, and return it; None if it contains
+    no gold.
+    """
     golds = {
         gold.question_id: gold for gold in Gold.objects.filter(question__hits=assignment.hit_id)
     }
@@ -383,9 +381,8 @@ def grade(assignment: Assignment) -> bool | None:
 
 
 def is_right(gold: Gold, responses: Sequence[Judgment]) -> bool:
-    """Return whether responses say what the gold answer says, in everything that people can agree
-    on. Of a whole document nobody finds all: there they are right if they differ by no more than
-    its interface tolerates.
+    """Return whether responses equal the right answer in all units. For whole documents, F1 must
+    reach one minus the tolerance of the interface.
     """
     question = gold.question
     interface = interface_of(question.interface)
@@ -409,8 +406,8 @@ def expected_of(gold: Gold) -> list[ParsedResponse]:
 
 
 def f1(expected: Mapping[Unit, str], given: Mapping[Unit, str]) -> float:
-    """F1 of what was marked against what should have been, 1 where nothing should be and nothing
-    is. Titles are optional, and a flag is no mark: a flagged document finds nothing.
+    """Return F1 of the marked units against the expected ones; 1 if both are empty. Titles are
+    optional, and a flagged document has no marks.
     """
     wanted, marked = _marks(expected), _marks(given)
     flag = given.get(("flag", ""))
@@ -420,7 +417,7 @@ def f1(expected: Mapping[Unit, str], given: Mapping[Unit, str]) -> float:
 
 
 def _marks(answer: Mapping[Unit, str]) -> set[tuple[Unit, str]]:
-    """Return what an answer marks, and as what."""
+    """Return the marked units of an answer with their values."""
     marks = set()
     for unit, value in answer.items():
         if unit[0] not in ("link", "flag") and value not in NOTHING:
@@ -429,9 +426,7 @@ def _marks(answer: Mapping[Unit, str]) -> set[tuple[Unit, str]]:
 
 
 def gold_results(track: Track) -> list[GoldResult]:
-    """Return the gold questions of a track that are dealt out, newest first, with how people answer
-    them.
-    """
+    """Return the active gold questions of a track, newest first, with their results."""
     dealt = Gold.objects.filter(question__track=track, retired_at=None).order_by("-pk")
     golds = list(dealt.select_related("question", "made_by"))
     graded = Signal.objects.filter(kind="gold", assignment__hit__questions__gold__in=golds)

@@ -1,4 +1,4 @@
-"""What an hour of judging pays: as planned, and at the pace at which people work."""
+"""Computes hourly rates: as planned, and at the measured pace."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ CENT = Decimal("0.01")
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer: through which interface, the seconds that were expected, its reward, and how long
-    it took.
-    """
+    """The interface, expected seconds, reward and duration of an answer."""
 
     interface: str
     expected: int
@@ -36,8 +34,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class Hourly:
-    """What an hour of one kind of question pays, in dollars. The measured rate is at the median
-    pace, since whoever leaves a page open is no slow reader; None if there are too few answers.
+    """The hourly rate of one interface, in dollars. The measured rate uses the median duration;
+    None with too few answers.
     """
 
     interface: str
@@ -60,8 +58,8 @@ class Hourly:
 
 
 def hourly_rates(*, worker: Worker | None = None, track: Track | None = None) -> dict[str, Hourly]:
-    """Return what an hour pays through each interface, by the latest answers: of everybody or of
-    one worker, everywhere or on one track.
+    """Return interface -> hourly rate by the latest answers, of one worker or of all, on one track
+    or on all.
     """
     assignments = Assignment.objects.filter(status__in=ANSWERED, seconds__gt=0)
     assignments = assignments if worker is None else assignments.filter(worker=worker)

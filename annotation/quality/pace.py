@@ -1,7 +1,6 @@
-"""How long people take for an answer: on a track, and about single targets.
+"""Measures how long answers take, on a track and about single targets.
 
-The marketplace asks several questions on one page, and how long each took nobody knows: each counts
-as long as all of them took, divided by how many they are.
+If a page has several questions, its time is divided equally among them.
 """
 
 from __future__ import annotations
@@ -57,8 +56,8 @@ EACH = """
 
 @dataclass(frozen=True)
 class Pace:
-    """How long an answer takes, in the middle of `answers`; None of fewer than `FEWEST`. What came
-    faster than anybody reads is none: programs are no pace.
+    """The median time of an answer over `answers`; None with fewer than `FEWEST`. Answers faster
+    than reading are left out.
     """
 
     seconds: float | None
@@ -69,7 +68,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class Took:
-    """How long the answers about one target took, the shortest first."""
+    """The times of the answers about one target, ascending."""
 
     alone: list[float] = field(default_factory=list)
     about: list[float] = field(default_factory=list)
@@ -77,8 +76,8 @@ class Took:
 
 
 def pace(track: Track) -> Pace:
-    """Return how long people take for what a track asks first of all, by its latest answers, as it
-    was a minute ago at most.
+    """Return the median time of an answer to the first interface of a track, cached for a
+    minute.
     """
     key = f"pace.{track.pk}"
     kept: Pace | None = cache.get(key)
@@ -97,8 +96,8 @@ def _measured(track: Track) -> Pace:
 
 
 def seconds_of(targets: Collection[int], *, public: bool) -> dict[int, Took]:
-    """Target -> how long the answers took that its labels are made of; those of its public labels
-    alone if asked.
+    """Return target -> times of the answers behind its labels; with `public` only its public
+    labels.
     """
     took_of: dict[int, Took] = {}
     if targets:

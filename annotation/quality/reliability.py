@@ -1,5 +1,5 @@
-"""What everybody may know of the people behind a track's scores: how far they agree beyond chance,
-and how often they answer otherwise where the right answer is known. No line is about one person.
+"""Measures the reliability of a track's annotators for everybody: agreement, and errors on gold. No
+figure describes one person.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ HELD = 60  # seconds: many read a board, and neither figure moves much in a minu
 
 @dataclass(frozen=True)
 class Reliability:
-    """Those who answer a track's questions, taken together; answers that are excluded from labels
-    are excluded here.
-    """
+    """Figures about all annotators of a track together, without excluded answers."""
 
     kappa: float | None
     """Fleiss' κ of the latest questions, each with all that was ticked as one choice; None where
@@ -37,7 +35,7 @@ NOT_KEPT = Reliability(None, 0, None)
 
 
 def reliability(track: Track) -> Reliability:
-    """Return what is known of a track's people by now, a minute old at most."""
+    """Return the figures of a track, cached for a minute."""
     key = f"reliability:{track.pk}"
     found: Reliability | None = cache.get(key)
     if found is None:
@@ -47,13 +45,13 @@ def reliability(track: Track) -> Reliability:
 
 
 def _kappa(track: Track) -> float | None:
-    """Of the questions by which the track's kind asks first."""
+    """Return κ of the first interface of the track."""
     measured = choices(kind_of(track).asking[0].interface, track=track)
     return measured[0].kappa if measured else None
 
 
 def _of_gold(track: Track) -> tuple[int, float | None]:
-    """Return how many answers to gold there are, and the share that is wrong."""
+    """Return the number of answers to gold, and the share of wrong ones."""
     answers = Response.objects.filter(
         question__track=track,
         question__gold__isnull=False,

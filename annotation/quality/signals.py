@@ -1,6 +1,5 @@
-"""Signals of doubtful answers: each is noted for one answer, and together they flag a worker.
-
-When a worker's signals pass a limit, they may be excluded (`exclude.py`).
+"""Checks answers by speed, by the majority and by gold. Each check is a signal of one answer;
+together they flag a worker, who may be excluded (`exclude.py`).
 """
 
 from __future__ import annotations
@@ -51,9 +50,7 @@ FLAGS = """
 
 @dataclass(frozen=True)
 class Limit:
-    """A worker is flagged beyond both: so many answers against, and such a share of those
-    compared.
-    """
+    """A worker is flagged above both: a number of answers, and their share of the checked ones."""
 
     answers: int
     share: float
@@ -84,7 +81,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Flag:
-    """What is known against a worker under one kind of signal."""
+    """The signals of one kind against a worker."""
 
     kind: str
     against: int
@@ -108,13 +105,13 @@ class Flag:
 
     @property
     def beyond(self) -> bool:
-        """Whether it passes the limits of its kind."""
+        """Whether it exceeds the limits of its kind."""
         limit = LIMITS[self.kind]
         return self.against > limit.answers and self.share > limit.share
 
     @property
     def halfway(self) -> bool:
-        """Whether it passes half of the limits of its kind: time for a warning."""
+        """Whether it exceeds half of the limits, which causes a warning."""
         limit = LIMITS[self.kind]
         return 2 * self.against > limit.answers and 2 * self.share > limit.share
 
@@ -127,7 +124,7 @@ class Flag:
 
 
 def note_answer_speed(expected: Mapping[Assignment, int]) -> None:
-    """Note of each of these answers whether it came too fast, by the seconds that were expected."""
+    """Store for each of these answers whether it took less than a share of the expected seconds."""
     signals = []
     for answer, seconds in expected.items():
         if answer.seconds is not None:
@@ -144,9 +141,8 @@ def _signal(answer: int, kind: str, against: bool, detail: str) -> Signal:
 
 
 def note_reading_speed(asked: Mapping[Assignment, Sequence[Question]]) -> None:
-    """Note of these answers whether they came before anybody could have read the sentences they are
-    about, each of them once, however many questions are about it. Only answers about a document
-    which their worker had never had before are checked: who knows it need not read again.
+    """Store for these answers whether they were faster than anybody reads. Sentences with several
+    questions count once. Only answers about documents that were new to the worker are checked.
     """
     words: dict[Assignment, int] = {}
     for answer, questions in asked.items():
@@ -165,8 +161,8 @@ def note_reading_speed(asked: Mapping[Assignment, Sequence[Question]]) -> None:
 
 
 def note_interface_doubts(doubts: Mapping[Assignment, Iterable[Doubt]]) -> None:
-    """Note of these answers whether they look like little work by themselves, as their interface
-    says: once a kind, with the worst that was found.
+    """Store for these answers whether they look careless by the rules of their interface; one
+    signal a kind, with the worst case.
     """
     worst: dict[tuple[Assignment, str], Doubt] = {}
     for answer, doubts_of_it in doubts.items():
@@ -181,9 +177,8 @@ def note_interface_doubts(doubts: Mapping[Assignment, Iterable[Doubt]]) -> None:
 
 
 def _count_words(questions: Iterable[Question]) -> int:
-    """Return how many words must be read at least for all of these questions together: of a pair
-    those of the sentence that it stands in, else those of the whole text. A sentence that several
-    questions are about is read once.
+    """Return the number of words to read for these questions: for a pair its sentences, else the
+    whole text; words of several questions count once.
     """
     places = set()
     for question in questions:
@@ -193,7 +188,7 @@ def _count_words(questions: Iterable[Question]) -> int:
 
 
 def _word_positions(question: Question) -> list[int]:
-    """Return where in its document the words begin that must be read for a question."""
+    """Return the positions of the words to read for a question in its document."""
     payload = question.payload
     begin, text = payload.get("begin", 0), payload["text"]
     start, end = payload.get("lit") or (begin, begin + len(text))
@@ -204,9 +199,7 @@ def _word_positions(question: Question) -> list[int]:
 def _already_read(
     answers: Collection[Assignment], asked: Mapping[Assignment, Sequence[Question]]
 ) -> set[Assignment]:
-    """Return those of these answers whose worker had had a question about one of their documents in
-    hand before.
-    """
+    """Return the answers whose worker had a question about one of their documents before."""
     documents: dict[Assignment, set[int]] = {assignment: set() for assignment in answers}
     for answer in answers:
         places = {question.target.document_id for question in asked[answer]}
@@ -229,8 +222,8 @@ def _already_read(
 
 
 def compare_with_majority(counting: Mapping[Question, Sequence[Response]]) -> None:
-    """Note of answers to settled questions whether they say otherwise than most of the others who
-    said anything of the same.
+    """Store for the answers to settled questions whether they differ from the majority of the
+    others.
     """
     signals = [
         _signal(answer, "majority", bool(units), _difference_text(points, units))
@@ -244,10 +237,8 @@ def _difference_text(points: int, units: Sequence[Unit]) -> str:
 
 
 def compare_with_majority_again(counting: Mapping[Question, Sequence[Response]]) -> None:
-    """Compare answers with the others again, since some were excluded or count again.
-
-    Whoever said otherwise than those alone who are excluded must not be excluded for it. Where too
-    few others are left to compare an answer with, nothing is against it.
+    """Update the comparisons with the majority after some answers were excluded or count again.
+    Where too few other answers remain, nothing is against an answer.
     """
     held = _compare_all(counting)
     answers = set()
@@ -267,8 +258,8 @@ def compare_with_majority_again(counting: Mapping[Question, Sequence[Response]])
 def _compare_all(
     counting: Mapping[Question, Sequence[Response]],
 ) -> dict[int, tuple[int, list[Unit]]]:
-    """assignment -> how much it said, and in what it differing_units from the others. An answer to several
-    questions is compared once, by the first.
+    """Return assignment -> number of its units, and those that differ from the others; by the first
+    question of the answer.
     """
     held: dict[int, tuple[int, list[Unit]]] = {}
     for question, responses in counting.items():
@@ -280,8 +271,8 @@ def _compare_all(
 def _compare_with_others(
     question: Question, responses: Sequence[Response]
 ) -> dict[int, tuple[int, list[Unit]]]:
-    """assignment -> how much it said, and in what it differing_units from the others beyond what is
-    tolerated.
+    """Return assignment -> number of its units, and those that differ from the others beyond the
+    tolerance.
     """
     tolerance = interface_of(question.interface).agreement.tolerance
     if tolerance is None:
@@ -306,7 +297,7 @@ def _compare_with_others(
 
 
 def said_of(question: Question, responses: Sequence[Response]) -> dict[int, dict[Unit, str]]:
-    """assignment -> unit -> what was said of it."""
+    """Return assignment -> unit -> value."""
     interface = interface_of(question.interface)
     units_of: dict[int, dict[Unit, str]] = defaultdict(dict)
     for response in responses:
@@ -317,8 +308,8 @@ def said_of(question: Question, responses: Sequence[Response]) -> dict[int, dict
 def differing_units(
     own: Mapping[Unit, str], others: Sequence[Mapping[Unit, str]]
 ) -> list[Unit] | None:
-    """Return the units in which an answer differing_units from what more than half of the others said, at
-    least two of them; None if they agree on nothing that it could be held against.
+    """Return the units in which an answer differs from a majority of at least two others; None if
+    the others agree on none of its units.
     """
     against, compared = [], 0
     for unit, value in own.items():
@@ -332,8 +323,8 @@ def differing_units(
 
 
 def flags_of(workers: Sequence[int], *, excluding: bool = False) -> dict[int, list[Flag]]:
-    """Return what is known against some workers since they were last reinstated, one flag a kind of
-    signal; `excluding` counts only answers for tracks whose policy excludes for that kind.
+    """Return worker -> flags since the last reinstatement; with `excluding` only from tracks whose
+    policy excludes for that kind of signal.
     """
     values = {
         "workers": list(workers),
@@ -349,9 +340,7 @@ def flags_of(workers: Sequence[int], *, excluding: bool = False) -> dict[int, li
 
 
 def due_for_review() -> dict[int, list[int]]:
-    """Return worker -> the signals against them that nobody has looked at, of those who are not
-    excluded.
-    """
+    """Return worker -> unreviewed signals against them, without excluded workers."""
     signals = Signal.objects.filter(
         against=True, reviewed=False, assignment__worker__excluded_at=None
     )
@@ -364,8 +353,8 @@ def due_for_review() -> dict[int, list[int]]:
 
 
 def doubtful() -> list[int]:
-    """Return the workers, of those who are not excluded, who have enough against them that a flag
-    may pass its limit.
+    """Return the workers with enough signals against them that a flag may pass its limit, without
+    excluded ones.
     """
     signals = Signal.objects.filter(against=True, assignment__worker__excluded_at=None)
     counts = signals.values_list("assignment__worker", "kind").annotate(n=Count("pk")).order_by()

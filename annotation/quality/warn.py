@@ -1,8 +1,7 @@
-"""Warns workers before their signals exclude them:
-a message at half of a limit, with what is known.
+"""Warns workers at half of a limit, before signals exclude them.
 
-Nobody is excluded by signals who was not warned, or who has had no chance to do better since: as
-many further answers against them as half of the limit.
+Nobody is excluded by signals without a warning and, after it, further answers against them: half as
+many as the limit.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from annotation.models import SIGNALS, Policy, Worker
 from annotation.platforms.registry import local_names
 from annotation.quality.signals import Flag, flags_of
 from annotation.workers.models import Message
-from annotation.workers.speak import tell_decided
+from annotation.workers.speak import tell_decision
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import Audit, User
 from kbpo.tracks.models import Track
@@ -36,7 +35,9 @@ WHAT_NEXT = (
 
 
 def warn(workers: Sequence[int]) -> int:
-    """Return how many warnings were written to some of these workers: one a kind of signal."""
+    """Warn these workers where flags are halfway to their limits, and return the number of
+    warnings.
+    """
     written = 0
     for pk, flags in flags_of(workers, excluding=True).items():
         if halfway := [flag for flag in flags if flag.halfway]:
@@ -46,7 +47,7 @@ def warn(workers: Sequence[int]) -> int:
 
 @transaction.atomic
 def _warn_worker(pk: int, flags: Sequence[Flag]) -> int:
-    """Return how many kinds of signals a worker was warned for now, who is locked meanwhile."""
+    """Lock a worker, warn them of new kinds of signals, and return the number of kinds."""
     worker = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=pk)
     fresh = [flag for flag in flags if flag.kind not in worker.warned]
     if not fresh or worker.excluded_at is not None:
@@ -58,14 +59,14 @@ def _warn_worker(pk: int, flags: Sequence[Flag]) -> int:
     advice = dict.fromkeys(ADVICE[flag.kind] for flag in fresh)
     text = " ".join([known, *advice]) + f"\n\n{WHAT_NEXT}"
     if worker.platform in local_names():
-        tell_decided(worker, SUBJECT, text, "feedback/")
+        tell_decision(worker, SUBJECT, text, "feedback/")
     else:
         Message.objects.create(worker=worker, subject=SUBJECT, text=text)
     return len(fresh)
 
 
 def warned_and_continued(flags: Mapping[int, Sequence[Flag]]) -> dict[int, list[Flag]]:
-    """Return those of some flags whose worker was warned, and went on."""
+    """Return the flags of workers who were warned and gave further answers against them."""
     warned = dict(Worker.objects.filter(pk__in=flags).values_list("pk", "warned"))
     found: dict[int, list[Flag]] = {}
     for worker, some in flags.items():
@@ -85,9 +86,8 @@ def set_exclude_for(
     *,
     timed: bool | None = None,
 ) -> Policy:
-    """Return the policy of a track whose answers exclude for these kinds of signals by themselves;
-    none of them leaves all to people. `timed` says whether their time is noted at all. Raises
-    ValueError with a sentence.
+    """Set the kinds of signals that exclude on a track, and return its policy; an empty list leaves
+    all decisions to admins. `timed` switches checks of times on or off. Raises ValueError.
     """
     if unknown := sorted(set(kinds) - set(SIGNALS)):
         raise ValueError(f"There is no signal “{unknown[0][:40]}”; there are {', '.join(SIGNALS)}.")

@@ -1,4 +1,4 @@
-"""Step 5: samples of confirmed submissions become questions, in the order of u/π; a target is never
+"""Step 5: turns samples of confirmed submissions into questions, in the order of u/π; no target is
 asked twice.
 """
 
@@ -64,7 +64,7 @@ class Candidate:
 
     @property
     def terms(self) -> tuple[Purpose, float]:
-        """Who pays for a question about its target, and when it goes out."""
+        """The payer of a question about the target, and its place in the order."""
         return Purpose("submission", self.submission), self.order
 
 
@@ -90,8 +90,8 @@ def _ask_track(track: Track) -> int:
 
 @transaction.atomic
 def _ask_batch(track: Track) -> int | None:
-    """Return how many questions a batch of samples led to; None if there is nothing left, or
-    another worker is asking.
+    """Ask about a batch of samples and return the number of questions; None if nothing is left, or
+    another process is asking.
     """
     if not holds_lock():
         return None
@@ -123,9 +123,7 @@ def _ask_batch(track: Track) -> int | None:
 
 
 def _agreed_prices(submissions: Iterable[int]) -> dict[tuple[Purpose, str], Price]:
-    """Return what an answer costs each of these runs in the interface that its plan was
-    priced for.
-    """
+    """Return (payer, interface) -> price of an answer, as the plans of these runs were priced."""
     agreed = {}
     for submission in Submission.objects.filter(pk__in=list(submissions)).select_related("track"):
         price = agreed_price(submission)
@@ -135,8 +133,8 @@ def _agreed_prices(submissions: Iterable[int]) -> dict[tuple[Purpose, str], Pric
 
 
 def holds_lock() -> bool:
-    """Return whether this transaction is the only one that asks: what was asked before must be seen
-    whole.
+    """Return whether this transaction got the lock for asking: earlier questions must be
+    complete.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext('annotation.questions.ask'))")
@@ -150,7 +148,7 @@ def _candidates(track: Track) -> list[Candidate]:
 
 
 def _first_candidates(track: Track, candidates: Sequence[Candidate]) -> dict[int, Candidate]:
-    """For each target the first sample whose submission needs an answer: nobody pays for what only
+    """Return target -> the first sample whose submission needs an answer; nobody pays for what only
     others predict.
     """
     of: dict[int, list[int]] = defaultdict(list)
@@ -171,9 +169,9 @@ def new_questions(
     *,
     agreed: Mapping[tuple[Purpose, str], Price] | None = None,
 ) -> Iterator[Question]:
-    """Return a question for each draft that holds or offers anything which was not asked before;
-    `payers` says for each target who pays and when it goes out. At the price that was agreed with
-    who pays for this interface, else at the track's.
+    """Yield an unsaved question for each draft with a part that was not asked before. `payers` has
+    the payer and place of each target. The price is the one agreed with the payer, else the
+    track's.
     """
     drafts = list(drafts)
     rounds = _rounds(drafts)
@@ -211,8 +209,8 @@ def new_questions(
 
 
 def _second_opinions(track: Track, drafts: Sequence[QuestionDraft]) -> frozenset[int]:
-    """Return the targets about which one more person is asked: those with the lowest keyed numbers,
-    which are independent of whether a target was drawn.
+    """Return the targets that one more person is asked about: those with the lowest keyed numbers,
+    which are independent of the sample.
     """
     kind = kind_of(track)
     if not kind.second_opinions(len(drafts)):
@@ -230,8 +228,8 @@ def _second_opinions(track: Track, drafts: Sequence[QuestionDraft]) -> frozenset
 
 
 def _rounds(drafts: Sequence[QuestionDraft]) -> dict[tuple[int, str], tuple[int, set[str]]]:
-    """For each target and interface the number of the next round, and all that was asked before, on
-    any track.
+    """Return (target, interface) -> number of the next round, and all parts that were asked before,
+    on any track.
     """
     number: dict[tuple[int, str], int] = defaultdict(lambda: 1)
     shown: dict[tuple[int, str], set[str]] = defaultdict(set)
@@ -248,8 +246,8 @@ def _rounds(drafts: Sequence[QuestionDraft]) -> dict[tuple[int, str], tuple[int,
 
 
 def terms_of(track: Track, interface: str) -> Price:
-    """Return the track's price of one answer. Where it has none that of its kind, which plans are
-    priced by; the interface's own for what the kind says nothing of.
+    """Return the price of one answer on a track; else that of its kind, else that of the
+    interface.
     """
     price = Price.objects.filter(track=track, interface=interface).first()
     if price is not None:

@@ -1,6 +1,4 @@
-"""Tells where the documents of a track's orders are, what they cost so far, and why one does not go
-on.
-"""
+"""Reads the progress and the cost of a track's document orders."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ STAGES = ("not asked yet", "at the names", "at the relations", "read", "given up
 
 @dataclass(frozen=True)
 class OrderState:
-    """One order: how many of its documents are in which stage, its money, and what it lacks."""
+    """An order with the number of its documents in each stage, its money, and what is missing."""
 
     pk: int
     documents: int
@@ -42,7 +40,7 @@ class OrderState:
 
 
 def document_orders(track: Track) -> list[OrderState]:
-    """Return the track's orders, newest first."""
+    """Return the orders of a track, newest first."""
     rows = list(DocumentOrder.objects.filter(track=track).select_related("who").order_by("-pk"))
     samples = DocumentSample.objects.in_bulk({pk for row in rows for pk in row.samples})
     questions, money = _questions(track), balances([row.purpose for row in rows])
@@ -72,7 +70,7 @@ def document_orders(track: Track) -> list[OrderState]:
 
 
 def _questions(track: Track) -> dict[int, list[Question]]:
-    """document -> its questions, without their payloads."""
+    """Return document -> its questions, without payloads."""
     questions = (
         Question.objects.filter(track=track, target__kind="document")
         .select_related("target")
@@ -127,7 +125,7 @@ def _stage(asked: Sequence[Question], flagged: set[int]) -> str:
 
 
 def _flagged_questions(questions: Sequence[Question]) -> set[int]:
-    """Return the settled questions that most flagged: their label is empty."""
+    """Return the settled questions that were flagged by most: their label is empty."""
     settled = [question.pk for question in questions if question.status == "settled"]
     empty = Label.objects.filter(
         question__in=settled, again=None, value={}, target__kind="document"

@@ -20,8 +20,8 @@ SURE = ("expert", "import")
 
 
 def known(track: Track, limit: int = 20) -> list[Question]:
-    """Questions, none of them stored, about targets that were judged elsewhere and that nobody is
-    or was asked about here, in random order.
+    """Return unsaved questions about targets that were judged elsewhere and not asked here, in
+    random order.
     """
     judged = Label.objects.filter(source__in=SURE).values("target")
     free = _unasked_targets(track, Target.objects.filter(pk__in=judged)).order_by("?")
@@ -29,8 +29,8 @@ def known(track: Track, limit: int = 20) -> list[Question]:
 
 
 def questions_about(track: Track, targets: Sequence[int], *, made: bool = True) -> list[Question]:
-    """Return a question about each of these targets as the track would ask it, none of them stored;
-    none where it has nothing to ask. With `made=False` nothing else is stored either.
+    """Return unsaved questions about these targets as the track would ask them. With `made=False`
+    no target is stored either.
     """
     drafts = [draft for draft in kind_of(track).questions(targets, None, made=made) if draft.shown]
     terms = {name: terms_of(track, name) for name in {draft.interface for draft in drafts}}
@@ -53,15 +53,13 @@ def questions_about(track: Track, targets: Sequence[int], *, made: bool = True) 
 
 
 def is_open(track: Track, target: int) -> bool:
-    """Return whether gold can be made of a target: nobody is or was asked about it on this
-    track.
-    """
+    """Return whether gold can be made of a target: nobody was asked about it on this track."""
     return _unasked_targets(track, Target.objects.filter(pk=target)).exists()
 
 
 def known_answer(question: Question) -> dict[str, Any] | None:
-    """Return the answer to a question that judgments from elsewhere give, as its form would send
-    it, a step that they do not tell left open; None where they tell nothing.
+    """Return the answer that judgments from elsewhere give, as the form would send it, with unknown
+    steps left open; None if they give none.
     """
     interface = interface_of(question.interface)
     targets = [question.target_id, *besides(question.payload)]
@@ -71,8 +69,8 @@ def known_answer(question: Question) -> dict[str, Any] | None:
 
 
 def _unasked_targets(track: Track, targets: QuerySet[Target]) -> QuerySet[Target]:
-    """Return those of the targets that a track asks about and that nobody is or was asked about
-    there, nor are gold.
+    """Return those of the targets that the track can ask about, that nobody was asked about there,
+    and that are not gold.
     """
     asked = Question.objects.filter(
         Q(status__in=[*UNSETTLED, "settled"]) | Q(gold__retired_at=None, status="gold")

@@ -1,4 +1,4 @@
-"""How often a question may be asked, and whether anybody is there to be asked."""
+"""Limits how often a question is asked, and finds out whether another worker is available."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ LATELY = timedelta(days=1)
 
 
 def max_people_asked(question: Question) -> int:
-    """Return how many people are asked a question at most, however divided they are."""
+    """Return how many people are asked a question at most after ties."""
     return MOST_BESIDE_READERS if joins_readers(question.payload) else MOST_IF_UNSURE
 
 
 def max_answers(question: Question) -> int:
-    """Return how many answers a question is given at most, whether or not they count."""
+    """Return how many answers a question gets at most, counted or not."""
     return MOST_BESIDE_READERS if joins_readers(question.payload) else MOST_ANSWERS
 
 
 def promised(question: Question) -> int:
-    """Return how many answers a question is to have: as many as its track says; two where a third
-    is asked only if they differ; or one that joins those of a document's readers.
+    """Return how many answers a question is promised: those of its track; two if a third is asked
+    only after a disagreement; one if it settles a tie between readers.
     """
     if question.staged:
         return FIRST
@@ -50,13 +50,13 @@ def promised(question: Question) -> int:
 
 
 def is_staged(track: Track) -> bool:
-    """Return whether a track asks two people first, and a third only where they differ."""
+    """Return whether a track asks two people first, and a third only after a disagreement."""
     interface = kind_of(track).asking[0].interface
     return track.workers_per_question == THREE and may_be_staged(interface)
 
 
 def people_asked(track: Track) -> str:
-    """Return how many people a track asks each question, in words."""
+    """Return how many people a track asks, in words."""
     if is_staged(track):
         return f"{FIRST} people, and a third where they differ"
     n = track.workers_per_question
@@ -64,8 +64,9 @@ def people_asked(track: Track) -> str:
 
 
 def people_expected(track: Track) -> Decimal:
-    """Return how many people answer a question of a track on average. Where two are asked first,
-    the share of questions that took a third counts, together with `USUAL_SHARE` of twenty.
+    """Return the expected number of people for a question of a track. Where two are asked first,
+    the observed share of third people is combined with `USUAL_SHARE`, which weighs like twenty
+    questions.
     """
     if not is_staged(track):
         return Decimal(track.workers_per_question)
@@ -75,8 +76,8 @@ def people_expected(track: Track) -> Decimal:
 
 
 def has_other_worker(question: Question) -> bool:
-    """Return whether anybody is there who has not met a question yet, nor read its document where
-    it joins readers.
+    """Return whether a worker is available who has not met a question nor, for ties between
+    readers, read its document.
     """
     asked = Question.objects.filter(pk=question.pk)
     if joins_readers(question.payload):
@@ -85,14 +86,13 @@ def has_other_worker(question: Question) -> bool:
 
 
 def reading_questions(document: int) -> QuerySet[Question]:
-    """Return the questions that ask about a whole document."""
+    """Return the questions about a whole document."""
     return Question.objects.filter(target__document=document, target__kind="document")
 
 
 def has_available_worker(asked: QuerySet[Question], track: Track) -> bool:
-    """Return whether anybody is there who has met none of these questions, or may take one up
-    again. On other platforms somebody always is; of our own annotators those who were seen lately
-    count.
+    """Return whether a worker is available who has met none of these questions. On marketplaces
+    somebody always is; on our own pages, workers who were seen lately count.
     """
     if track.platform not in local_names():
         return True

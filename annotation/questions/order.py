@@ -1,4 +1,4 @@
-"""Orders documents to be annotated whole: says what it will cost at most, reserves that, and never
+"""Orders documents to be read in full: shows the maximal cost, reserves it, and never
 spends more.
 """
 
@@ -40,14 +40,12 @@ SPARE = Decimal("1.25")
 
 
 class CannotOrder(ValueError):
-    """An order that was not placed; the text is a sentence for the administrator."""
+    """An order that was not placed; the text is a sentence for the admin."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What annotating some documents would cost, in dollars, and how long one of them takes a
-    worker.
-    """
+    """The documents of an order, their cost in dollars, and the prices."""
 
     waiting: list[int]
     """Documents that are drawn and wait"""
@@ -72,17 +70,15 @@ class Plan:
 
 
 def round_up(amount: Decimal) -> Decimal:
-    """Return an amount of dollars in cents, rounded up."""
+    """Return an amount rounded up to the cent."""
     return amount.quantize(CENT, rounding=ROUND_CEILING)
 
 
 def plan_documents(
     track: Track, n: int, *, per_token: Decimal = PER_TOKEN, per_pair: Decimal = PER_PAIR
 ) -> Plan:
-    """Return what the next `n` documents would cost: mentions to the cent, relations at most, by
-    the pairs to be expected.
-
-    Raises CannotOrder with a sentence.
+    """Return the cost of the next `n` documents: exact for mentions, and a maximum for relations,
+    by the expected number of pairs. Raises CannotOrder.
     """
     if not per_token > 0 or not per_pair > 0:
         raise CannotOrder("A token and a pair must each cost something.")
@@ -110,11 +106,10 @@ def order_documents(
     per_pair: Decimal = PER_PAIR,
     why: str = "",
 ) -> DocumentOrder:
-    """Return the order: the documents are drawn, their money is set aside, and the clock asks about
-    them.
+    """Draw documents, reserve their money, and return the order; the clock asks about them.
 
-    `at_most` is the price that was shown; whoever orders says what for. Raises CannotOrder if it
-    would be more by now, OverBudget if a cap forbids it, and then nothing has changed.
+    `at_most` is the price that was shown. Raises CannotOrder if the price is higher by now, or
+    OverBudget if a cap forbids it, and then nothing has changed.
     """
     if who is not None and not why.strip():
         raise CannotOrder("Nothing was ordered: say what they are read for. It stands in the log.")
@@ -157,14 +152,14 @@ def order_documents(
 
 
 def ordered_samples(track: Track) -> list[int]:
-    """Return the samples of documents that a track ever ordered."""
+    """Return the ids of all ordered document samples of a track."""
     orders = DocumentOrder.objects.filter(track=track).values_list("samples", flat=True)
     return [sample for samples in orders for sample in samples]
 
 
 def _next_documents(track: Track, n: int) -> tuple[list[int], list[int], int]:
-    """Return the next `n` documents that nobody has ordered: those that wait, then new ones, drawn
-    uniformly with a seed that nobody can foresee; the same ones until something is drawn or
+    """Return the next `n` documents that nobody has ordered: drawn ones, then new ones, drawn
+    uniformly with a seed that nobody can predict; the same ones until something is drawn or
     ordered.
     """
     if n < 1:
@@ -192,10 +187,8 @@ def _next_documents(track: Track, n: int) -> tuple[list[int], list[int], int]:
 
 @transaction.atomic
 def add_money(order: DocumentOrder, *, who: User | None = None, why: str = "") -> Decimal:
-    """Return what was set aside besides, so that all questions of the order that wait can be
-    published; 0.00 if none needs it.
-
-    Raises OverBudget if a cap forbids it, or CannotOrder if whoever adds it does not say why.
+    """Reserve what the waiting questions of an order lack, and return it; 0.00 if nothing is
+    missing. Raises OverBudget, or CannotOrder without a reason.
     """
     if who is not None and not why.strip():
         raise CannotOrder("Nothing was added: say why it may cost more. It stands in the log.")
@@ -230,8 +223,8 @@ def add_money(order: DocumentOrder, *, who: User | None = None, why: str = "") -
 
 
 def add_money_to(track: Track, pk: int, *, who: User | None = None, why: str = "") -> Decimal:
-    """Return what was set aside besides for an order of a track. Raises CannotOrder if there is
-    none, or OverBudget.
+    """Call `add_money` for an order of a track by its id. Raises CannotOrder if there is none, or
+    OverBudget.
     """
     order = DocumentOrder.objects.filter(track=track, pk=pk, closed_at=None).first()
     if order is None:
@@ -240,7 +233,7 @@ def add_money_to(track: Track, pk: int, *, who: User | None = None, why: str = "
 
 
 def missing(order: DocumentOrder) -> Decimal:
-    """Return what the waiting questions of an order need beyond what is set aside for it."""
+    """Return what the waiting questions of an order cost beyond its reservation."""
     waiting = Question.objects.filter(status="waiting", **order.purpose.at("payer"))
     needed = waiting.aggregate(sum=Sum(MOST_PRICE))["sum"] or Decimal(0)
     return max(
@@ -249,19 +242,19 @@ def missing(order: DocumentOrder) -> Decimal:
 
 
 def price_of(units: int, each: Decimal, fee_rate: Decimal) -> Decimal:
-    """Return the price of one assignment: its reward, rounded up to the cent, with the platform's
-    fee, rounded up again.
+    """Return the price of one assignment: its reward and the platform's fee, each rounded up to the
+    cent.
     """
     return round_up(reward_of(units, each) * (1 + fee_rate))
 
 
 def reward_of(units: int, each: Decimal) -> Decimal:
-    """Return what one worker gets for some tokens or pairs, rounded up to the cent."""
+    """Return the reward of one worker for some tokens or pairs, rounded up to the cent."""
     return max(CENT, round_up(units * each))
 
 
 def fee_of(track: Track) -> Decimal:
-    """Return the fee that the track pays on any answer: that of its price of a relation."""
+    """Return the fee rate of the track."""
     price = Price.objects.filter(track=track).order_by("-interface").first()
     return price.fee_rate if price else Decimal(0)
 
@@ -272,8 +265,8 @@ def _token_counts(documents: list[int]) -> dict[int, int]:
 
 
 def _pairs_a_token(track: Track) -> Decimal:
-    """Return how many pairs a token brings: what was found on this track, a quarter more; a guess
-    before that is known.
+    """Return the expected pairs a token: of the track's documents plus a quarter, or a default with
+    too few of them.
     """
     payloads = Question.objects.filter(track=track, interface__in=reading(RELATION)).order_by("-pk")
     found = list(payloads.values_list("target__document", "payload__pairs")[:50])

@@ -1,8 +1,8 @@
-"""Step 5a: ordered documents are asked about whole: their mentions, then the relations between
-those; then they count. What readers were divided about goes to one person more by itself, who was
-none of them, once all documents of an order are read: no document waits for that, or for its money.
+"""Step 5a: asks about ordered documents in full: their mentions, then the relations between them.
+Ties between readers go to one more person, who is none of them, once all documents of an order are
+read; no document waits for that.
 
-Where a document is follows from its questions and its sample alone, so that this step may be killed
+The stage of a document follows from its questions and its sample alone, so the step can be killed
 anywhere and does each thing once.
 """
 
@@ -43,7 +43,7 @@ SAMPLE = ("track__corpus", "document", "batch")
 
 
 def tick() -> int:
-    """Advance all due documents and close finished orders. Return how many documents moved and
+    """Advance all due documents and close finished orders. Return how many documents advanced and
     orders closed.
     """
     moved = 0
@@ -62,9 +62,7 @@ def tick() -> int:
 
 
 def due_samples(order: DocumentOrder) -> QuerySet[DocumentSample]:
-    """Return the documents of an order with a step to be done: those that are being asked about
-    wait.
-    """
+    """Return the documents of an order that have no open question and are not settled."""
     asked = Question.objects.filter(
         track=order.track_id,
         target__document=OuterRef("document"),
@@ -78,7 +76,7 @@ def due_samples(order: DocumentOrder) -> QuerySet[DocumentSample]:
 
 @transaction.atomic
 def _advance(order: DocumentOrder, pk: int) -> int:
-    """1 if the document went a step on."""
+    """Ask the next question about a document or settle it. Return 1 if something was done."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_try_advisory_xact_lock(hashtext('annotation.questions.read_documents'), %s)",
@@ -103,9 +101,7 @@ def _advance(order: DocumentOrder, pk: int) -> int:
 
 
 def question_of(sample: DocumentSample, reads: str) -> Question | None:
-    """Return the question of the sample's track that asked for every name, or every relation, of
-    its document.
-    """
+    """Return the latest question about all names, or all relations, of a sample's document."""
     questions = Question.objects.filter(
         track=sample.track_id,
         interface__in=reading(reads),
@@ -116,7 +112,7 @@ def question_of(sample: DocumentSample, reads: str) -> Question | None:
 
 
 def was_read(question: Question) -> bool:
-    """Return whether a question is settled, and people could answer it: most did not flag it."""
+    """Return whether a question is settled and was not flagged by most."""
     labels = Label.objects.filter(
         target=question.target_id, question=question.pk, again=None
     ).exclude(value={})
@@ -124,9 +120,7 @@ def was_read(question: Question) -> bool:
 
 
 def is_dead(question: Question | None) -> bool:
-    """Return whether nothing more will come of a question: nobody answered it, or most
-    flagged it.
-    """
+    """Return whether a question has ended without a result."""
     if question is None:
         return False
     return question.status in DEAD or (question.status == "settled" and not was_read(question))
@@ -157,8 +151,8 @@ def _ask(order: DocumentOrder, sample: DocumentSample, draft: QuestionDraft | No
 
 
 def _ask_about_ties(order: DocumentOrder) -> int:
-    """Return how many things are asked, each once, that readers of the order's documents were
-    divided about: as many as the money reaches for that is left.
+    """Ask about the ties between readers of the order's documents, as far as the money reaches, and
+    return the number of questions.
     """
     left = balance(purpose=order.purpose).open
     samples = DocumentSample.objects.filter(pk__in=order.samples).exclude(settled_at=None)
@@ -175,8 +169,8 @@ def _ask_about_ties(order: DocumentOrder) -> int:
 
 
 def _tie_questions(order: DocumentOrder, sample: DocumentSample) -> Iterable[Question]:
-    """Return new questions about the annotations on which the readers of a document disagree.
-    Returns none if nobody is available who has not read the document.
+    """Return new questions about the ties between the readers of a document; none if nobody is
+    available who has not read it.
     """
     mentions = question_of(sample, NAME)
     if mentions is None:
@@ -191,15 +185,15 @@ def _tie_questions(order: DocumentOrder, sample: DocumentSample) -> Iterable[Que
 
 
 def _order_of(sample: DocumentSample, *, begun: bool = False) -> float:
-    """When a question about a document goes out: a batch in its random order, and what is begun is
-    finished before anything else is begun.
+    """Return the place of a question in the order: documents of a batch in random order, begun ones
+    first.
     """
     size = sample.batch.size if sample.batch else 1
     return min(1.0, sample.position / max(1, size)) - (2 if begun else 0)
 
 
 def _settle(sample: DocumentSample, last: Question) -> int:
-    """1: the facts of the document are instances now, and it counts as annotated whole."""
+    """Store the facts of a document as instances and count it as read in full. Return 1."""
     kind_with_recall(sample.track).store_facts(last.pk)
     settle_documents(sample.track, [sample.document_id])
     nudge("estimate")
@@ -208,8 +202,8 @@ def _settle(sample: DocumentSample, last: Question) -> int:
 
 @transaction.atomic
 def _close(order: DocumentOrder) -> int:
-    """1 if nothing of the order is left to be done: what it has not spent goes back to the
-    budget; before that it pays for what its readers were divided about.
+    """Close an order with nothing left to do and release its money, after asking about ties. Return
+    1 if something was done.
     """
     lock_payer(order.purpose)
     if _is_in_progress(order):  # before the lock too: that is a write, and each would cause a look
@@ -232,9 +226,7 @@ def _close(order: DocumentOrder) -> int:
 
 
 def _is_in_progress(order: DocumentOrder) -> bool:
-    """Return whether a document is still to be read, or people are asked about what readers were
-    divided about.
-    """
+    """Return whether a document of an order is unread, or people are asked about ties."""
     waiting = DocumentSample.objects.filter(pk__in=order.samples, settled_at=None)
     if any(not _has_ended(sample) for sample in waiting):
         return True
@@ -246,8 +238,8 @@ def _unsettled(order: DocumentOrder) -> QuerySet[Question]:
 
 
 def _unanswerable(order: DocumentOrder) -> list[int]:
-    """Return the questions of one person more that nobody has in hand, where nobody else is
-    there.
+    """Return the open questions about ties that nobody has in hand and no worker is
+    available for.
     """
     asked = Question.objects.filter(status__in=ANSWERABLE, **order.purpose.at("payer"))
     free = asked.exclude(interface__in=reading()).exclude(
@@ -258,8 +250,8 @@ def _unanswerable(order: DocumentOrder) -> list[int]:
 
 
 def _give_up_other_questions(order: DocumentOrder) -> int:
-    """Return how many questions of one person more were given up, since nobody has them in hand and
-    nobody else is there: they are settled with the answers that they have.
+    """Give up the questions about ties that nobody can answer, and return their number; they are
+    settled with their answers.
     """
     free = Question.objects.filter(pk__in=_unanswerable(order), status__in=ANSWERABLE)
     locked = free.select_for_update(of=("self",), skip_locked=True).order_by("pk")

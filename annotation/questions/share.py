@@ -1,5 +1,5 @@
-"""Who pays for a target that several submissions want: the one that asked first; the others reuse
-its label.
+"""Counts the targets that several submissions share: the first one pays, the others reuse the
+labels.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from kbpo.submissions.models import Submission
 
 @dataclass(frozen=True)
 class Shared:
-    """Targets of a submission by who asked about them: itself, or others; and those of its own that
-    others use too.
+    """Numbers of targets: paid by the submission, paid by others, and paid by it and used by
+    others.
     """
 
     own: int
@@ -26,9 +26,7 @@ class Shared:
 
 
 def shared(submission: Submission) -> Shared:
-    """Return how many targets of a submission's sample it asked about, how many others did, how
-    many of its own others use.
-    """
+    """Return the numbers for the sample of a submission."""
     targets = Sample.objects.filter(batch__submission=submission).values("target")
     asked = Question.objects.filter(target__in=targets).exclude(status="cancelled")
     elsewhere = Sample.objects.exclude(batch__submission=submission)

@@ -85,10 +85,10 @@ def has_consented(worker: Worker, assignment: str = "") -> bool:
     """Return whether a worker agreed to the terms that hold now, with this assignment in hand if
     they have one.
     """
-    return _to_current().filter(counts(assignment), worker=worker).exists()
+    return _consents_to_current().filter(counts(assignment), worker=worker).exists()
 
 
-def _to_current() -> QuerySet[Consent]:
+def _consents_to_current() -> QuerySet[Consent]:
     latest = Terms.objects.order_by("-version").values("version")[:1]
     return Consent.objects.filter(version=Coalesce(Subquery(latest), SHIPPED[-1]))
 

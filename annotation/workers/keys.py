@@ -25,14 +25,14 @@ def set_keys(worker: Worker, said: str) -> bool:
         wanted = json.loads(said)
     except (ValueError, RecursionError):
         return False
-    if not _is_sound(wanted):
+    if not _is_valid(wanted):
         return False
     worker.keys = {"off": wanted["off"], "keys": wanted["keys"]}
     worker.save(update_fields=["keys"])
     return True
 
 
-def _is_sound(wanted: Any) -> bool:
+def _is_valid(wanted: Any) -> bool:
     if not isinstance(wanted, dict) or not isinstance(wanted.get("off"), bool):
         return False
     changed = wanted.get("keys")

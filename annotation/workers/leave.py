@@ -53,7 +53,7 @@ REMARKS = """
 def tick() -> int:
     """Return how many annotators were erased and promises taken back."""
     pending = Worker.objects.filter(LEAVING).values_list("pk", flat=True)
-    return sum(finish(pk) for pk in list(pending)) + _stale_promises()
+    return sum(finish(pk) for pk in list(pending)) + _release_stale()
 
 
 def is_leaving(worker: Worker) -> bool:
@@ -97,7 +97,7 @@ def finish(worker_pk: int) -> bool:
     )
     if owed.exclude(status="owed").exists() or (owed.exists() and not worker.waives):
         return False
-    if worker.platform not in local_names() and _is_needed_there(worker):
+    if worker.platform not in local_names() and _has_unfinished_work(worker):
         return False
     _waive(list(owed))
     _erase(worker)
@@ -126,7 +126,7 @@ def erase_elsewhere(worker: Worker, who: User, why: str) -> str:
     )
 
 
-def _is_needed_there(worker: Worker) -> bool:
+def _has_unfinished_work(worker: Worker) -> bool:
     """Return whether a marketplace still shows us answers of theirs, which we must know again, or
     owes them a bonus.
     """
@@ -171,7 +171,7 @@ def _erase_words_about(worker: Worker) -> None:
 
 
 def _erase(worker: Worker) -> None:
-    _end_promises(worker)
+    _release_promises(worker)
     delete_belongings(worker, but=STAYS)
     mine = Assignment.objects.filter(worker=worker)
     mine.update(draft=None, external_id="")
@@ -196,10 +196,10 @@ def _erase(worker: Worker) -> None:
     changed = ["user", "handle", "last_seen_at", "excluded_reason"]
     worker.save(update_fields=[*changed, "erased_at", "wants_mail", "mailed_at"])
     if user is not None:
-        _close(user)
+        _close_account(user)
 
 
-def _end_promises(worker: Worker) -> None:
+def _release_promises(worker: Worker) -> None:
     """Return the money reserved for tutorials to its tracks before the attempts are deleted. What
     an annotator of our pool earned is a payment by now, and an unknown worker of a marketplace
     cannot be paid.
@@ -211,28 +211,28 @@ def _end_promises(worker: Worker) -> None:
         take_back(run, "The annotator left")
 
 
-def is_more(user: User) -> bool:
+def has_other_roles(user: User) -> bool:
     """Return whether an account is more than an annotator's, and stays when they leave."""
     return user.is_staff or user.is_researcher or user.teams.exists()
 
 
-def _close(user: User) -> None:
+def _close_account(user: User) -> None:
     """Deletes an account that was an annotator's alone; takes the role off one that is more, and
     what they wrote when they asked for it. Who once belonged to a team leaves a number: they may
     not judge its runs under another account of the same person.
     """
-    if is_more(user) or user.former_teams.exists():
+    if has_other_roles(user) or user.former_teams.exists():
         user.is_annotator = user.is_volunteer = False
         user.save(update_fields=["is_annotator", "is_volunteer"])
         Application.objects.filter(user=user).delete()
-        if not is_more(user):
+        if not has_other_roles(user):
             close(user)
     else:
         forget_person(user)
         user.delete()
 
 
-def _stale_promises() -> int:
+def _release_stale() -> int:
     """Return how many promises went back of attempts that nobody finished, or tried again once they
     had failed.
     """
@@ -249,10 +249,10 @@ def _stale_promises() -> int:
                 what = "The tutorial was not finished" if begun else "It was not tried again"
                 take_back(row, f"{what} within a fortnight")
                 taken += 1
-    return taken + _never_claimed(late)
+    return taken + _release_unclaimed(late)
 
 
-def _never_claimed(late: datetime) -> int:
+def _release_unclaimed(late: datetime) -> int:
     """Promises to workers of marketplaces who passed and never sent a HIT in: the platform cannot
     pay them.
     """

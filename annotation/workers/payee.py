@@ -37,11 +37,11 @@ class Schedule:
     def next_date(self, today: date | None = None) -> date:
         """Return the next day of payouts: today too."""
         today = today or clock.now().date()
-        this_month = _on(today.year, today.month, self.day)
+        this_month = _day_in_month(today.year, today.month, self.day)
         if today <= this_month:
             return this_month
         year, month = (today.year + 1, 1) if today.month == 12 else (today.year, today.month + 1)
-        return _on(year, month, self.day)
+        return _day_in_month(year, month, self.day)
 
     def sentence(self) -> str:
         """Return how and when is paid, for the terms and the pages."""
@@ -51,7 +51,7 @@ class Schedule:
         ).strip()
 
 
-def _on(year: int, month: int, day: int) -> date:
+def _day_in_month(year: int, month: int, day: int) -> date:
     return date(year, month, min(day, monthrange(year, month)[1]))
 
 

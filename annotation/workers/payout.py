@@ -120,7 +120,7 @@ def pay(
     payments = list(unpaid.order_by("pk"))
     total = sum((payment.amount for payment in payments), Decimal("0.00"))
     if not payments:
-        raise CannotPay(f"Nothing was marked: {_last(worker)}")
+        raise CannotPay(f"Nothing was marked: {_last_payout_text(worker)}")
     if total != amount:
         raise CannotPay(
             f"Nothing was marked: ${total} are owed, and the form said ${amount}. Look at"
@@ -215,7 +215,7 @@ def undo(number: str, who: User, why: str) -> Payout:
     return undone
 
 
-def _last(worker: Worker) -> str:
+def _last_payout_text(worker: Worker) -> str:
     marks = worker.payouts.filter(undoes=None, undone_by=None)
     payout = marks.order_by("-paid_at").select_related("paid_by").first()
     if payout is None:

@@ -72,7 +72,7 @@ def tell(worker: Worker, subject: str, text: str) -> Message | None:
     return Message.objects.create(worker=worker, subject=subject[:120], text=text[:LONGEST])
 
 
-def tell_decided(worker: Worker, subject: str, text: str, page: str = "") -> Message | None:
+def tell_decision(worker: Worker, subject: str, text: str, page: str = "") -> Message | None:
     """Return the message of a decision about somebody's answers, with the address of the page that
     says more and takes appeals: their own, or one below it. None without an account here;
     marketplaces hand over their own.

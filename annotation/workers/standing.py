@@ -55,7 +55,7 @@ person who is there, rates on the track and gave less.
 """
 
 
-def of_filled() -> dict[str, Any]:
+def filled_values() -> dict[str, Any]:
     """Return the values of `FILLED` but for the worker."""
     return {
         "rating": rating(),
@@ -154,7 +154,7 @@ def standing_of(worker: int) -> WorkerStanding:
         left=LEFT,
         since=clock.now() - WAITS_FOR_THEM,
         platforms=local_names(),
-        **of_filled(),
+        **filled_values(),
     )
     if row is None:
         raise Worker.DoesNotExist(f"There is no worker {worker}.")

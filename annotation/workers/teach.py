@@ -111,10 +111,10 @@ class Tutorial:
 
 def tutorials() -> dict[str, Tutorial]:
     """Return the tutorials by interface: those that ship, and those of declared forms."""
-    return shipped() | _of_forms(declared.tutorials())
+    return shipped() | _read_forms(declared.tutorials())
 
 
-def _of_forms(declared: Mapping[str, dict[str, Any] | None]) -> dict[str, Tutorial]:
+def _read_forms(declared: Mapping[str, dict[str, Any] | None]) -> dict[str, Tutorial]:
     """Return the tutorials of declared forms, by interface."""
     return {
         interface: Tutorial(**fields)
@@ -153,7 +153,7 @@ def taught_by(
     tutorials; `of_forms` has those of the declared forms.
     """
     versions = {
-        name: tutorial.version for name, tutorial in (shipped() | _of_forms(of_forms)).items()
+        name: tutorial.version for name, tutorial in (shipped() | _read_forms(of_forms)).items()
     }
     return [
         name
@@ -218,8 +218,8 @@ def begin(worker: Worker, tutorial: Tutorial, assignment: str = "") -> TutorialR
         attempt=len(runs) + 1,
         assignment=assignment,
     )
-    if not runs or not _take_over(runs[-1], run):
-        _promise(run)
+    if not runs or not _take_over_promise(runs[-1], run):
+        _reserve_reward(run)
     return run
 
 
@@ -233,14 +233,14 @@ def renew(run: TutorialRun) -> TutorialRun:
     Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=run.worker_id)
     row = TutorialRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
     if row.passed is None and row.promised <= 0:
-        _promise(row)
+        _reserve_reward(row)
         if row.promised > 0:  # a promise waits for its fortnight from when it was made
             row.started_at = clock.now()
             row.save(update_fields=["started_at"])
     return row
 
 
-def _take_over(first: TutorialRun, run: TutorialRun) -> bool:
+def _take_over_promise(first: TutorialRun, run: TutorialRun) -> bool:
     """Return whether a second attempt has now what the first was promised: nothing is left of what
     went back to its track meanwhile.
     """
@@ -265,7 +265,7 @@ def passed_reason(run: TutorialRun) -> str:
     return f"Tutorial passed: {interface_of(run.interface).terms.offered_as}"
 
 
-def paid_for(worker: Worker, interfaces: Iterable[str]) -> set[str]:
+def tutorials_paid_for(worker: Worker, interfaces: Iterable[str]) -> set[str]:
     """Return the interfaces among these for whose tutorial a worker was paid, in whatever version:
     from our list, by a bonus, or by one that waits for their first HIT.
     """
@@ -288,7 +288,7 @@ def offered_reward(worker: Worker, tutorial: Tutorial) -> Decimal:
     """Return what passing would be paid if somebody began now; nothing if they were paid before, or
     no track can pay.
     """
-    return offered_rewards(worker, [tutorial.interface])[tutorial.interface]
+    return rewards_offered(worker, [tutorial.interface])[tutorial.interface]
 
 
 def reward_after(worker: Worker, tutorial: Tutorial, runs: Sequence[TutorialRun]) -> Decimal:
@@ -301,20 +301,20 @@ def reward_after(worker: Worker, tutorial: Tutorial, runs: Sequence[TutorialRun]
     return last.promised
 
 
-def offered_rewards(worker: Worker, interfaces: Sequence[str]) -> dict[str, Decimal]:
+def rewards_offered(worker: Worker, interfaces: Sequence[str]) -> dict[str, Decimal]:
     """Return the same of the tutorials of several interfaces."""
     offered = dict.fromkeys(interfaces, ZERO)
     tracks_of = tutorial_rewards(worker, interfaces)
     if not any(tracks_of.values()) or _are_too_many_unclaimed(worker):
         return offered
-    paid = paid_for(worker, interfaces)
+    paid = tutorials_paid_for(worker, interfaces)
     left: dict[int, Decimal | None] = {}
     for interface, tracks in tracks_of.items():
         for track, reward in tracks if interface not in paid else ():
             if track.pk not in left:
                 left[track.pk] = allowance(track, None, Purpose("tutorial")).left
             rest = left[track.pk]
-            if rest is None or _cost(worker, reward) <= rest:
+            if rest is None or _cost_with_fee(worker, reward) <= rest:
                 offered[interface] = reward
                 break
     return offered
@@ -344,20 +344,20 @@ def _are_too_many_unclaimed(worker: Worker) -> bool:
     return strangers.count() >= MOST_UNCLAIMED
 
 
-def _cost(worker: Worker, reward: Decimal) -> Decimal:
+def _cost_with_fee(worker: Worker, reward: Decimal) -> Decimal:
     """Return what a reward costs its track: a marketplace takes its fee of it."""
     return reward + (reward * fee_rate_of(worker.platform)).quantize(CENT, ROUND_UP)
 
 
-def _promise(run: TutorialRun) -> None:
+def _reserve_reward(run: TutorialRun) -> None:
     """Reserves the reward on the first track that pays this worker for this tutorial and can; else
     nothing is promised.
     """
-    if paid_for(run.worker, [run.interface]) or _are_too_many_unclaimed(run.worker):
+    if tutorials_paid_for(run.worker, [run.interface]) or _are_too_many_unclaimed(run.worker):
         return
     purpose = Purpose("tutorial", run.pk)
     for track, reward in tutorial_rewards(run.worker, [run.interface])[run.interface]:
-        cost = _cost(run.worker, reward)
+        cost = _cost_with_fee(run.worker, reward)
         try:
             reserve(
                 track,
@@ -400,15 +400,15 @@ def answer(run: TutorialRun, number: int, raw: dict[str, Any]) -> TutorialRun:
     row = TutorialRun.objects.select_for_update(of=("self",)).select_related("track").get(pk=run.pk)
     if number != len(row.answers) + 1 or row.passed is not None:
         return row
-    missed = missed_by(tutorial, number, responses, run.attempt)
+    missed = missed_criteria(tutorial, number, responses, run.attempt)
     row.answers.append({"right": not missed, "missed": missed, "raw": raw})
     if len(row.answers) == len(tutorial.questions):
-        _end(row, tutorial)
+        _finish(row, tutorial)
     row.save()
     return row
 
 
-def right_of(tutorial: Tutorial, number: int, attempt: int = 1) -> list[ParsedResponse]:
+def right_answer(tutorial: Tutorial, number: int, attempt: int = 1) -> list[ParsedResponse]:
     """Return the right answer to a question, as its interface reads it."""
     return interface_of(tutorial.interface).parse(
         tutorial.question(number, attempt), tutorial.asked(attempt)[number - 1]["right"]
@@ -422,10 +422,10 @@ def feedback(run: TutorialRun, number: int) -> SideBySide:
     tutorial = tutorials()[run.interface]
     interface, asked = interface_of(run.interface), tutorial.question(number, run.attempt)
     responses = interface.parse(asked, run.answers[number - 1]["raw"])
-    return side_by_side(interface, asked, responses, right_of(tutorial, number, run.attempt))
+    return side_by_side(interface, asked, responses, right_answer(tutorial, number, run.attempt))
 
 
-def missed_by(
+def missed_criteria(
     tutorial: Tutorial, number: int, given: list[ParsedResponse], attempt: int = 1
 ) -> list[str]:
     """Return the criteria under which an answer to a question is not the right one, of those that
@@ -436,7 +436,7 @@ def missed_by(
     value_of = {(response.target_id, response.criterion): response.value for response in given}
     wrong = [
         right.criterion
-        for right in right_of(tutorial, number, attempt)
+        for right in right_answer(tutorial, number, attempt)
         if (tested is None or right.criterion in tested)
         and not interface.is_right(
             asked, value_of.get((right.target_id, right.criterion), {}), right
@@ -445,7 +445,7 @@ def missed_by(
     return sorted(set(wrong))
 
 
-def _end(run: TutorialRun, tutorial: Tutorial) -> None:
+def _finish(run: TutorialRun, tutorial: Tutorial) -> None:
     run.passed = sum(answered["right"] for answered in run.answers) >= tutorial.needed
     run.ended_at = clock.now()
     if run.passed:
@@ -478,7 +478,7 @@ def _pay(run: TutorialRun) -> None:
     )
 
 
-def note_listed(worker: Worker, assignment: str) -> None:
+def qualify_listed(worker: Worker, assignment: str) -> None:
     """Note that the platform is to be told, if a tutorial was passed with this assignment, which it
     lists as this worker's.
     """

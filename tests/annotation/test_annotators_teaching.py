@@ -64,8 +64,8 @@ def test_every_tutorial_can_be_read_and_passed_and_says_why() -> None:
             asked = tutorial.asked(attempt)
             assert len(asked) == len(tutorial.questions)
             for number, question in enumerate(asked, start=1):
-                right = teach.right_of(tutorial, number, attempt)
-                assert teach.missed_by(tutorial, number, right, attempt) == []
+                right = teach.right_answer(tutorial, number, attempt)
+                assert teach.missed_criteria(tutorial, number, right, attempt) == []
                 assert right and len(question["why"]) > 40
                 assert {one.criterion for one in right} <= set(tutorial.criteria)
         assert not any(

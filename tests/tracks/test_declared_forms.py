@@ -261,7 +261,7 @@ def test_a_rating_a_choice_and_free_words_are_asked_for_by_one_form(tmp_path: Pa
     interface = interface_of("form-helpfulness")
     assert interface.title == "How helpful is it?"
     lesson = teach.tutorials()["form-helpfulness"]
-    (right,) = [teach.right_of(lesson, 1)]
+    (right,) = [teach.right_answer(lesson, 1)]
     assert [one.value.get("value") for one in right] == [0.0, 1.0, None]
     asked = lesson.question(1)
     said = interface.parse(asked, {"helpful": ["4"], "harmless": ["1"], "why": [" "]})

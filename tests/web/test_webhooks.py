@@ -133,7 +133,7 @@ ENDS: dict[str, tuple[str, Callable[[Toy, Submission, int], object]]] = {
     "dispute": ("Rosa", _is_disputed),
     "decision": (
         "Ada",
-        lambda toy, row, n: speak.tell_decided(worker_of(toy.users["Ada"]), "Refused", "Why."),
+        lambda toy, row, n: speak.tell_decision(worker_of(toy.users["Ada"]), "Refused", "Why."),
     ),
 }
 """event -> who is told of it, and how it comes about"""

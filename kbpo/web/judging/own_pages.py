@@ -114,7 +114,7 @@ def _kinds(
     rates, own = hourly_rates(), hourly_rates(worker=worker)
     tutorials = teach.tutorials()
     offers = lease.offers_by_interface(worker, [*learned, *learnable]) if anything else {}
-    rewards = teach.offered_rewards(worker, [name for name in tutorials if name not in learned])
+    rewards = teach.rewards_offered(worker, [name for name in tutorials if name not in learned])
     for name in rates:  # a form may be declared meanwhile: the registry is read once
         offer, reward = offers.get(name), rewards.get(name, ZERO)
         failed = name not in learned and name not in learnable
@@ -355,7 +355,7 @@ def leaving(request: HttpRequest, worker: Worker) -> HttpResponse:
         "worker": worker,
         "asked": leave.is_leaving(worker),
         "refusal": refusal,
-        "more": leave.is_more(request.user),
+        "more": leave.has_other_roles(request.user),
     }
     return render(request, "annotators/leave.html", context, status=422 if refusal else 200)
 

@@ -106,7 +106,7 @@ def test_the_tutorial_has_what_is_not_plausible_and_what_is_answered_otherwise()
     asked, ours = lesson.question(1), right[0]
 
     def missed(raw: dict[str, Any]) -> list[str]:
-        return teach.missed_by(lesson, 1, PAGE.parse(asked, raw))
+        return teach.missed_criteria(lesson, 1, PAGE.parse(asked, raw))
 
     assert missed(ours | {"marks-0": ["[[40, 60]]"]}) == [], "other words around the right ones"
     assert missed(ours | {"marks-0": ["[[0, 3]]"]}) == ["any_correct"], "the wrong words"

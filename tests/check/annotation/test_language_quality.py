@@ -123,7 +123,7 @@ def test_the_tutorial_shows_the_texts_as_a_track_does_and_tests_finding_and_mend
 
     def missed(mended: str) -> list[str]:
         given: list[ParsedResponse] = PAGE.parse(asked, said("2", edit=[mended]))
-        return teach.missed_by(lesson, mending, given)
+        return teach.missed_criteria(lesson, mending, given)
 
     assert missed(text.replace("have win", "has won")) == [], "nearer to the right text"
     assert missed(text + " And more.") == ["edit"], "further from it"
@@ -131,7 +131,7 @@ def test_the_tutorial_shows_the_texts_as_a_track_does_and_tests_finding_and_mend
     assert missed(f"{mended} the performance of the young goalkeeper.") == [], "no slip is left"
     assert missed(f"{mended} what it’s young goalkeeper did in those games.") == ["edit"]
     assert missed("They are winners, and he plays well at his age.") == ["edit"], "another text"
-    assert teach.missed_by(lesson, mending, PAGE.parse(asked, said())) == ["edit"]
+    assert teach.missed_criteria(lesson, mending, PAGE.parse(asked, said())) == ["edit"]
 
 
 def test_a_price_with_more_for_more_work_is_promised_whole() -> None:
