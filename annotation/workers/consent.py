@@ -1,8 +1,8 @@
-"""Consent to the terms: which version holds, who agreed to it.
+"""Manages the terms: their versions, and who agreed to which.
 
-A version is one text for ever, since it is what people agreed to. The texts that ship with the
-service are files of their own, `terms_1.txt` and on: a change is a new file, and everybody is asked
-again. Once an admin has published a version, theirs hold.
+A version never changes, since people agreed to it. The versions that ship with the service are the
+files `terms_1.txt` and on; a change is a new file, and everybody is asked again. Versions that an
+admin publishes take precedence.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ LONGEST = 20_000
 
 
 class StaleTerms(Exception):
-    """Somebody agrees to a version that does not hold any more; the text is a sentence for them."""
+    """The terms changed while somebody read them; the text is a sentence for them."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """A version of the terms: parts with a heading and paragraphs."""
+    """A version of the terms: sections with a heading and paragraphs."""
 
     version: int
     text: str
 
     def parts(self, *, marketplace: bool = False) -> list[tuple[str, list[str]]]:
-        """Return every part for annotators with an account here, or for workers of a marketplace:
-        its first line, and the lines under it.
+        """Return the sections for annotators with an account, or for workers of a marketplace, as
+        (heading, paragraphs).
         """
         wanted, other = (MARKETPLACE, POOL) if marketplace else (POOL, MARKETPLACE)
         sections = []
@@ -56,21 +56,19 @@ class Text:
 
 
 def parts_for(worker: Worker | None, text: Text) -> list[tuple[str, list[str]]]:
-    """Return the sections of the terms that apply to a worker: those for a marketplace or those for
-    local annotators. Without a worker, returns those for local annotators.
-    """
+    """Return the sections for a worker; without one, those for annotators with an account."""
     at_marketplace = worker is not None and worker.platform not in local_names()
     return text.parts(marketplace=at_marketplace)
 
 
 def current() -> Text:
-    """Return the terms that hold now."""
+    """Return the current terms."""
     latest = Terms.objects.order_by("-version").first()
     return Text(latest.version, latest.text) if latest else _shipped(SHIPPED[-1])
 
 
 def version(number: int) -> Text | None:
-    """Return the terms of that version; None if there was none."""
+    """Return a version of the terms; None if there is none."""
     row = Terms.objects.filter(version=number).first()
     if row is not None:
         return Text(row.version, row.text)
@@ -82,8 +80,8 @@ def _shipped(number: int) -> Text:
 
 
 def has_consented(worker: Worker, assignment: str = "") -> bool:
-    """Return whether a worker agreed to the terms that hold now, with this assignment in hand if
-    they have one.
+    """Return whether a worker agreed to the current terms, with this assignment in hand if they
+    have one.
     """
     return _consents_to_current().filter(counts(assignment), worker=worker).exists()
 
@@ -94,8 +92,8 @@ def _consents_to_current() -> QuerySet[Consent]:
 
 
 def consent(worker: Worker, agreed: int, assignment: str = "") -> Consent:
-    """Return the consent, noted once. Raises StaleTerms if the version that was read is not the one
-    that holds.
+    """Store the consent to a version, once, and return it. Raises StaleTerms if the version is not
+    current.
     """
     holds = current().version
     if agreed != holds:
@@ -106,7 +104,7 @@ def consent(worker: Worker, agreed: int, assignment: str = "") -> Consent:
 
 
 def take(worker: Worker, said: Mapping[str, str], assignment: str = "") -> str:
-    """Return why the consent that a form sends was not noted, as a sentence; nothing if it was."""
+    """Store the consent that a form sends, and return why it was not stored; empty if it was."""
     if not said.get("agree"):
         return "Tick the box if you agree. Without it we cannot offer you questions."
     try:

@@ -1,6 +1,4 @@
-"""Hands messages to the workers of marketplaces, who have no page with us: each is sent once, or it
-is said why not.
-"""
+"""Sends messages to workers of marketplaces, who have no page with us: each at most once."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ DOUBT = "Nobody knows whether the marketplace handed it over; it is not sent twi
 
 
 def deliver(platform: Platform) -> int:
-    """Return how many messages the platform took. One that was tried and has no outcome is never
-    repeated.
+    """Send waiting messages and return how many the platform took. A message with an unknown
+    outcome is not repeated.
     """
     waiting = Message.objects.filter(
         worker__platform=platform.name, worker__identity__isnull=False, sent_at=None
@@ -51,7 +49,7 @@ def deliver(platform: Platform) -> int:
 
 @transaction.atomic
 def _claim(pk: int) -> Message | None:
-    """Return the message, noted as tried before the call; None if somebody else has it."""
+    """Mark a message as tried before the call and return it; None if another process has it."""
     messages = Message.objects.select_for_update(of=("self",), skip_locked=True).select_related(
         "worker__identity"
     )
@@ -63,6 +61,6 @@ def _claim(pk: int) -> Message | None:
 
 
 def ending(worker: Worker) -> str:
-    """Return how every message to a worker of a marketplace ends: where they can answer."""
+    """Return the end of each message to a marketplace worker, with the address for answers."""
     address = settings.SITE_URL.rstrip("/") + say_path(worker)
     return f"You can answer here, without an account; the address is yours alone: {address}"

@@ -1,6 +1,4 @@
-"""How annotators are dealt with: the policy of the service, and where a track has one, the
-track's.
-"""
+"""Reads the rules for volunteers, tutorials and payouts: of a track, or else of the service."""
 
 from __future__ import annotations
 
@@ -22,8 +20,8 @@ from kbpo.tracks.models import Track
 
 
 def intake_of(track: Track | None = None) -> Intake:
-    """Return the policy that holds for a track (None: for the service); nothing is saved where
-    nobody has set one.
+    """Return the rules of a track (None: of the service); unsaved defaults if nobody has
+    set any.
     """
     policies = list(Intake.objects.filter(track=track) if track is not None else ()) or list(
         Intake.objects.filter(track=None)
@@ -32,14 +30,12 @@ def intake_of(track: Track | None = None) -> Intake:
 
 
 def takes_volunteers() -> str:
-    """Return whether one can sign up without an invitation: closed, queue or open."""
+    """Return whether people can sign up without an invitation: closed, queue or open."""
     return str(intake_of().volunteers)
 
 
 def tracks_for_volunteers() -> list[int]:
-    """Return the tracks on which volunteers judge: those whose own policy says so, or the service's
-    where there is none.
-    """
+    """Return the tracks on which volunteers may judge."""
     own = dict(Intake.objects.exclude(track=None).values_list("track", "volunteers"))
     service = takes_volunteers()
     tracks = Track.objects.values_list("pk", flat=True)
@@ -48,8 +44,8 @@ def tracks_for_volunteers() -> list[int]:
 
 @dataclass(frozen=True)
 class Offer:
-    """A kind of question that open tracks ask: what one does there, and the seconds that an answer
-    takes, from the track on which that is quickest to the slowest.
+    """A kind of question on open tracks, and the least and greatest expected seconds of
+    an answer.
     """
 
     what: str
@@ -58,7 +54,7 @@ class Offer:
 
 
 def offers_of(tracks: QuerySet[Track]) -> list[Offer]:
-    """Return what there is to judge on those of some tracks that are open, by what they pay for."""
+    """Return the kinds of questions on the open ones of some tracks."""
     prices = Price.objects.filter(track__in=tracks, track__status=Track.Status.OPEN)
     seconds: dict[str, list[int]] = {}
     for interface, one in prices.order_by("interface").values_list("interface", "seconds"):
@@ -67,7 +63,7 @@ def offers_of(tracks: QuerySet[Track]) -> list[Offer]:
 
 
 def tutorial_reward_on(track: Track) -> Decimal:
-    """Return what a track pays for passing a tutorial, while its money lasts."""
+    """Return what a track pays for passing a tutorial, 0 without money."""
     reward = intake_of(track).tutorial_reward
     left = allowance(track, None, Purpose("tutorial")).left
     return reward if left is None or left >= reward else Decimal(0)
@@ -95,9 +91,9 @@ _PAID_FOR = Prepared("""
 def tutorial_rewards(
     worker: Worker, interfaces: Sequence[str]
 ) -> dict[str, list[tuple[Track, Decimal]]]:
-    """For each of these interfaces, the open tracks that pay this worker for its tutorial, and how
-    much: those that ask through it, and whose questions may come to this worker. First where some
-    wait for an answer now, then the oldest.
+    """Return interface -> the open tracks that pay this worker for its tutorial, with the reward:
+    tracks with such questions for this worker. Tracks with waiting questions come first, then the
+    oldest.
     """
     rewards: dict[str, list[tuple[Track, Decimal]]] = {interface: [] for interface in interfaces}
     if worker.excluded_at is not None or not interfaces:
@@ -116,7 +112,7 @@ def tutorial_rewards(
 
 
 def _open_to(worker: Worker) -> QuerySet[Track]:
-    """Return the open tracks whose questions are put up where this worker is, and are for them."""
+    """Return the open tracks whose questions this worker may get."""
     ours = local_names()
     where = ours if worker.platform in ours else [worker.platform]
     tracks = Track.objects.filter(status=Track.Status.OPEN, platform__in=where)

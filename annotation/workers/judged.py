@@ -1,4 +1,4 @@
-"""Who judged on a track: their teams cannot upload there before it is closed."""
+"""Finds who judged on a track: their teams cannot upload there before it is closed."""
 
 from __future__ import annotations
 

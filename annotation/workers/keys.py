@@ -1,6 +1,4 @@
-"""Keeps how somebody has the single-key shortcuts of the judging pages:
-switched off, or changed.
-"""
+"""Stores the single-key shortcuts of a worker: switched off, or changed."""
 
 from __future__ import annotations
 
@@ -15,12 +13,12 @@ MOST = 26
 
 
 def keys_of(worker: Worker | None) -> str:
-    """Return the settings as the page reads them; those that everybody begins with for nobody."""
+    """Return the settings as JSON for the page."""
     return json.dumps(worker.keys if worker is not None else {})
 
 
 def set_keys(worker: Worker, said: str) -> bool:
-    """Return whether these settings were kept; not if they are none, or give a key two meanings."""
+    """Store these settings and return whether they are valid: no key may have two meanings."""
     try:
         wanted = json.loads(said)
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""Erases annotators who ask for it, once nothing is owed; takes back what was promised for
-tutorials that nobody finished or tried again.
+"""Erases annotators who ask for it, once nothing is owed, and releases money that was promised for
+unfinished tutorials.
 
-Answers stay, and belong to nobody: the worker's row loses its account, its id on the platform and
+Answers stay without an owner: the row of the worker loses its account, its id on the platform and
 its hash.
 """
 
@@ -51,7 +51,7 @@ REMARKS = """
 
 
 def tick() -> int:
-    """Return how many annotators were erased and promises taken back."""
+    """Return how many annotators were erased and promises released."""
     pending = Worker.objects.filter(LEAVING).values_list("pk", flat=True)
     return sum(finish(pk) for pk in list(pending)) + _release_stale()
 
@@ -62,8 +62,8 @@ def is_leaving(worker: Worker) -> bool:
 
 
 def ask(worker: Worker, *, waives: bool) -> bool:
-    """Return whether a worker who asked to leave is erased already; else it is done as soon as
-    nothing is owed.
+    """Store a worker's wish to be erased, and return whether they are erased now; otherwise they
+    are as soon as nothing is owed.
     """
     with transaction.atomic():
         Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
@@ -75,14 +75,14 @@ def ask(worker: Worker, *, waives: bool) -> bool:
 
 
 def stay(worker: Worker) -> bool:
-    """Return whether a request to leave was taken back; one that was done cannot be."""
+    """Withdraw a wish to be erased, and return whether that was possible."""
     return bool(Worker.objects.filter(LEAVING, pk=worker.pk).update(leaves_at=None))
 
 
 @transaction.atomic
 def finish(worker_pk: int) -> bool:
-    """Return whether a worker who asked for it was erased now: nothing of theirs is being read,
-    nothing is owed.
+    """Erase a worker who asked for it if no answer is being read and nothing is owed; return
+    whether they were erased.
     """
     worker = Worker.objects.select_for_update(of=("self",)).get(pk=worker_pk)
     if (
@@ -105,11 +105,8 @@ def finish(worker_pk: int) -> bool:
 
 
 def erase_elsewhere(worker: Worker, who: User, why: str) -> str:
-    """Return what became of the erasure of a marketplace's worker that an admin orders, as a
-    sentence. Raises ValueError.
-
-    Their id there goes, and with it every trace of who they are; answers, payments and the ledger
-    stay.
+    """Erase a marketplace worker for an admin, at once or when possible, and return what was done
+    as a sentence. Answers, payments and the ledger stay. Raises ValueError.
     """
     if worker.platform in local_names():
         raise ValueError("Annotators with an account here erase themselves, from their own page.")
@@ -127,15 +124,13 @@ def erase_elsewhere(worker: Worker, who: User, why: str) -> str:
 
 
 def _has_unfinished_work(worker: Worker) -> bool:
-    """Return whether a marketplace still shows us answers of theirs, which we must know again, or
-    owes them a bonus.
-    """
+    """Return whether a marketplace still lists answers of a worker, or owes them a bonus."""
     undecided = worker.assignments.exclude(status="returned").exclude(hit__platform_status="gone")
     return undecided.exists() or worker.bonuses.filter(status__in=UNPAID).exists()
 
 
 def _waive(payments: list[Payment]) -> None:
-    """Give these payments up: the money goes back to those who would have paid."""
+    """Waive these payments: the money returns to its payers."""
     for payment in payments:
         unspend(f"assignment:{payment.assignment_id}" if payment.assignment_id else payment.token)
         give_up_late(payment)
@@ -153,9 +148,7 @@ def _waive(payments: list[Payment]) -> None:
 
 
 def _erase_words_about(worker: Worker) -> None:
-    """Erase what people wrote about a worker and their answers when these were excluded or not
-    paid. The decisions stay.
-    """
+    """Erase the reasons of exclusions and rejections of a worker; the decisions stay."""
     mine = Assignment.objects.filter(worker=worker)
     refused = mine.filter(rejections__isnull=False)
     for pk in refused.values_list("pk", flat=True).distinct():
@@ -200,9 +193,8 @@ def _erase(worker: Worker) -> None:
 
 
 def _release_promises(worker: Worker) -> None:
-    """Return the money reserved for tutorials to its tracks before the attempts are deleted. What
-    an annotator of our pool earned is a payment by now, and an unknown worker of a marketplace
-    cannot be paid.
+    """Release the money promised for tutorials before the attempts are deleted. Local annotators
+    who passed have a payment; marketplace workers cannot be paid any more.
     """
     runs = TutorialRun.objects.filter(worker=worker, promised__gt=0, promise__isnull=False)
     if worker.platform in local_names():
@@ -212,14 +204,13 @@ def _release_promises(worker: Worker) -> None:
 
 
 def has_other_roles(user: User) -> bool:
-    """Return whether an account is more than an annotator's, and stays when they leave."""
+    """Return whether an account has other roles than annotator, and stays."""
     return user.is_staff or user.is_researcher or user.teams.exists()
 
 
 def _close_account(user: User) -> None:
-    """Deletes an account that was an annotator's alone; takes the role off one that is more, and
-    what they wrote when they asked for it. Who once belonged to a team leaves a number: they may
-    not judge its runs under another account of the same person.
+    """Delete an account that was an annotator's alone; otherwise remove the role. Accounts of
+    former team members stay as a number, so that the same person cannot judge runs of that team.
     """
     if has_other_roles(user) or user.former_teams.exists():
         user.is_annotator = user.is_volunteer = False
@@ -233,8 +224,8 @@ def _close_account(user: User) -> None:
 
 
 def _release_stale() -> int:
-    """Return how many promises went back of attempts that nobody finished, or tried again once they
-    had failed.
+    """Release the promises of attempts that were not finished, or failed and were not repeated;
+    return their number.
     """
     late = clock.now() - PATIENCE
     stale = TutorialRun.objects.filter(
@@ -253,8 +244,8 @@ def _release_stale() -> int:
 
 
 def _release_unclaimed(late: datetime) -> int:
-    """Promises to workers of marketplaces who passed and never sent a HIT in: the platform cannot
-    pay them.
+    """Release promises to marketplace workers who passed and never submitted a HIT: they cannot be
+    paid.
     """
     tutorial_runs = TutorialRun.objects.filter(
         passed=True, promised__gt=0, ended_at__lt=late, promise__isnull=False

@@ -1,7 +1,6 @@
-"""Where an annotator's money goes, and when: the address they gave, the least payout, the next
-date.
+"""Stores where annotators are paid, and computes when.
 
-An address is personal data: for admins who pay, and erased with the rest.
+An address is personal data: only admins who pay see it, and it is erased with the rest.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ SHOWN = 4
 
 
 class CannotSet(Exception):
-    """Nothing was changed; the text is a sentence for whoever tried."""
+    """An address that was not stored; the text is a sentence for the user."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """What holds for the payouts of the service."""
+    """The rules of payouts."""
 
     minimum: Decimal
     day: int
@@ -35,7 +34,7 @@ class Schedule:
     """How money can be sent, in the words of the admins"""
 
     def next_date(self, today: date | None = None) -> date:
-        """Return the next day of payouts: today too."""
+        """Return the next day of payouts, today included."""
         today = today or clock.now().date()
         this_month = _day_in_month(today.year, today.month, self.day)
         if today <= this_month:
@@ -44,7 +43,7 @@ class Schedule:
         return _day_in_month(year, month, self.day)
 
     def sentence(self) -> str:
-        """Return how and when is paid, for the terms and the pages."""
+        """Return the rules in sentences for the terms and the pages."""
         return (
             f"What you are owed is paid on day {self.day} of every month, once it is"
             f" ${self.minimum:.2f} or more; less waits for the next time. {self.ways}"
@@ -56,33 +55,31 @@ def _day_in_month(year: int, month: int, day: int) -> date:
 
 
 def schedule() -> Schedule:
-    """Return the schedule that holds now."""
+    """Return the current rules."""
     rules = intake_of()
     return Schedule(rules.payout_minimum, rules.payout_day, rules.payout_ways)
 
 
 def address_of(worker: Worker) -> str:
-    """Return where a worker's money goes; empty if they have not said."""
+    """Return the address of a worker; empty if they gave none."""
     return addresses([worker.pk]).get(worker.pk, "")
 
 
 def addresses(workers: list[int]) -> dict[int, str]:
-    """Return where the money of some workers goes, of those who have said."""
+    """Return worker -> address, of those who gave one."""
     identities = WorkerIdentity.objects.filter(worker__in=workers).exclude(pay_to="")
     return dict(identities.values_list("worker", "pay_to"))
 
 
 def masked(address: str) -> str:
-    """Return the last digits of an address, by which its owner knows it again; its end where it has
-    no number.
-    """
+    """Return the last digits of an address, or its end if it has no number."""
     digits = "".join(sign for sign in address if sign.isdigit())
     end = (digits if len(digits) > SHOWN else address)[-SHOWN:]
     return f"… {end}" if len(address) > SHOWN else address
 
 
 def set_address(worker: Worker, text: str) -> str:
-    """Return the address that holds from now on. Raises CannotSet for one that is none."""
+    """Store an address and return it normalized. Raises CannotSet."""
     address = "\n".join(" ".join(line.split()) for line in text.replace("\x00", "").splitlines())
     address = address.strip()
     if not SHORTEST <= len(address) <= LONGEST:
@@ -95,9 +92,7 @@ def set_address(worker: Worker, text: str) -> str:
 
 
 def prospect(worker: Worker, owed: Decimal) -> str:
-    """Return what becomes of what a worker is owed, in a sentence or two; what they have to do
-    first.
-    """
+    """Return when a worker is paid, and what is missing for it, in sentences."""
     rules = schedule()
     when = f"{rules.next_date():%-d %B %Y}"
     if not address_of(worker):

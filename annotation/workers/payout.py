@@ -27,14 +27,12 @@ LONGEST = 120
 
 
 class CannotPay(Exception):
-    """Nothing was marked as paid; the text is a sentence for the admin."""
+    """A payout that was not stored; the text is a sentence for the admin."""
 
 
 @dataclass(frozen=True)
 class Owed:
-    """What one annotator is owed. `upto` is the last payment in it: what comes later is of the next
-    payout.
-    """
+    """What one annotator is owed. `upto` is the last payment included."""
 
     worker: Worker
     amount: Decimal
@@ -48,14 +46,14 @@ class Owed:
 
     @property
     def due(self) -> bool:
-        """Whether it is to be paid now: enough for a payout, or all that somebody waits for who
-        leaves; once they have said where it goes.
+        """Whether it is to be paid now: an address is known, and the sum is large enough or the
+        annotator leaves.
         """
         return bool(self.address) and (self.enough or self.leaving)
 
 
 def owed() -> list[Owed]:
-    """Everybody of the pool who is owed something, the most first."""
+    """Return the local annotators who are owed money, the largest sums first."""
     by_worker = (
         Payment.objects.filter(status="owed", worker__platform__in=local_names())
         .values("worker")
@@ -82,7 +80,7 @@ def owed() -> list[Owed]:
 
 
 def owed_to(worker: Worker) -> Decimal:
-    """Return what a worker of the pool is owed now."""
+    """Return what a local annotator is owed."""
     payments = Payment.objects.filter(worker=worker, status="owed")
     return payments.aggregate(sum=Sum("amount"))["sum"] or Decimal("0.00")
 
@@ -91,12 +89,10 @@ def owed_to(worker: Worker) -> Decimal:
 def pay(
     worker: Worker, *, upto: int, amount: Decimal, reference: str, key: str, who: User
 ) -> Payout:
-    """Return the payout of all that a worker was owed up to a payment; the same one if the form is
-    sent again.
+    """Mark all payments of a worker up to `upto` as paid, and return the payout; a repeated form
+    returns the first one. The worker is told, with the number of the receipt.
 
-    Raises CannotPay if that is not `amount` any more: somebody else has paid, or the list was
-    another; or if the worker has not said where the money goes. They are told of it, with the
-    number of the receipt.
+    Raises CannotPay if the sum is not `amount` any more, or without an address.
     """
     Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
     if (made := Payout.objects.filter(key=key).first()) is not None:
@@ -158,10 +154,8 @@ def _receipt_address(payout: Payout) -> str:
 
 @transaction.atomic
 def undo(number: str, who: User, why: str) -> Payout:
-    """Return the row that takes a payout back which was marked by mistake: its payments are owed
-    again. Raises CannotPay.
-
-    A second click gives the same row.
+    """Undo a payout that was marked by mistake, and return the opposite row: its payments are owed
+    again. A repeat returns the first one. Raises CannotPay.
     """
     reason = " ".join(why.replace("\x00", "").split())
     payout = Payout.objects.filter(number=number, undoes=None).first()
@@ -226,7 +220,7 @@ def _last_payout_text(worker: Worker) -> str:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a receipt: what for, how many, how much."""
+    """A line of a receipt: subject, number, amount."""
 
     what: str
     n: int
@@ -234,8 +228,8 @@ class Line:
 
 
 def lines_of(payout: Payout) -> list[Line]:
-    """Return the lines of a receipt: answers by interface and price, and what was paid besides.
-    Their sum is the payout.
+    """Return the lines of a receipt: answers by interface and price, and other payments. They add
+    up to the payout.
     """
     payments = Payment.objects.filter(payout_items__payout=payout)
     answers = (
@@ -254,7 +248,7 @@ def lines_of(payout: Payout) -> list[Line]:
 
 
 def period_of(payout: Payout) -> tuple[datetime, datetime]:
-    """When the first and the last of what was paid was earned."""
+    """Return when the first and the last payment of a payout were earned."""
     span = Payment.objects.filter(payout_items__payout=payout).aggregate(
         first=Min("created_at"), last=Max("created_at")
     )
@@ -263,7 +257,7 @@ def period_of(payout: Payout) -> tuple[datetime, datetime]:
 
 @dataclass(frozen=True)
 class Earnings:
-    """What a worker has earned, by state."""
+    """The earnings of a worker by state."""
 
     answered: Decimal
     approved: Decimal
@@ -275,7 +269,7 @@ class Earnings:
 
 
 def earnings(worker: Worker) -> Earnings:
-    """Return what a worker's answers and tutorials come to: sent, approved (owed), paid."""
+    """Return what a worker earned: sent, approved (owed), paid."""
     being_read = Assignment.objects.filter(worker=worker, status__in=["submitted", "accepted"])
     sums = payments_of(worker).aggregate(
         owed=Sum("amount", filter=Q(status__in=["owed", "sent", "unknown"])),
@@ -287,5 +281,5 @@ def earnings(worker: Worker) -> Earnings:
 
 
 def payments_of(worker: Worker) -> QuerySet[Payment]:
-    """Everything that a worker is or was owed."""
+    """Return all payments of a worker."""
     return Payment.objects.filter(worker=worker)

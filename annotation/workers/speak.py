@@ -1,4 +1,4 @@
-"""What annotators and admins say to each other: messages, feedback, appeals."""
+"""Stores messages, feedback and appeals of admins and annotators."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ STAYS = "It stays as it was decided."
 
 
 class CannotSay(ValueError):
-    """Nothing was noted; the text is a sentence for whoever tried."""
+    """A text that was not stored; the text of the exception is a sentence for its author."""
 
 
 def clean(text: str, what: str, *, most: int = LONGEST, needed: bool = True) -> str:
-    """Return the text, trimmed. Raises CannotSay if it is empty or too long."""
+    """Return the text, stripped. Raises CannotSay if it is empty or too long."""
     cleaned = text.replace("\x00", "").strip()
     if needed and not cleaned:
         raise CannotSay(f"{what} is empty. Write a sentence or two.")
@@ -49,8 +49,8 @@ def clean(text: str, what: str, *, most: int = LONGEST, needed: bool = True) -> 
 
 
 def write(worker: Worker, subject: str, text: str, by: User | None) -> Message:
-    """Return the message to a worker, who finds it on their page, or gets it from their
-    marketplace. Raises CannotSay.
+    """Send a message to a worker, on their page or through their marketplace, and return it. Raises
+    CannotSay.
     """
     if worker.platform not in local_names():
         return _write_elsewhere(worker, subject, text, by)
@@ -63,8 +63,8 @@ def write(worker: Worker, subject: str, text: str, by: User | None) -> Message:
 
 
 def tell(worker: Worker, subject: str, text: str) -> Message | None:
-    """Return the message of the service itself to a worker with an account here, by mail too if
-    they have an address; None without an account.
+    """Send a message of the service to a worker with an account, also by mail, and return it; None
+    without an account.
     """
     if worker.user is None:
         return None
@@ -73,16 +73,15 @@ def tell(worker: Worker, subject: str, text: str) -> Message | None:
 
 
 def tell_decision(worker: Worker, subject: str, text: str, page: str = "") -> Message | None:
-    """Return the message of a decision about somebody's answers, with the address of the page that
-    says more and takes appeals: their own, or one below it. None without an account here;
-    marketplaces hand over their own.
+    """Send a message about a decision, with the address of the page for appeals, to a worker with
+    an account, and return it; None without one, since marketplaces send their own.
     """
     return tell(worker, subject, f"{text}\n\n{settings.SITE_URL.rstrip('/')}/annotate/{page}")
 
 
 def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -> Message:
-    """Return a message that waits for its marketplace. Its rules: only to people who have worked
-    for us, and not too long.
+    """Store a message that waits for its marketplace. Marketplaces deliver only to people who have
+    worked for us, and limit length and number.
     """
     if not platform_of(worker.platform).capabilities.messages:
         raise CannotSay("This marketplace hands no messages over.")
@@ -108,8 +107,8 @@ def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -
 
 
 def tell_of_exclusions(platform: str) -> int:
-    """Return how many workers of a marketplace were written why they were excluded, and where they
-    can appeal; each once.
+    """Write to excluded workers of a marketplace why, and where they can appeal, once each; return
+    their number.
     """
     workers = Worker.objects.filter(
         platform=platform, excluded_at__isnull=False, identity__isnull=False
@@ -129,8 +128,8 @@ def tell_of_exclusions(platform: str) -> int:
 
 
 def tell_of_refusals(platform: str) -> int:
-    """Return how many workers of a marketplace were written why pay was refused, and where they can
-    appeal; each refusal once, those of one worker together.
+    """Write to workers of a marketplace why pay was refused, and where they can appeal, once for
+    each rejection; return the number of workers.
     """
     rejections = Rejection.objects.filter(undone_at=None, assignment__worker__platform=platform)
     since = Message.objects.filter(
@@ -154,7 +153,9 @@ def tell_of_refusals(platform: str) -> int:
 
 
 def write_to_all(subject: str, text: str, by: User | None) -> int:
-    """Return how many annotators got a message: all who have an account. Raises CannotSay."""
+    """Send a message to all annotators with an account, and return their number. Raises
+    CannotSay.
+    """
     subject, text = clean(subject, "The subject", most=120), clean(text, "The message")
     workers = Worker.objects.filter(user__is_annotator=True, user__is_active=True)
     return len(
@@ -165,14 +166,14 @@ def write_to_all(subject: str, text: str, by: User | None) -> int:
 
 
 def read(worker: Worker) -> None:
-    """Notes that a worker has read all messages."""
+    """Mark all messages of a worker as read."""
     Message.objects.filter(worker=worker, read_at=None).update(read_at=clock.now())
 
 
 def give_feedback(
     worker: Worker, interface: str, *, clear: bool, fair: bool, comment: str
 ) -> Feedback:
-    """Return the feedback, for admins only. Raises CannotSay."""
+    """Store feedback for admins and return it. Raises CannotSay."""
     today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     if Feedback.objects.filter(worker=worker, at__gte=today).count() >= A_DAY:
         raise CannotSay("That was a lot of feedback for one day. Thank you; come back tomorrow.")
@@ -183,13 +184,13 @@ def give_feedback(
 
 
 def refusals(worker: Worker) -> QuerySet[Rejection]:
-    """Return the answers of a worker for which pay is refused, as it stands."""
+    """Return the current rejections of a worker's answers."""
     return Rejection.objects.filter(assignment__worker=worker, undone_at=None).order_by("pk")
 
 
 def appeal(worker: Worker, text: str) -> Appeal:
-    """Return the appeal of a worker who is excluded, or whose pay was refused; one at a time.
-    Raises CannotSay.
+    """Store the appeal of a worker who is excluded or whose pay was refused, one at a time, and
+    return it. Raises CannotSay.
     """
     reason, about_pay = worker.excluded_reason, worker.excluded_at is None
     if about_pay:

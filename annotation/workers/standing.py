@@ -1,4 +1,4 @@
-"""Reads at once what decides which questions may be offered to a worker."""
+"""Reads in one statement which questions may be offered to a worker."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ person who is there, rates on the track and gave less.
 
 
 def filled_values() -> dict[str, Any]:
-    """Return the values of `FILLED` but for the worker."""
+    """Return the parameters of `FILLED` except the worker."""
     return {
         "rating": rating(),
         "forms": f"{FORM}%",
@@ -110,7 +110,7 @@ STANDING = Prepared(f"""
 
 @dataclass(frozen=True)
 class WorkerStanding:
-    """What a worker may be offered."""
+    """The conditions on questions for a worker."""
 
     worker: int
     """The primary key of the worker."""
@@ -144,7 +144,7 @@ class WorkerStanding:
 
 
 def standing_of(worker: int) -> WorkerStanding:
-    """Return the standing of the worker with that key, in one statement but for volunteers. Raises
+    """Return the standing of a worker; one more statement for volunteers. Raises
     Worker.DoesNotExist.
     """
     row = STANDING.first(

@@ -57,7 +57,7 @@ CENT = Decimal("0.01")
 
 @dataclass(frozen=True)
 class Tutorial:
-    """What is taught of one interface."""
+    """The tutorial of one interface."""
 
     interface: str
     version: int
@@ -74,30 +74,26 @@ class Tutorial:
 
     @property
     def seconds(self) -> int:
-        """About how long it takes."""
+        """Its approximate duration."""
         return 60 * self.minutes
 
     @property
     def has_others(self) -> bool:
-        """Whether nothing that the first attempt asks is asked in the second."""
+        """Whether the second attempt has only other questions."""
         return bool(self.again) and not any(one in self.questions for one in self.again)
 
     def asked(self, attempt: int = 1) -> list[dict[str, Any]]:
-        """Return the questions of an attempt: a second one has others, where there are any, so that
+        """Return the questions of an attempt: the second has others, if there are any, so that
         nobody passes by heart.
         """
         return self.again if attempt > 1 and self.again else self.questions
 
     def key(self, number: int, attempt: int = 1) -> str:
-        """Return what the number-th question of an attempt is called, whatever version it stands
-        in.
-        """
+        """Return the name of the number-th question of an attempt, the same in all versions."""
         return f"{self.interface}/{attempt}/{number}"
 
     def question(self, number: int, attempt: int = 1) -> Question:
-        """Return the number-th question (from 1) of an attempt, as an unsaved row that the
-        interface can show and parse.
-        """
+        """Return the number-th question (from 1) of an attempt, unsaved."""
         interface = interface_of(self.interface)
         return Question(
             interface=self.interface,
@@ -110,12 +106,12 @@ class Tutorial:
 
 
 def tutorials() -> dict[str, Tutorial]:
-    """Return the tutorials by interface: those that ship, and those of declared forms."""
+    """Return interface -> tutorial: those that ship, and those of declared forms."""
     return shipped() | _read_forms(declared.tutorials())
 
 
 def _read_forms(declared: Mapping[str, dict[str, Any] | None]) -> dict[str, Tutorial]:
-    """Return the tutorials of declared forms, by interface."""
+    """Return interface -> tutorial of declared forms."""
     return {
         interface: Tutorial(**fields)
         for interface, fields in declared.items()
@@ -125,7 +121,7 @@ def _read_forms(declared: Mapping[str, dict[str, Any] | None]) -> dict[str, Tuto
 
 @cache
 def shipped() -> dict[str, Tutorial]:
-    """Return the tutorials of the interfaces that have a directory."""
+    """Return interface -> tutorial of the built-in interfaces."""
     read_tutorials = [
         Tutorial(**json.loads(path.read_text(encoding="utf-8")))
         for path in sorted(HOME.glob("*/tutorial.json"))
@@ -138,8 +134,8 @@ def shipped() -> dict[str, Tutorial]:
 
 
 def taught(worker: Worker, assignment: str = "") -> list[str]:
-    """Return the interfaces that a worker may be asked through, with this assignment in hand if
-    they have one: without a tutorial, or with one that they passed.
+    """Return the interfaces that a worker may be asked through, with this assignment in hand: those
+    without a tutorial, and those whose tutorial they passed.
     """
     runs = TutorialRun.objects.filter(counts(assignment), worker=worker, passed=True)
     passed = set(runs.values_list("interface", "version"))
@@ -149,8 +145,8 @@ def taught(worker: Worker, assignment: str = "") -> list[str]:
 def taught_by(
     passed: set[tuple[str, int]], of_forms: Mapping[str, dict[str, Any] | None]
 ) -> list[str]:
-    """Return the interfaces that somebody may be asked through who passed these versions of
-    tutorials; `of_forms` has those of the declared forms.
+    """Return the interfaces open to somebody who passed these versions of tutorials; `of_forms` has
+    the tutorials of declared forms.
     """
     versions = {
         name: tutorial.version for name, tutorial in (shipped() | _read_forms(of_forms)).items()
@@ -163,8 +159,8 @@ def taught_by(
 
 
 def runs_of(worker: Worker, tutorial: Tutorial, assignment: str = "") -> list[TutorialRun]:
-    """Return a worker's attempts at this version of a tutorial that count, with this assignment in
-    hand if they have one, the first one first.
+    """Return a worker's attempts at this version of a tutorial, with this assignment in hand, in
+    order.
     """
     tutorial_runs = TutorialRun.objects.filter(
         counts(assignment), worker=worker, interface=tutorial.interface, version=tutorial.version
@@ -173,9 +169,7 @@ def runs_of(worker: Worker, tutorial: Tutorial, assignment: str = "") -> list[Tu
 
 
 def learnable(worker: Worker) -> list[str]:
-    """Return the interfaces that a worker can still learn: with a tutorial that is not passed, and
-    an attempt left at it.
-    """
+    """Return the interfaces whose tutorial the worker has not passed and may still attempt."""
     runs: dict[tuple[str, int], list[TutorialRun]] = defaultdict(list)
     for run in TutorialRun.objects.filter(counts(""), worker=worker):
         runs[run.interface, run.version].append(run)
@@ -187,8 +181,8 @@ def learnable(worker: Worker) -> list[str]:
 
 
 def attempts_left(runs: list[TutorialRun]) -> int:
-    """Return how many attempts are left after these, the one under way included; none once it is
-    passed.
+    """Return how many attempts are left, including the current one; 0 once the tutorial
+    is passed.
     """
     return (
         0
@@ -199,11 +193,10 @@ def attempts_left(runs: list[TutorialRun]) -> int:
 
 @transaction.atomic
 def begin(worker: Worker, tutorial: Tutorial, assignment: str = "") -> TutorialRun | None:
-    """Return the attempt under way, or a new one; None if the tutorial is passed or no attempt is
+    """Return the current attempt, or begin one; None if the tutorial is passed or no attempt is
     left.
 
-    What is paid for passing it is reserved here, before the work: a promise that cannot be kept is
-    not made.
+    The reward is reserved here, before the work, so that every promise can be kept.
     """
     Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
     runs = runs_of(worker, tutorial, assignment)
@@ -225,8 +218,8 @@ def begin(worker: Worker, tutorial: Tutorial, assignment: str = "") -> TutorialR
 
 @transaction.atomic
 def renew(run: TutorialRun) -> TutorialRun:
-    """Return the attempt as it is now; one under way with nothing promised, as what was went back
-    to its track meanwhile, is promised it anew if the money is there.
+    """Return the current attempt; if its promise was released meanwhile, promise the reward again
+    if there is money.
     """
     if run.passed is not None or run.promised > 0:
         return run
@@ -241,9 +234,7 @@ def renew(run: TutorialRun) -> TutorialRun:
 
 
 def _take_over_promise(first: TutorialRun, run: TutorialRun) -> bool:
-    """Return whether a second attempt has now what the first was promised: nothing is left of what
-    went back to its track meanwhile.
-    """
+    """Move the promise of the first attempt to the second, and return whether there was one."""
     before = TutorialRun.objects.select_for_update(of=("self",)).get(pk=first.pk)
     if before.promised <= 0:
         return False
@@ -254,20 +245,20 @@ def _take_over_promise(first: TutorialRun, run: TutorialRun) -> bool:
 
 
 def payment_key(worker: int, interface: str) -> str:
-    """Return the key of what a worker is paid for an interface's tutorial: once, whatever its
+    """Return the key of the payment for an interface's tutorial, which is paid once whatever its
     version.
     """
     return f"tutorial:{interface}:{worker}"
 
 
 def passed_reason(run: TutorialRun) -> str:
-    """Return what a worker reads of being paid for a tutorial."""
+    """Return the reason of the payment for a tutorial."""
     return f"Tutorial passed: {interface_of(run.interface).terms.offered_as}"
 
 
 def tutorials_paid_for(worker: Worker, interfaces: Iterable[str]) -> set[str]:
-    """Return the interfaces among these for whose tutorial a worker was paid, in whatever version:
-    from our list, by a bonus, or by one that waits for their first HIT.
+    """Return those of these interfaces whose tutorial was paid to the worker: by a payment, by a
+    bonus, or by a bonus that waits for their first HIT.
     """
     keys = {payment_key(worker.pk, interface): interface for interface in interfaces}
     granted = {bonus_token(key): interface for key, interface in keys.items()}
@@ -280,20 +271,20 @@ def tutorials_paid_for(worker: Worker, interfaces: Iterable[str]) -> set[str]:
 
 
 def bonus_token(key: str) -> str:
-    """Return the token of the bonus that is granted under a key."""
+    """Return the token of the bonus with this key."""
     return sha256(f"grant:{key}".encode()).hexdigest()
 
 
 def offered_reward(worker: Worker, tutorial: Tutorial) -> Decimal:
-    """Return what passing would be paid if somebody began now; nothing if they were paid before, or
-    no track can pay.
+    """Return the reward if the worker began now; 0 if they were paid before, or no track
+    can pay.
     """
     return rewards_offered(worker, [tutorial.interface])[tutorial.interface]
 
 
 def reward_after(worker: Worker, tutorial: Tutorial, runs: Sequence[TutorialRun]) -> Decimal:
-    """Return what passing is paid after these attempts: what the last one was promised; where that
-    is nothing, what would be offered now to who begins another one, or goes on.
+    """Return the reward after these attempts: what the last one was promised, else what is offered
+    now.
     """
     last = runs[-1] if runs else None
     if last is None or (not last.passed and last.promised <= 0):
@@ -302,7 +293,7 @@ def reward_after(worker: Worker, tutorial: Tutorial, runs: Sequence[TutorialRun]
 
 
 def rewards_offered(worker: Worker, interfaces: Sequence[str]) -> dict[str, Decimal]:
-    """Return the same of the tutorials of several interfaces."""
+    """Return interface -> reward if the worker began now."""
     offered = dict.fromkeys(interfaces, ZERO)
     tracks_of = tutorial_rewards(worker, interfaces)
     if not any(tracks_of.values()) or _are_too_many_unclaimed(worker):
@@ -321,8 +312,8 @@ def rewards_offered(worker: Worker, interfaces: Sequence[str]) -> dict[str, Deci
 
 
 def tutorial_notice(interface: str, reward: Decimal) -> str:
-    """Return what is said of an interface's tutorial before anybody accepts work; empty if there is
-    none.
+    """Return the description of a tutorial for people who have not accepted work yet; empty if
+    there is none.
     """
     lesson = tutorials().get(interface)
     if lesson is None:
@@ -335,7 +326,7 @@ def tutorial_notice(interface: str, reward: Decimal) -> str:
 
 
 def _are_too_many_unclaimed(worker: Worker) -> bool:
-    """Return whether so many strangers were promised money that no other one can be."""
+    """Return whether so many unknown workers have promises that no more are made."""
     if worker.platform in local_names() or has_sent_in(worker):
         return False
     assignments = Assignment.objects.filter(worker=OuterRef("worker")).exclude(status__in=UNLISTED)
@@ -345,13 +336,13 @@ def _are_too_many_unclaimed(worker: Worker) -> bool:
 
 
 def _cost_with_fee(worker: Worker, reward: Decimal) -> Decimal:
-    """Return what a reward costs its track: a marketplace takes its fee of it."""
+    """Return the cost of a reward, with the fee of a marketplace."""
     return reward + (reward * fee_rate_of(worker.platform)).quantize(CENT, ROUND_UP)
 
 
 def _reserve_reward(run: TutorialRun) -> None:
-    """Reserves the reward on the first track that pays this worker for this tutorial and can; else
-    nothing is promised.
+    """Reserve the reward on the first track that pays for this tutorial and has the money;
+    otherwise nothing is promised.
     """
     if tutorials_paid_for(run.worker, [run.interface]) or _are_too_many_unclaimed(run.worker):
         return
@@ -376,8 +367,8 @@ def _reserve_reward(run: TutorialRun) -> None:
 
 @transaction.atomic
 def forget(worker: Worker, tutorial: Tutorial) -> bool:
-    """Return whether a worker who failed every attempt may begin anew: the attempts are deleted, no
-    promise is open.
+    """Delete the failed attempts of a worker, so that they may begin again, and return whether
+    there were any.
     """
     Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
     runs = runs_of(worker, tutorial)
@@ -389,10 +380,8 @@ def forget(worker: Worker, tutorial: Tutorial) -> bool:
 
 @transaction.atomic
 def answer(run: TutorialRun, number: int, raw: dict[str, Any]) -> TutorialRun:
-    """Return the attempt with the answer to its number-th question. The first answer counts; one
-    out of turn changes nothing.
-
-    Raises BadAnswer for one that the interface would not accept.
+    """Store the answer to the number-th question and return the attempt. The first answer counts,
+    and one out of turn changes nothing. Raises BadAnswer.
     """
     tutorial = tutorials()[run.interface]
     asked = tutorial.question(number, run.attempt)
@@ -409,16 +398,14 @@ def answer(run: TutorialRun, number: int, raw: dict[str, Any]) -> TutorialRun:
 
 
 def right_answer(tutorial: Tutorial, number: int, attempt: int = 1) -> list[ParsedResponse]:
-    """Return the right answer to a question, as its interface reads it."""
+    """Return the parsed right answer to a question."""
     return interface_of(tutorial.interface).parse(
         tutorial.question(number, attempt), tutorial.asked(attempt)[number - 1]["right"]
     )
 
 
 def feedback(run: TutorialRun, number: int) -> SideBySide:
-    """Return the answer that was given to the number-th question of an attempt, beside the right
-    one.
-    """
+    """Return the answer to the number-th question beside the right one."""
     tutorial = tutorials()[run.interface]
     interface, asked = interface_of(run.interface), tutorial.question(number, run.attempt)
     responses = interface.parse(asked, run.answers[number - 1]["raw"])
@@ -428,8 +415,8 @@ def feedback(run: TutorialRun, number: int) -> SideBySide:
 def missed_criteria(
     tutorial: Tutorial, number: int, given: list[ParsedResponse], attempt: int = 1
 ) -> list[str]:
-    """Return the criteria under which an answer to a question is not the right one, of those that
-    the question tests (all, if it does not say).
+    """Return the criteria under which an answer is wrong, among those that the question tests (by
+    default all).
     """
     interface, asked = interface_of(tutorial.interface), tutorial.question(number, attempt)
     tested = tutorial.asked(attempt)[number - 1].get("tests")
@@ -455,9 +442,8 @@ def _finish(run: TutorialRun, tutorial: Tutorial) -> None:
 
 
 def _pay(run: TutorialRun) -> None:
-    """Spends the promise and notes what is owed, once for each worker and interface. On a
-    marketplace it is paid by a bonus once the platform knows its worker (`pay_out.py`); until
-    then the promise stands.
+    """Spend the promise and note what is owed, once for each worker and interface. On a marketplace
+    a bonus is paid once the platform lists the worker (`pay_out.py`); until then the promise stays.
     """
     if run.worker.platform not in local_names():
         if not run.assignment:
@@ -479,8 +465,8 @@ def _pay(run: TutorialRun) -> None:
 
 
 def qualify_listed(worker: Worker, assignment: str) -> None:
-    """Note that the platform is to be told, if a tutorial was passed with this assignment, which it
-    lists as this worker's.
+    """Give a worker the qualification if they passed a tutorial with this assignment, which the
+    platform lists as theirs.
     """
     if TutorialRun.objects.filter(worker=worker, assignment=assignment, passed=True).exists():
         _qualify(worker)
@@ -493,16 +479,16 @@ def _qualify(worker: Worker) -> None:
 
 
 def _next_key(purpose: Purpose, kind: str) -> str:
-    """Return the key of the next movement of this kind: an attempt can be promised its reward again
-    once that went back. The first is ``tutorial:7/reserve``, the second ``tutorial:7/reserve/2``.
-    Who calls it holds a lock on the attempt, which says whether the movement is to be.
+    """Return the next free key of this kind of movement, since a reward can be reserved again after
+    a release: ``tutorial:7/reserve``, then ``tutorial:7/reserve/2``. The caller holds a lock on the
+    attempt.
     """
     n = Ledger.objects.filter(kind=kind, **purpose.at("purpose")).count()
     return f"{purpose}/{kind}/{n + 1}" if n else f"{purpose}/{kind}"
 
 
 def take_back(run: TutorialRun, why: str) -> None:
-    """Gives a promise back to its track: it was not earned, or nobody came for it."""
+    """Release the promise of an attempt."""
     if run.promised > 0 and run.track is not None:
         release(run.track, run.purpose, key=_next_key(run.purpose, "release"), why=why)
         run.promised = Decimal(0)

@@ -1,4 +1,4 @@
-"""The volunteer queue: who asks to judge without an invitation, and who is admitted."""
+"""Manages the queue of volunteers: applications and decisions."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ TOO_MANY = "Many accounts were made from your network in the last hour. Try agai
 
 
 class CannotVolunteer(Exception):
-    """Nobody was added to the queue; the text is a sentence for them, and `wait` after how many
-    seconds the next one is let in, where that is known.
+    """An application that was not stored; the text is a sentence for the user, `wait` the seconds
+    until the next attempt.
     """
 
     def __init__(self, sentence: str, wait: int = 0) -> None:
@@ -37,19 +37,19 @@ class CannotVolunteer(Exception):
 
 
 def waiting() -> QuerySet[Application]:
-    """Return what waits for an admin: nobody's whose account is closed."""
+    """Return the open applications of active accounts."""
     return Application.objects.filter(admitted=None, user__is_active=True)
 
 
 def request_of(user: User) -> Application | None:
-    """Return what somebody asked for who is no annotator: it waits, or they were turned away."""
+    """Return the open or declined application of a user; None for annotators."""
     if user.is_annotator:
         return None
     return Application.objects.filter(user=user).exclude(admitted=True).first()
 
 
 def check(address: str, network: str) -> None:
-    """Raise CannotVolunteer unless somebody at this address, of this network, may sign up now."""
+    """Raise CannotVolunteer unless somebody at this address and network may sign up now."""
     mode = takes_volunteers()
     if mode == Intake.Volunteers.CLOSED:
         raise CannotVolunteer(CLOSED)
@@ -61,9 +61,7 @@ def check(address: str, network: str) -> None:
 
 @transaction.atomic
 def apply(user: User, why: str = "", network: str = "") -> Application:
-    """Return the application of a user: admitted at once where everybody may come in, else it waits
-    for an admin.
-    """
+    """Store an application and return it; it is accepted at once if the service is open to all."""
     if user.is_annotator:
         raise CannotVolunteer("You are an annotator already.")
     mode = takes_volunteers()
@@ -79,9 +77,7 @@ def apply(user: User, why: str = "", network: str = "") -> Application:
 
 @transaction.atomic
 def decide(pk: int, who: User, *, admit: bool, why: str = "") -> Application | None:
-    """Return the application, decided once; None if there is none that waits. Whoever asked is
-    told.
-    """
+    """Decide an application once, tell the applicant, and return it; None if it is not open."""
     applications = waiting().select_for_update(of=("self",)).select_related("user")
     row = applications.filter(pk=pk).first()
     if row is None:
@@ -105,7 +101,7 @@ def decide(pk: int, who: User, *, admit: bool, why: str = "") -> Application | N
 
 
 def why_not(row: Application) -> str:
-    """Return why somebody was turned away, in an admin's words; empty if they were not."""
+    """Return the reason of a declined application; empty otherwise."""
     if row.admitted is not False:
         return ""
     log = Audit.objects.filter(what="volunteer", about=f"user:{row.user_id}").order_by("-pk")

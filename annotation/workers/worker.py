@@ -1,4 +1,4 @@
-"""Who a logged-in annotator is as a worker: a keyed hash outside, their id in one table only."""
+"""Maps logins and platform ids to workers: a keyed hash everywhere, the id in one table."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ MET = Prepared(f"""
 
 
 def handle_of(platform: str, external_id: str) -> str:
-    """Return the keyed hash that stands for a worker everywhere but in the identity table."""
+    """Return the keyed hash of a worker's id on a platform."""
     message = f"{platform}:{external_id}".encode()
     return hmac.new(settings.WORKER_KEY.encode(), message, hashlib.sha256).hexdigest()[:32]
 
 
 @transaction.atomic
 def known(platform: str, external_id: str) -> Worker:
-    """Return the worker whom a platform calls so, with their id there; made if we have not met."""
+    """Return the worker with this id on a platform; created if new."""
     handle = handle_of(platform, external_id)
     worker, _ = Worker.objects.get_or_create(handle=handle, defaults={"platform": platform})
     WorkerIdentity.objects.get_or_create(worker=worker, defaults={"external_id": external_id})
@@ -39,8 +39,8 @@ def known(platform: str, external_id: str) -> Worker:
 
 
 def worker_of(user: User, platform: str = "pool") -> Worker:
-    """Return the worker that a user is, made on the first visit; one who is known comes with the
-    subject of the newest message that they have not read, as `unread`.
+    """Return the worker of a user, created on the first visit. An existing one has the subject of
+    their newest unread message as `unread`.
     """
     if (met := MET.first(user=user.pk)) is not None:
         unread, *of_worker = met
@@ -57,19 +57,18 @@ def worker_of(user: User, platform: str = "pool") -> Worker:
 
 
 def has_sent_in(worker: Worker, assignment: str = "") -> bool:
-    """Return whether the worker's platform has listed an answer of theirs, or this assignment as
-    theirs: that they are who an address says they are.
+    """Return whether the platform has listed an answer of this worker, or this assignment as
+    theirs, which confirms their identity.
     """
     listed = worker.assignments.exclude(status__in=UNLISTED)
     return (listed.filter(external_id=assignment) if assignment else listed).exists()
 
 
 def counts(assignment: str = "") -> Q:
-    """Return the condition that what somebody did before their first question, a yes to the terms
-    or a tutorial, is theirs.
+    """Return the condition that a consent or a tutorial belongs to a worker.
 
-    In a marketplace's frame anybody may write anybody's id into an address. So what was done with
-    an assignment in hand counts for this assignment alone until the platform has listed it as this
+    In a marketplace's frame anybody may write any id into an address. So what was done with an
+    assignment in hand counts for this assignment alone until the platform has listed it as this
     worker's: nobody agrees, passes or fails in another one's name.
     """
     listed = Assignment.objects.filter(
@@ -80,8 +79,7 @@ def counts(assignment: str = "") -> Q:
 
 def reachable(worker: Worker) -> bool:
     """Return whether a message can reach a worker: on their page, or through a marketplace that
-    hands messages over, which it does only to people who have sent something in; taking a HIT, or
-    drafting an answer, is not that.
+    delivers messages, which it does only to people who have submitted something.
     """
     if worker.platform in local_names():
         return worker.user_id is not None
