@@ -24,9 +24,7 @@ which one."""
 
 @dataclass(frozen=True)
 class Statement:
-    """One thing that an answer says, in words for people. Two answers say the same if they make
-    statements with the same key.
-    """
+    """A part of an answer in words. Two answers agree if they have statements with the same key."""
 
     key: tuple[str, ...]
     words: str
@@ -44,7 +42,7 @@ class BadAnswer(ValueError):
 
 @dataclass(frozen=True)
 class ParsedResponse:
-    """One judgment in an answer: about which target, under which criterion, what."""
+    """A judgment in an answer: target, criterion and value."""
 
     target_id: int
     criterion: str
@@ -53,9 +51,7 @@ class ParsedResponse:
 
 @dataclass(frozen=True)
 class Doubt:
-    """Something about one answer by itself that may count against it,
-    with a sentence for admins.
-    """
+    """A reason to doubt an answer, with a sentence for admins."""
 
     kind: str
     against: bool
@@ -75,7 +71,7 @@ class Judgment(Protocol):
 
 @dataclass(frozen=True)
 class AggregatedLabel:
-    """What responses agree on about one target."""
+    """The label of one target that responses aggregate to."""
 
     target_id: int
     value: dict[str, Any]
@@ -99,7 +95,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Terms:
-    """What an interface is offered as, and at what price where no track says anything else."""
+    """The title under which an interface is offered, and its default price."""
 
     offered_as: str
     """In words that strangers at a marketplace choose by; at most 128 characters."""
@@ -118,7 +114,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How answers to one question are held against each other."""
+    """How answers to one question are compared."""
 
     tolerance: float | None = None
     """In which share of what it marks an answer may differ from the others before it counts as
@@ -132,7 +128,7 @@ class Agreement:
 
 
 class Interface(ABC):
-    """One kind of question. Stateless. Its page and its script lie in its directory."""
+    """One kind of question. Stateless. Its page and its script are in its directory."""
 
     name: ClassVar[str]
     title: ClassVar[str]
@@ -151,7 +147,7 @@ class Interface(ABC):
     people overlook things"""
 
     def instructions(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the instructions show of a payload, where there is no question yet."""
+        """Return the context of the instructions, from a payload alone."""
         return {"guide": payload.get("guide", [])}
 
     @abstractmethod
@@ -171,8 +167,8 @@ class Interface(ABC):
     def answer_of(
         self, question: Question, values: Mapping[int, Mapping[str, Any]]
     ) -> dict[str, Any] | None:
-        """Return the answer, as the form would send it, that says what these labels of its targets
-        say, a step that they do not tell left open; None where they tell nothing.
+        """Return the answer, as the form would send it, that these labels of the targets give, with
+        unknown steps left open; None if they give none.
         """
         return None
 
@@ -182,23 +178,21 @@ class Interface(ABC):
 
     @abstractmethod
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
-        """Return the labels that responses of different workers aggregate to (empty list if too few
-        count).
-        """
+        """Return the labels that responses aggregate to; empty if too few count."""
 
     def asked(self, question: Question) -> list[Asked]:
-        """Return the targets of which a question asks what holds, yes or no of each thing."""
+        """Return the targets of a question with yes-or-no statements."""
         return []
 
     def is_split(self, question: Question, responses: Sequence[Response]) -> bool:
-        """Return whether as many of these responses say one thing as say the other, so that one
-        more would decide. Of whole documents nobody is asked for that.
+        """Return whether these responses are tied, so that one more would decide. False for whole
+        documents.
         """
         return False
 
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
-        """Return what an answer says, in words, in the order of the page. `answer` is what `parse`
-        returned, or the same as it is stored. By default each unit is one.
+        """Return an answer in words, in the order of the page. `answer` is the result of `parse`,
+        or stored responses. By default, each unit is a statement.
         """
         statements = []
         for judgment in answer:
@@ -208,25 +202,24 @@ class Interface(ABC):
         return statements
 
     def earns_extra(self, judgments: Sequence[Judgment]) -> bool:
-        """Return whether an answer, parsed, took the work that a question's extra pays for."""
+        """Return whether a parsed answer earns the extra of its question."""
         return False
 
     def doubts(self, judgments: Sequence[Judgment]) -> Iterator[Doubt]:
-        """Yield what an answer, parsed, is held against: whether it looks like little work."""
+        """Yield checks of a parsed answer for signs of careless work."""
         return iter(())
 
     def is_right(self, question: Question, given: Mapping[str, Any], right: Judgment) -> bool:
-        """Return whether what somebody said in a tutorial is right; parts that the right answer
-        leaves open do not count.
+        """Return whether a judgment in a tutorial is right; parts that the right answer leaves open
+        are ignored.
         """
         return all(given.get(name) == value for name, value in right.value.items())
 
     def units(
         self, question: Question, response: Judgment, *, measured: bool = False
     ) -> Iterator[tuple[Unit, str]]:
-        """Yield what people can agree on in a response, each with what was said of it; or the units
-        in which agreement is published, where it is `measured`. Units called "flag" are left out of
-        measures of agreement. By default the whole value is one unit.
+        """Yield the units of agreement in a response with their values; with `measured` the units
+        in which agreement is published. Units called "flag" are left out of measures of agreement.
         """
         yield (
             (response.criterion, str(response.target_id)),
@@ -235,13 +228,13 @@ class Interface(ABC):
 
 
 def units_paid(payload: Mapping[str, Any]) -> int:
-    """Return how many things a question about a whole document is paid for: pairs, or tokens."""
+    """Return the number of pairs or tokens that a question about a whole document is paid for."""
     return len(payload["pairs"] if "pairs" in payload else payload["tokens"])
 
 
 def held(target: int, value: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
-    """Return what holds by a yes or no of a question about this target: target, as text -> parts;
-    an answer about a whole document names the targets.
+    """Return target (as text) -> parts that hold, of a stored yes-or-no response; responses about
+    whole documents contain the targets.
     """
     holds = value["holds"]
     return holds if isinstance(holds, Mapping) else {str(target): holds}
@@ -250,8 +243,8 @@ def held(target: int, value: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
 def value_of(
     shown: Sequence[str], holds: Sequence[str], votes: Mapping[str, int], *, in_document: bool
 ) -> dict[str, Any]:
-    """Return the value of a label by which these of the parts that were shown hold. Of what was not
-    marked in a whole document nothing is said.
+    """Return the value of a label with these parts holding. For whole documents, unmarked parts are
+    not mentioned.
     """
     if in_document:
         shown = holds = sorted(holds)

@@ -1,4 +1,4 @@
-"""The interfaces there are: one line each; and those that admins declared."""
+"""Registers the interfaces: the built-in ones, one line each, and declared forms."""
 
 from __future__ import annotations
 
@@ -26,27 +26,25 @@ def names() -> list[str]:
 
 
 def reading(*what: str) -> list[str]:
-    """Return the names of the interfaces that ask about whole documents, for any of these things
-    (`NAME`, `RELATION`) if some are named.
+    """Return the interfaces that ask about whole documents; with `NAME` or `RELATION` only those
+    that ask for it.
     """
     reads = {name: interface_of(name).reads for name in INTERFACES}
     return [name for name, subjects in reads.items() if subjects and (not what or subjects in what)]
 
 
 def asking_yes_or_no() -> list[str]:
-    """Return the names of the interfaces whose answers say yes or no of each thing that they
-    ask.
-    """
+    """Return the interfaces with yes-or-no statements."""
     return [name for name in INTERFACES if interface_of(name).criterion]
 
 
 def rating() -> list[str]:
-    """Return the names of the interfaces through which people rate, but for declared forms."""
+    """Return the built-in interfaces for ratings."""
     return [name for name in INTERFACES if name not in {*reading(), *asking_yes_or_no()}]
 
 
 def may_be_staged(name: str) -> bool:
-    """Return whether a third person can be asked only where the first two differ
+    """Return whether a third person can be asked only after a disagreement
     (`Interface.is_split`).
     """
     interface = interface_of(name)

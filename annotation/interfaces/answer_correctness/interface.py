@@ -45,8 +45,8 @@ Span = tuple[int, int]
 
 
 class AnswerPayload(TypedDict):
-    """What a question carries: the question, the response to it (`text`), and the passages in the
-    order in which they are shown.
+    """The payload of a question: the question, the response to it (`text`), and the passages in
+    order.
     """
 
     title: str
@@ -56,7 +56,9 @@ class AnswerPayload(TypedDict):
 
 
 class AnswerCorrectness(Interface):
-    """Plausible or not; then for each passage what it shows, with the words that show it."""
+    """Asks whether a response is plausible, and for each passage what it shows and by
+    which words.
+    """
 
     name: ClassVar[str] = "answer_correctness"
     title: ClassVar[str] = "Whether passages show that an answer is right"
@@ -99,7 +101,9 @@ class AnswerCorrectness(Interface):
     def answer_of(
         self, question: Question, values: Mapping[int, Mapping[str, Any]]
     ) -> dict[str, Any] | None:
-        """That it is plausible, where most found it shown to be right; else it may be either."""
+        """Return that a response is plausible, if most found it correct; otherwise both are
+        possible.
+        """
         ratings = values.get(question.target_id, {}).get(RATINGS, {}).get(ANY)
         return {"plausible": "yes"} if ratings and median_low(ratings) > 0 else None
 
@@ -109,7 +113,7 @@ class AnswerCorrectness(Interface):
     def units(
         self, question: Question, response: Judgment, *, measured: bool = False
     ) -> Iterator[tuple[Unit, str]]:
-        """Return whether it is plausible, what each passage shows, and whether it was flagged."""
+        """Yield plausibility, the verdict of each passage, and the flag."""
         if response.criterion == "flag":
             yield ("flag", ""), "yes"
         elif response.criterion == ANY:
@@ -118,8 +122,8 @@ class AnswerCorrectness(Interface):
                 yield ("passage", str(number)), passage["says"]
 
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
-        """Return each line of an answer, with the words that were marked. Who marks others says the
-        same: a mark is right that shares a word with the right ones.
+        """Return a statement for each part of an answer. Marks of two people are equal if they
+        share a word.
         """
         statements = []
         for judgment in answer:
@@ -133,7 +137,7 @@ class AnswerCorrectness(Interface):
         return statements
 
     def is_right(self, question: Question, given: Mapping[str, Any], right: Judgment) -> bool:
-        """Of a whole answer: the same of every passage, for words that are among the right ones."""
+        """Return whether all passages have the right verdict, with marks among the right words."""
         if right.criterion != ANY:
             return super().is_right(question, given, right)
         if given.get("plausible") != right.value["plausible"]:
@@ -146,7 +150,7 @@ class AnswerCorrectness(Interface):
 
 
 def _passage(number: int, text: str, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what somebody says of a passage, and for which words. Raises BadAnswer."""
+    """Return the verdict on a passage with its marks. Raises BadAnswer."""
     letter, says = LETTERS[number], text_of(raw, f"passage-{number}")
     if says not in (CORRECT, INCORRECT, NEITHER):
         raise BadAnswer(f"Paragraph {letter} is missing: say what it shows.")
@@ -161,8 +165,8 @@ def _passage(number: int, text: str, raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _marks(letter: str, text: str, sent: str) -> list[Span]:
-    """Return the marks in a passage, in order, those that touch as one. Raises BadAnswer for any
-    that is not within it, or holds no word.
+    """Return the marks in a passage in order, adjacent ones joined. Raises BadAnswer for one
+    outside of it or without a word.
     """
     try:
         spans = json.loads(sent or "[]")
@@ -188,12 +192,12 @@ def _span(letter: str, text: str, span: Any) -> Span:
 
 
 def _overlap(mine: Sequence[Sequence[int]], ours: Sequence[Sequence[int]]) -> bool:
-    """Return whether some mark shares a character with some other."""
+    """Return whether two sets of marks share a character."""
     return any(a[0] < b[1] and b[0] < a[1] for a in mine for b in ours)
 
 
 def _shown(number: int, text: str, left: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a passage as the page shows it, with what was said of it."""
+    """Return the context of a passage with the current answer."""
     says = text_of(left, f"passage-{number}")
     try:
         marks = _marks(LETTERS[number], text, text_of(left, f"marks-{number}"))
@@ -212,7 +216,7 @@ def _shown(number: int, text: str, left: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pieces(text: str, marks: Sequence[Span]) -> list[tuple[str, bool]]:
-    """Return the text in pieces, each marked or not."""
+    """Return the text in pieces, marked or not."""
     pieces, place = [], 0
     for begin, end in marks:
         pieces += [(text[place:begin], False), (text[begin:end], True)]

@@ -45,7 +45,7 @@ TAKEN = set("jzywcfenudx")
 
 
 class Entities(Interface):
-    """Mark every name in a document; say what it is and which names mean the same."""
+    """Asks for all names in a document, their types, and which of them mean the same."""
 
     name: ClassVar[str] = "entities"
     title: ClassVar[str] = "Every name in a document"
@@ -114,8 +114,8 @@ class Entities(Interface):
         ]
 
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
-        """Labels of the mentions that most found, and one of the document that says how many there
-        are.
+        """Return labels of the mentions that most readers found, and one of the document with their
+        number.
         """
         if (flag := flagged(question, responses, "mentions")) is not None:
             return [flag]
@@ -149,7 +149,7 @@ class Entities(Interface):
         ]
 
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
-        """Return every name with its type, which one it is the same as, and its date; then the
+        """Return a statement for each name with its type, referent and date, then for the
         titles.
         """
         reading = Reading(question.payload)
@@ -174,8 +174,8 @@ class Entities(Interface):
     def units(
         self, question: Question, response: Judgment, *, measured: bool = False
     ) -> Iterator[tuple[Unit, str]]:
-        """Return what each word is (a type, or nothing), and of each mention which one it is the
-        same as and its page; measured word by word.
+        """Yield the type of each word, and the referent and title of each mention; `measured` is
+        word by word.
         """
         if measured:
             yield from self._by_word(question, response)
@@ -201,8 +201,8 @@ class Entities(Interface):
                 )
 
     def _by_word(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
-        """Return the same word by word: also which mention a word's mention is the same as, and its
-        page. A word in none says nothing, for that is what people differ by as well.
+        """Yield the units word by word, including the referent and title of the word's mention.
+        Words without a mention have a value too, since readers disagree about them.
         """
         reading, words = Reading(question.payload), dict[str, list[str]]()
         if response.criterion == "mentions":
@@ -252,8 +252,8 @@ def _label(target: int, mention: Settled) -> AggregatedLabel:
 
 
 def describe_types(reading: Reading) -> list[dict[str, Any]]:
-    """Return the types as the page shows them: name, word, key, what its mentions hold, what it
-    covers, an example in pieces, and words that its mentions begin with.
+    """Return the types for the page: name, word, key, value, description, example in pieces, and
+    cues.
     """
     types: list[dict[str, Any]] = []
     used = set(TAKEN)
@@ -289,15 +289,13 @@ def describe_types(reading: Reading) -> list[dict[str, Any]]:
 
 
 def with_weekday(day: str) -> str:
-    """Return a date with its weekday if it is a whole one: texts say “Saturday” and mean a date."""
+    """Return a complete date with its weekday, since texts say “Saturday” and mean a date."""
     whole = len(day) == len("2013-03-25") and is_date(day)
     return f"{day}, a {date.fromisoformat(day):%A}" if whole else day
 
 
 def _more_than(word: str, description: str) -> str:
-    """Return what a description adds to a type's word, with which many begin: “person: a
-    name, …”.
-    """
+    """Return the rest of a description that begins with the word of its type."""
     lowered = description.lower().replace("z", "s")
     lead = word if lowered.startswith(word.lower()) else re.split("[,:;]", description)[0]
     remainder = description[len(lead) :].lstrip()
@@ -309,9 +307,7 @@ def _more_than(word: str, description: str) -> str:
 
 
 def _pieces(example: str) -> list[tuple[str, bool]]:
-    """Return an example in pieces, each with whether it is a mention: those stand in [square
-    brackets].
-    """
+    """Return an example in pieces, each with whether it is a mention (in [square brackets])."""
     pieces = []
     for number, piece in enumerate(re.split(r"[\[\]]", example)):
         if piece:

@@ -1,4 +1,4 @@
-"""Declared interfaces: the form, with the title, the price and the tutorial that an admin wrote."""
+"""Makes interfaces of declared forms, with the title, price and tutorial that an admin wrote."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 
 class DeclaredForm(Form):
-    """One that asks by a declared form; its page is the form's."""
+    """The interface of a declared form; it uses the page of `form`."""
 
     folder: ClassVar[str] = "form"
 
     def is_right(self, question: Question, given: Mapping[str, Any], right: Judgment) -> bool:
-        """Free words are never wrong; what counts alike is alike right."""
+        """Return whether a rating is right, or equivalent to the right one; free text is never
+        wrong.
+        """
         return "text" in right.value or given.get("value") == right.value.get("value")
 
 

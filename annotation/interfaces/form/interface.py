@@ -33,7 +33,7 @@ LONGEST = 5000
 
 
 class Option(TypedDict):
-    """One answer: what stands on the button, and the rating in [0, 1] that it is."""
+    """An option: the words of its button, and its rating in [0, 1]."""
 
     label: str
     value: float
@@ -41,7 +41,7 @@ class Option(TypedDict):
 
 
 class Field(TypedDict):
-    """One question, by the name of its criterion."""
+    """A question of a form; its name is the criterion."""
 
     name: str
     ask: str
@@ -53,7 +53,7 @@ class Field(TypedDict):
 
 
 class FormPayload(TypedDict):
-    """What a question carries: a text to read, and what is asked of it."""
+    """The payload of a question: a text and the fields."""
 
     title: str
     text: str
@@ -67,7 +67,7 @@ class FormPayload(TypedDict):
 
 
 class Form(Interface):
-    """One button for each question about a text; or a flag that it cannot be answered."""
+    """Asks questions with buttons or free text about a text."""
 
     name: ClassVar[str] = "form"
     title: ClassVar[str] = "Questions about a text"
@@ -105,7 +105,7 @@ class Form(Interface):
     def answer_of(
         self, question: Question, values: Mapping[int, Mapping[str, Any]]
     ) -> dict[str, Any] | None:
-        """Of several ratings the middle one; mended texts and free words are not told."""
+        """Return the median of the ratings; edited texts and free text are not filled in."""
         ratings = values.get(question.target_id, {}).get(RATINGS, {})
         told = {
             field["name"]: _nearest(field["options"], median_low(ratings[field["name"]]))
@@ -134,7 +134,7 @@ class Form(Interface):
     def units(
         self, question: Question, response: Judgment, *, measured: bool = False
     ) -> Iterator[tuple[Unit, str]]:
-        """Return what was picked of each question, and whether it was flagged."""
+        """Yield the option of each field, and the flag."""
         if response.criterion == "flag":
             yield ("flag", ""), "yes"
         else:
@@ -142,20 +142,18 @@ class Form(Interface):
 
 
 def _nearest(options: Sequence[Option], rating: float) -> str:
-    """Return the place of the answer whose rating is nearest, as the form sends it."""
+    """Return the number of the option with the nearest rating, as the form sends it."""
     places = range(1, len(options) + 1)
     return str(min(places, key=lambda place: abs(options[place - 1]["value"] - rating)))
 
 
 def _words_of(value: Mapping[str, Any]) -> str:
-    """Return what was picked, or written."""
+    """Return the words of the chosen option, or the free text."""
     return str(value.get("choice", value.get("text", "")))
 
 
 def _field(field: Field, number: int, chosen: str) -> dict[str, Any]:
-    """Return a question as the page shows it; the value of a button is its place among the
-    options.
-    """
+    """Return the context of a field; the value of a button is the number of its option."""
     options = [
         {
             "value": str(place),
@@ -193,9 +191,7 @@ def _answer(field: Field, number: int, raw: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _written(field: Field, number: int, words: str) -> dict[str, Any]:
-    """Return what somebody wrote in their own words; nothing where they may leave it out, and
-    did.
-    """
+    """Return the free text; empty if it is optional and missing."""
     if not words and field.get("required", True):
         raise BadAnswer(f"Step {number} is missing: {field['ask']}")
     if len(words) > LONGEST:

@@ -45,7 +45,7 @@ UNSEEN = ("Cc", "Cf")
 
 
 class LanguageQuality(Form):
-    """One button for each facet of a text, and the text mended if any is below the top."""
+    """Asks for a rating of each facet of a text, and for a post-edit if any is below the top."""
 
     name: ClassVar[str] = "language_quality"
     title: ClassVar[str] = "How well a text reads"
@@ -96,9 +96,7 @@ class LanguageQuality(Form):
     def units(
         self, question: Question, response: Judgment, *, measured: bool = False
     ) -> Iterator[tuple[Unit, str]]:
-        """Return what was picked of each facet, whether it was mended, and whether it was
-        flagged.
-        """
+        """Yield the rating of each facet, whether the text was edited, and the flag."""
         if response.criterion == EDIT:
             yield (EDIT, ""), "yes" if response.value["changed"] else "no"
         else:
@@ -117,8 +115,8 @@ class LanguageQuality(Form):
                 yield Doubt("short_edit", changed < FEWEST, detail)
 
     def is_right(self, question: Question, given: Mapping[str, Any], right: Judgment) -> bool:
-        """Of a mended text: whether it came nearer to the right one than the text itself is, or has
-        none of the slips that the question names and keeps what the text says.
+        """Return whether a post-edit is closer to the right text than the original, or fixes the
+        named errors and keeps most words.
         """
         if right.criterion != EDIT:
             return super().is_right(question, given, right)
@@ -132,8 +130,8 @@ class LanguageQuality(Form):
 
 
 def _fixes(slips: Sequence[str], mended: str, wanted: str) -> bool:
-    """Return whether none of the slips is left, in a text that has most words of the right one:
-    there is more than one way to mend a sentence.
+    """Return whether a text has none of these errors and most words of the right one, since there
+    are several ways to correct a sentence.
     """
     said = " ".join(mended.lower().replace("’", "'").split())
     kept = set(said.split()) & (needed := set(wanted.lower().split()))
@@ -141,7 +139,7 @@ def _fixes(slips: Sequence[str], mended: str, wanted: str) -> bool:
 
 
 def _top(options: Sequence[Mapping[str, Any]]) -> str:
-    """Return the form's value of the best of a facet's answers."""
+    """Return the form value of the best option of a facet."""
     return str(max(options, key=lambda option: option["rating"])["value"])
 
 
@@ -152,9 +150,7 @@ def _best(question: Question, criterion: str) -> float:
 
 
 def _mended(text: str, sent: str) -> str:
-    """Return what somebody made of a text, as it is compared with it. Raises BadAnswer if that is
-    nothing, or no text.
-    """
+    """Return the post-edit of a text, normalized. Raises BadAnswer if it is missing or no text."""
     lines = unicodedata.normalize("NFC", sent.replace("\r\n", "\n").replace("\r", "\n"))
     letters_of_text = set(text)
     seen = "".join(

@@ -1,5 +1,5 @@
-"""The relation interface: what two marked mentions refer to, and which relations the text says hold
-between them; or only what one mention refers to, of which readers of its document were divided.
+"""The relation interface: the referents of two marked mentions, and the relations between them; or
+the referent of one mention alone, about which readers of its document are tied.
 """
 
 from __future__ import annotations
@@ -59,9 +59,7 @@ TYPE_WORDS = {
 
 
 class Relation(Interface):
-    """Who is A, what is B, what does the text say about them; or a flag that it cannot be
-    answered.
-    """
+    """Asks for the referents of A and B, and which relations the text states between them."""
 
     name: ClassVar[str] = "relation"
     criterion: ClassVar[str] = "relation"
@@ -182,8 +180,8 @@ class Relation(Interface):
     def units(
         self, question: Question, response: Judgment, *, measured: bool = False
     ) -> Iterator[tuple[Unit, str]]:
-        """Return each directed predicate (yes, no), each mention for which there are several names,
-        and whether it was flagged.
+        """Yield each directed predicate (yes, no), the referent of each mention with several
+        candidates, and the flag.
         """
         if response.criterion == "flag":
             yield ("flag", ""), "yes"
@@ -202,8 +200,8 @@ def _parts(predicates: Sequence[PredicatePayload]) -> list[str]:
 
 
 def _is_informative(side: Side, link: Judgment) -> bool:
-    """Return whether an answer says anything of a mention: that the only name is right goes
-    without.
+    """Return whether a link is worth a statement: the only candidate, chosen without a title, is
+    not.
     """
     return side.asked or link.value["choice"] == OTHER or bool(link.value.get("title"))
 
@@ -221,7 +219,7 @@ def _link_statement(side: Side, judgment: Judgment) -> Statement:
 
 
 def _relation_statements(pair: Pair, holds: Sequence[str]) -> list[Statement]:
-    """Return the sentences that hold, or that none does."""
+    """Return the sentences that hold, or one that none does."""
     if not holds:
         return [Statement(("relation", ""), "None of the sentences holds")]
     return [
@@ -234,7 +232,7 @@ def _relation_statements(pair: Pair, holds: Sequence[str]) -> list[Statement]:
 
 
 def page_of(payload: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the page shows, from the payload alone, with an answer as its worker left it."""
+    """Return the context of the page from the payload alone, with the current answer."""
     pair = Pair.of(payload)
     left = {name: _left(answer, name) for name in ("a", "b", "holds", "none", "problem", "remark")}
     common = [
@@ -262,15 +260,13 @@ def page_of(payload: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, 
 
 
 def _left(answer: Mapping[str, Any], name: str) -> list[str]:
-    """Return the values of a field in an answer that nobody has checked yet."""
+    """Return the values of a field of an unchecked answer."""
     values = answer.get(name) or []
     return [str(value) for value in (values if isinstance(values, list) else [values]) if value]
 
 
 def text_of(pair: Pair, text: str, begin: int, length: int) -> dict[str, Any]:
-    """Return a text with its marks as (begin, end, role), an ellipsis where the document goes
-    on.
-    """
+    """Return a text with its marks as (begin, end, role), and an ellipsis where it was cut."""
     before = "… " if begin > 0 else ""
     after = " …" if begin + len(text) < length else ""
     marked = dict(zip((side.span for side in pair.sides), ("subject", "object"), strict=False))
@@ -314,7 +310,7 @@ def _side(side: Side, answer: Mapping[str, Any]) -> dict[str, Any]:
 def _choice(
     predicate: PredicatePayload, pair: Pair, chosen: Sequence[str], key: str
 ) -> dict[str, Any]:
-    """Return a relation as a sentence in pieces: each is words and the role that they have."""
+    """Return a relation as a sentence in pieces of words with a role."""
     forward = predicate["part"].endswith(">")
     subject, object_ = (pair.a, pair.b) if forward else (pair.b, pair.a)
     pieces, remainder = [], predicate["template"]
@@ -341,7 +337,7 @@ def _choice(
 
 
 def _all(raw: Mapping[str, Any], name: str) -> list[str]:
-    """Return the values of a form field; BadAnswer if they are not texts."""
+    """Return the values of a form field. Raises BadAnswer if they are not texts."""
     values = raw.get(name, [])
     values = values if isinstance(values, list) else [values]
     if not all(isinstance(value, str) for value in values):
@@ -361,7 +357,9 @@ def _flag(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _link(side: Side, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a mention refers to: the canonical mention's span, or OTHER, and a title."""
+    """Return the referent of a mention: the span of the canonical mention, or OTHER, and
+    a title.
+    """
     if not side.candidates:
         return {"choice": f"{side.span[0]}-{side.span[1]}"}
     value: dict[str, Any] = {"choice": _choice_of(side, raw)}
@@ -373,8 +371,8 @@ def _link(side: Side, raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _known(side: Side, value: Mapping[str, Any]) -> str:
-    """Return the candidate that a label says a mention refers to, in the same words if not the same
-    place; nothing where it names none of them.
+    """Return the candidate that a label names, by its place or its words; empty if it
+    names none.
     """
     canonical = value.get("canonical")
     if not isinstance(canonical, list):
@@ -384,8 +382,8 @@ def _known(side: Side, value: Mapping[str, Any]) -> str:
 
 
 def _choice_of(side: Side, raw: Mapping[str, Any]) -> str:
-    """Return the candidate that was picked, or OTHER; the mention itself, where it is the only one,
-    unless they say otherwise.
+    """Return the chosen candidate or OTHER; the only candidate is chosen by default. Raises
+    BadAnswer.
     """
     choice = _one(raw, side.letter)
     if not side.asked and choice != OTHER:
@@ -418,8 +416,8 @@ def _holds(pair: Pair, raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _mention_label(side: Side, values: list[Mapping[str, Any]]) -> AggregatedLabel:
-    """Return what more than half say it refers to, and its title; where no more than half agree, it
-    says that they are divided.
+    """Return the referent and title by majority; without a majority, the label says that people are
+    tied.
     """
     votes = Counter(str(choice["choice"]) for choice in values)
     named_titles = [str(choice["title"]) for choice in values if choice.get("title")]

@@ -1,5 +1,5 @@
-"""The exhaustive relation interface: every pair of mentions that may be related, in the order of
-the text.
+"""The exhaustive relation interface: all pairs of mentions that may be related, in the order of the
+text.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class RelationsExhaustive(Interface):
         return asked
 
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
-        """Return every sentence that holds of a pair; of pairs without one nothing is said."""
+        """Return a statement for each sentence that holds of a pair."""
         statements = [flag_statement(flag) for flag in answer if flag.criterion == "flag"]
         for judgment in answer:
             if judgment.criterion == self.criterion:
@@ -160,7 +160,7 @@ class RelationsExhaustive(Interface):
     def units(
         self, question: Question, response: Judgment, *, measured: bool = False
     ) -> Iterator[tuple[Unit, str]]:
-        """Of each pair, each directed predicate: yes or no."""
+        """Yield each directed predicate of each pair: yes or no."""
         yield ("flag", ""), "yes" if response.criterion == "flag" else "no"
         if response.criterion != self.criterion:
             return
@@ -175,7 +175,7 @@ class RelationsExhaustive(Interface):
 def _pair_statements(
     data: Mapping[str, Any], number: int, holds: Mapping[str, Sequence[str]]
 ) -> list[Statement]:
-    """Return what holds of one pair, each with the places of its two names."""
+    """Return the statements about one pair, with the positions of its names."""
     pair = data["pairs"][number]
     a, b = (data["mentions"][pair[side]] for side in ("a", "b"))
     places = ((a["span"][0], a["span"][1]), (b["span"][0], b["span"][1]))
@@ -192,9 +192,7 @@ def _pair_statements(
 
 
 def _options(predicates: Sequence[PredicatePayload]) -> list[dict[str, Any]]:
-    """Return what the page shows of a list of predicates: the value that is sent, the sentence, and
-    whether it is folded.
-    """
+    """Return the options of a list of predicates: value, sentence, and whether it is folded."""
     return [
         {
             "part": " ".join(parts_of(predicate)),
@@ -207,9 +205,7 @@ def _options(predicates: Sequence[PredicatePayload]) -> list[dict[str, Any]]:
 
 
 def _holds(data: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Target -> the parts that hold, where any does. Raises BadAnswer for a pair that is
-    missing.
-    """
+    """Return target -> parts that hold. Raises BadAnswer if a pair is missing."""
     held_of_pair = json_of(raw, "pairs", dict)
     holds = {}
     for number, pair in enumerate(data["pairs"]):

@@ -1,4 +1,4 @@
-"""Reads the fields of a raw answer, as its form sent them."""
+"""Reads the fields of a raw answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GARBLED = (
 
 
 def text_of(raw: Mapping[str, Any], name: str) -> str:
-    """Return the first value of a form field; BadAnswer if it is no text."""
+    """Return the first value of a form field. Raises BadAnswer if it is not a text."""
     values = raw.get(name) or [""]
     value = values[0] if isinstance(values, list) else values
     if not isinstance(value, str):
@@ -24,8 +24,8 @@ def text_of(raw: Mapping[str, Any], name: str) -> str:
 
 
 def json_of(raw: Mapping[str, Any], name: str, kind: type[Json]) -> Json:
-    """Return what a form field holds as JSON of this kind; an empty one where it holds nothing.
-    Raises BadAnswer.
+    """Return a form field parsed as JSON of this type; an empty one if it is missing. Raises
+    BadAnswer.
     """
     text = text_of(raw, name)
     if not text:

@@ -1,5 +1,5 @@
-"""The flag: a question that cannot be answered. It is paid like an answer; if most set it, its
-label is empty.
+"""Handles the flag of a question that cannot be answered. It is paid like an answer; if most set
+it, the label is empty.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ LONGEST = 500
 
 
 def flag_of(raw: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the flag in a raw answer, if it has one. Raises BadAnswer for one that the page does
-    not offer.
+    """Return the flag in a raw answer; None without one. Raises BadAnswer for an unknown
+    problem.
     """
     problem, remark = text_of(raw, "problem"), text_of(raw, "remark")[:LONGEST]
     if not problem:
@@ -48,7 +48,7 @@ def flagged(
 def flag_statement(
     judgment: Judgment, problems: Mapping[str, str] = PROBLEMS, what: str = "This document"
 ) -> Statement:
-    """Return what a flag says, in words, with its remark."""
+    """Return a flag in words, with its remark."""
     flag = judgment.value
     problem = problems.get(flag["problem"], flag["problem"])
     remark = f" “{flag['remark']}”" if flag.get("remark") else ""
@@ -56,7 +56,7 @@ def flag_statement(
 
 
 def flag_shown(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a page shows of the flag, as its worker left it."""
+    """Return the context of the flag with the current answer."""
     problem = text_of(answer, "problem")
     return {
         "problems": [(code, words, code == problem) for code, words in PROBLEMS.items()],

@@ -1,5 +1,5 @@
-"""Votes of several workers, aggregated: majority per part (Chaganty 2018, section 4.4), with how
-far they disagree.
+"""Aggregates votes by majority, part by part (Chaganty 2018, section 4.4), with the
+disagreement.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Majority:
-    """What most said, how many said each, and the share that said otherwise."""
+    """The most frequent answer, the votes, and the share of other answers."""
 
     value: str
     votes: dict[str, int]
@@ -23,8 +23,8 @@ class Majority:
 
 
 def most(answers: Sequence[str]) -> Majority | None:
-    """Return the most frequent answer, None if there are none; of several, the first in the
-    alphabet.
+    """Return the most frequent answer, the first in alphabetical order among several; None without
+    answers.
     """
     if not answers:
         return None
@@ -34,8 +34,8 @@ def most(answers: Sequence[str]) -> Majority | None:
 
 
 def more_than_half(answers: Sequence[str], voters: int) -> str | None:
-    """Return the answer that more than half of the voters gave, whether or not the others gave one;
-    else None.
+    """Return the answer of more than half of the voters, including those without an answer; else
+    None.
     """
     most_frequent = most(answers)
     return (
@@ -48,10 +48,8 @@ def more_than_half(answers: Sequence[str], voters: int) -> str | None:
 def holding(
     answers: Sequence[Iterable[str]], parts: Sequence[str]
 ) -> tuple[list[str], dict[str, int], float]:
-    """Return the parts that more than half of the answers contain, the votes of each, and the
-    largest minority's share.
-
-    A tie does not hold: what people are divided about is not said by the text.
+    """Return the parts in more than half of the answers, the votes of each part, and the largest
+    minority's share. A tie does not hold.
     """
     votes = Counter(part for answer in answers for part in set(answer))
     holds = [part for part in parts if 2 * votes[part] > len(answers)]

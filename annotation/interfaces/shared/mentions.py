@@ -24,8 +24,8 @@ Reader = Sequence[Marked]
 
 
 def typed_spans(reading: Reading, readers: Sequence[Reader]) -> list[tuple[Span, str]]:
-    """Return the spans on whose tokens most readers agree, in characters, in the order of the text;
-    and what each is.
+    """Return the spans that most readers marked, token by token, with their types, in the order of
+    the text.
     """
     marked = [
         (span, reader_number, mark)
@@ -57,8 +57,8 @@ def typed_spans(reading: Reading, readers: Sequence[Reader]) -> list[tuple[Span,
 
 
 def _parts(span: Span, types_of_token: Sequence[Sequence[str]]) -> list[Span]:
-    """Return the span, cut where what its tokens are changes; a token that people are divided about
-    goes with the one before.
+    """Split a span where the majority type of its tokens changes; a token without a majority joins
+    the one before.
     """
     cuts, before = [span[0]], None
     for token in range(*span):
@@ -104,7 +104,7 @@ class Settled:
 
 
 def settle_mentions(reading: Reading, readers: Sequence[Reader]) -> list[Settled]:
-    """Return the mentions on which most of the readers agree, in the order of the text."""
+    """Return the mentions that most readers marked, in the order of the text."""
     spans = typed_spans(reading, readers)
     marks_of = [[_marked_at(span, reader) for reader in readers] for span, _ in spans]
     mentions = []
@@ -123,7 +123,7 @@ def settle_mentions(reading: Reading, readers: Sequence[Reader]) -> list[Settled
 
 
 def _dates(mention: Settled, marks: Sequence[Marked | None]) -> list[str]:
-    """Return the dates that readers wrote for a mention, of those who say that it is one."""
+    """Return the dates that readers gave for a mention of this type."""
     dates = []
     for mark in marks:
         if mark is not None and mark.type == mention.type and mark.value:
@@ -132,7 +132,7 @@ def _dates(mention: Settled, marks: Sequence[Marked | None]) -> list[str]:
 
 
 def _marked_at(span: Span, reader: Reader) -> Marked | None:
-    """Return what a reader marked there: the mention that shares most with the span."""
+    """Return the mention of a reader that overlaps most with the span; None without one."""
     best = max(reader, key=lambda mark: (_shared(mark.span, span), -mark.span[0]), default=None)
     return best if best is not None and _shared(best.span, span) > 0 else None
 
@@ -144,9 +144,7 @@ def _shared(left: Span, right: Span) -> int:
 def _clusters(
     reading: Reading, mentions: list[Settled], marks_of: list[list[Marked | None]]
 ) -> list[list[int]]:
-    """Return the mentions that are the same thing, as numbers: who is the same as whom is passed
-    on.
-    """
+    """Return the clusters of coreferent mentions, by transitive closure, as indices."""
     parent = list(range(len(mentions)))
 
     def root(number: int) -> int:
@@ -172,9 +170,7 @@ def _clusters(
 
 
 def _are_same(left: Sequence[Marked | None], right: Sequence[Marked | None]) -> bool:
-    """Return whether more than half of those who found each of two mentions say that they are the
-    same.
-    """
+    """Return whether more than half of the readers who marked each of two mentions link them."""
     n_left = n_right = n_same = 0
     for a, b in zip(left, right, strict=True):
         n_left += a is not None
@@ -190,12 +186,12 @@ def _name(
     cluster: Sequence[Settled],
     marks: Sequence[Sequence[Marked | None]],
 ) -> None:
-    """Gives the mentions of a cluster the one that most named, which is the canonical one of those
-    of which more than half of the finders name it, and the title of more than half. Where no more
-    than half of all that is said of the cluster names it, what its mentions refer to is undecided.
+    """Set the canonical mention, votes and titles of a cluster. A mention refers to the one that
+    most named, if more than half of its readers did; without a majority over the whole cluster, all
+    referents are undecided.
 
-    A tie of who stands for such a cluster goes to the longest, then to the first: people name
-    things in full once, mostly at the beginning.
+    Ties of the canonical mention go to the longest, then to the first: people write names in full
+    once, mostly at the beginning.
     """
     total: Counter[Span] = Counter()
     for mention, row in zip(cluster, marks, strict=True):
@@ -235,8 +231,8 @@ def _settled_at(span: Span, mentions: Sequence[Settled]) -> Span | None:
 
 
 def _links(marks: Sequence[Sequence[Marked | None]]) -> Mapping[int, str]:
-    """Return the title that each reader gave the cluster, “” for none in Wikipedia: that of the
-    first of its mentions that has one.
+    """Return reader -> title of the cluster, “” for none in Wikipedia: of its first mention with a
+    title.
     """
     links: dict[int, str] = {}
     for row in marks:

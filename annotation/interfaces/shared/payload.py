@@ -1,9 +1,9 @@
-"""What a question about a pair of mentions carries, as the track writes it and the relation page
-reads it.
+"""Defines the payload of a question about a pair of mentions, which tracks write and the relation
+page reads.
 
-All spans are half-open and in characters of the whole document. Nothing here may tell which system
-claimed what: the predicates and candidates are those of everybody together, in an order that
-depends on the schema and the text alone.
+All spans are half-open, in characters of the whole document. The payload must not reveal which
+system claimed what: predicates and candidates are those of all systems, in an order that depends on
+the schema and the text alone.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ COMMON = 9  # as many as there are digits to pick them with; rarer relations are
 
 
 class CandidatePayload(TypedDict):
-    """Something that a mention may refer to: a canonical mention of the document."""
+    """A candidate referent of a mention: a canonical mention of the document."""
 
     span: list[int]
     gloss: str
 
 
 class MentionPayload(TypedDict):
-    """One of the two marked mentions. Without candidates (dates, titles, numbers) nobody is asked
-    what it refers to; with itself alone it stands picked, and people may say that it is another.
+    """A marked mention. Without candidates (dates, titles, numbers) nobody is asked for its
+    referent; the mention itself as the only candidate is selected by default.
     """
 
     target: int
@@ -82,17 +82,17 @@ class RelationPayload(TypedDict):
 
 
 def parts_of(predicate: PredicatePayload) -> list[str]:
-    """Return the directed predicates that one sentence stands for."""
+    """Return the directed predicates of one sentence."""
     return [predicate["part"], *predicate.get("also", [])]
 
 
 def sentences_in(predicates: Sequence[PredicatePayload]) -> dict[str, list[str]]:
-    """Return the directed predicates that one sentence each stands for, by the first of them."""
+    """Return first directed predicate -> all directed predicates of its sentence."""
     return {predicate["part"]: parts_of(predicate) for predicate in predicates}
 
 
 def meaning_of(predicate: PredicatePayload, meanings: Meanings) -> dict[str, str]:
-    """Return what a sentence means; empty where the schema says nothing."""
+    """Return what the schema says about a sentence; empty without an entry."""
     return meanings.get(predicate["part"][:-1], {})
 
 
@@ -106,7 +106,7 @@ def sentence_of(predicate: PredicatePayload, a: str, b: str) -> str:
 
 @dataclass(frozen=True)
 class Side:
-    """A marked mention as the page needs it."""
+    """A marked mention of a pair."""
 
     letter: str  # a, b
     data: MentionPayload
@@ -129,9 +129,7 @@ class Side:
 
     @property
     def asked(self) -> bool:
-        """Whether one of several names must be picked; where the mention itself is the only one, it
-        stands picked.
-        """
+        """Whether people choose among several candidates."""
         return bool(set(self.candidates) - {f"{self.span[0]}-{self.span[1]}"})
 
     @property
@@ -140,14 +138,13 @@ class Side:
 
     @cached_property
     def candidates(self) -> dict[str, str]:
-        """What it may refer to: the span as it stands in the form → the words."""
+        """The candidates: form value of the span -> words."""
         return {f"{c['span'][0]}-{c['span'][1]}": c["gloss"] for c in self.data["candidates"]}
 
     @cached_property
     def fuller(self) -> dict[str, list[str]]:
-        """For each candidate whose words are a part of another one's, or its initials: those fuller
-        names. It stands for another thing of that name, since each thing is called by its fullest
-        name.
+        """For each candidate whose words are part of another candidate, or its initials: these
+        longer names. Each entity is called by its longest name, so they are different entities.
         """
         fuller_of: dict[str, list[str]] = {}
         for value, own in self.candidates.items():
@@ -162,13 +159,13 @@ class Side:
         return fuller_of
 
     def called(self, value: str) -> str:
-        """Return the words of a candidate, which tell it from every other one."""
+        """Return the words of a candidate, distinct from all others."""
         gloss = self.candidates[value]
         return f"{gloss}, not {' or '.join(self.fuller[value])}" if value in self.fuller else gloss
 
 
 def _is_part_of(words: list[str], longer: list[str]) -> bool:
-    """Return whether some words stand in others, one after the other, and are not all of them."""
+    """Return whether some words are a proper consecutive part of others."""
     n = len(words)
     starts = range(len(longer) - n + 1)
     return 0 < n < len(longer) and any(longer[start : start + n] == words for start in starts)
@@ -184,13 +181,13 @@ def _abbreviates(short: str, name: str) -> bool:
 
 @dataclass(frozen=True)
 class Pair:
-    """The payload of a question about a pair, read."""
+    """The parsed payload of a question about a pair."""
 
     data: RelationPayload
 
     @classmethod
     def of(cls, payload: Mapping[str, Any]) -> Pair:
-        """Return the payload; KeyError if a part is missing."""
+        """Wrap a payload; KeyError if a part is missing."""
         return cls(payload)  # type: ignore[arg-type]
 
     @cached_property
@@ -203,12 +200,12 @@ class Pair:
 
     @property
     def sides(self) -> tuple[Side, ...]:
-        """A and B; A alone where what one mention refers to is all that is asked."""
+        """A and B; A alone if the question is about one mention."""
         return (self.a, self.b) if "b" in self.data else (self.a,)
 
     @cached_property
     def parts(self) -> list[str]:
-        """The directed predicates that are settled, in the order of their sentences on the page."""
+        """The directed predicates in the order of the page."""
         parts: list[str] = []
         for predicate in self.data["predicates"]:
             for part in parts_of(predicate):
@@ -217,7 +214,7 @@ class Pair:
 
     @cached_property
     def common(self) -> list[PredicatePayload]:
-        """The relations that stand open on the page; the first nine if the track does not say."""
+        """The relations that are visible at first; the first nine if the track does not say."""
         marked = [predicate for predicate in self.data["predicates"] if "rare" in predicate]
         return (
             [predicate for predicate in marked if not predicate["rare"]][:COMMON]
@@ -231,9 +228,7 @@ class Pair:
 
 
 def sentences(payload: Mapping[str, Any]) -> dict[str, str]:
-    """Return part -> words, of all that a question about a pair asks yes or no of; nothing of other
-    questions.
-    """
+    """Return directed predicate -> sentence; empty for other kinds of questions."""
     if "predicates" not in payload:
         return {}
     pair = Pair.of(payload)
@@ -245,8 +240,8 @@ def sentences(payload: Mapping[str, Any]) -> dict[str, str]:
 
 
 def besides(payload: Mapping[str, Any]) -> dict[int, str]:
-    """Return target -> words, of the mentions about which a question about a pair asks besides;
-    nothing of other questions.
+    """Return target -> words of the mentions of a pair, which are asked about too; empty for other
+    kinds of questions.
     """
     if "predicates" not in payload:
         return {}
@@ -254,12 +249,10 @@ def besides(payload: Mapping[str, Any]) -> dict[int, str]:
 
 
 def joins_readers(payload: Mapping[str, Any]) -> bool:
-    """Return whether a question asks alone what readers of a whole document were divided about."""
+    """Return whether a question settles a tie between the readers of a whole document."""
     return len(besides(payload)) == 1
 
 
 def is_divided(said: Sequence[Said]) -> bool:
-    """Return whether people are divided about a mention, by all that was said of it in answer to
-    whatever question.
-    """
+    """Return whether people are tied about a mention, over the answers to all questions."""
     return UNDECIDED in aggregated(with_readers(said))

@@ -1,6 +1,4 @@
-"""Labels of ratings: every person's opinion is kept by itself, since a mean or a majority would
-hide how far people differ.
-"""
+"""Makes labels of ratings with every person's value, since a mean would hide the disagreement."""
 
 from __future__ import annotations
 
@@ -45,6 +43,6 @@ def ratings_label(
 
 
 def _handle(response: Response) -> str:
-    """Who said it, as a keyed hash; "" of an answer that no annotator sent."""
+    """Return the keyed hash of the annotator; empty for an answer without one."""
     assignment = getattr(response, "assignment", None)
     return assignment.worker.handle if assignment is not None else ""

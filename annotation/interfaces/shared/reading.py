@@ -1,8 +1,7 @@
-"""What a question about a whole document carries, and a worker's mentions in it: read, and checked
-word by word.
+"""Defines the payload of a question about a whole document, and checks the mentions in an answer.
 
-All spans are half-open and in characters of the document (code points); they begin and end where
-tokens do.
+All spans are half-open, in characters of the document (code points); they begin and end with
+tokens.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ class TypePayload(TypedDict):
 
 @dataclass(frozen=True)
 class Marked:
-    """A mention as one worker marked it, checked. `value` is the date of a date; `link` the title
-    of its entity.
+    """A checked mention of one reader. `value` is the date of a date, `link` the title of an
+    entity.
     """
 
     span: Span
@@ -61,7 +60,7 @@ class Marked:
 
     @classmethod
     def of(cls, data: Mapping[str, Any], links: Mapping[str, str] | None = None) -> Marked:
-        """Return a mention out of a response, with the title that was given for it."""
+        """Return a stored mention with its title."""
         (begin, end), (first_of_canonical, last_of_canonical) = data["span"], data["canonical"]
         link = (links or {}).get(f"{begin}-{end}", "")
         return cls(
@@ -75,7 +74,7 @@ class Marked:
 
 @dataclass(frozen=True)
 class Reading:
-    """The payload of a question about a document, read."""
+    """The parsed payload of a question about a whole document."""
 
     data: Mapping[str, Any]
 
@@ -103,7 +102,7 @@ class Reading:
         return self.text[span[0] : span[1]]
 
     def in_tokens(self, span: Span) -> Span | None:
-        """Return the span counted in tokens; None if it does not begin and end where tokens do."""
+        """Return the span in tokens; None if it does not begin and end with tokens."""
         begin, end = self._begins.get(span[0]), self._ends.get(span[1])
         return (begin, end) if begin is not None and end is not None and begin < end else None
 
@@ -111,9 +110,7 @@ class Reading:
         return self.types[type_name]["value"] is None
 
     def marked(self, raw: Mapping[str, Any]) -> list[Marked]:
-        """Return the mentions in a raw answer, in the order of the text. Raises BadAnswer for the
-        first that is wrong.
-        """
+        """Return the mentions in a raw answer, in the order of the text. Raises BadAnswer."""
         entries = json_of(raw, "mentions", list)
         if not entries and not text_of(raw, "nothing"):
             raise BadAnswer(
@@ -175,9 +172,7 @@ class Reading:
         return value
 
     def _linked(self, mention: Marked, by_span: Mapping[Span, Marked]) -> Marked:
-        """Return the mention with the title of its entity, which is that of its canonical
-        mention.
-        """
+        """Return the mention with the title of its canonical mention. Raises BadAnswer."""
         name = by_span.get(mention.canonical)
         if name is None or name.canonical != name.span:
             raise BadAnswer(
@@ -195,9 +190,7 @@ class Reading:
 
 
 def is_date(value: str) -> bool:
-    """Return whether a text is a year, a month or a day of the calendar: 2013, 2013-03,
-    2013-03-25.
-    """
+    """Return whether a text is a valid year, month or day: 2013, 2013-03, 2013-03-25."""
     parts = DATE.fullmatch(value)
     if parts is None:
         return False

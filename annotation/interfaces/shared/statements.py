@@ -1,4 +1,4 @@
-"""What answers to one question say, side by side: each statement once, with who makes it."""
+"""Compares answers to one question statement by statement."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Mark = tuple[int, int, str] | tuple[int, int, str, str]
 
 @dataclass(frozen=True)
 class Line:
-    """One statement: whether the answer at hand makes it, whether the right one does (None: nobody
-    knows it), and how many of the others.
+    """A statement, and whether the answer, the right answer (None: unknown) and how many others
+    make it.
     """
 
     number: int
@@ -32,7 +32,7 @@ class Line:
 
     @property
     def differs(self) -> bool:
-        """Whether the right answer says otherwise, or else most of the others."""
+        """Whether the right answer, or else the majority of the others, differs."""
         if self.right is not None:
             return self.yours != self.right
         return self.of > 0 and self.yours != (2 * self.others > self.of)
@@ -40,7 +40,7 @@ class Line:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """A text with numbered places, and the statements about it."""
+    """A text with numbered positions, and the statements about it."""
 
     text: str
     marks: list[Mark]
@@ -54,7 +54,7 @@ class SideBySide:
 
     @property
     def differing(self) -> list[Line]:
-        """The lines in which the answer at hand is not the right one, or not that of most."""
+        """The statements that differ."""
         return [line for line in self.lines if line.differs]
 
 
@@ -65,8 +65,9 @@ def side_by_side(
     right: Answer | None = None,
     others: Sequence[Answer] = (),
 ) -> SideBySide:
-    """Return an answer beside the right one and those of others, in the order of the text. What
-    only a minority of the others says is left out. Optional statements are held against nobody.
+    """Compare an answer with the right one and those of others, in the order of the text.
+    Statements that only a minority of the others makes are left out, and optional ones are not
+    compared.
     """
     yours = _by_key(interface.statements(question, answer))
     ours = _by_key(interface.statements(question, right or ()))
@@ -111,7 +112,7 @@ def _by_key(statements: Sequence[Statement]) -> dict[tuple[str, ...], Statement]
 
 
 def _numbered(statements: Sequence[Statement]) -> list[Mark]:
-    """Return the places of some statements, with the numbers of those that are about each."""
+    """Return the positions of statements with the numbers of the statements at each."""
     numbers: dict[tuple[int, int], list[str]] = defaultdict(list)
     for number, row in enumerate(statements, start=1):
         for place in row.places:
