@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from annotation.budget.promises import committed, lock_payer
-from kbpo.money.spend import balance, close, release, unclosed
+from kbpo.money.spend import balance, close, open_purposes, release
 from kbpo.submissions.models import Submission
 
 ENDED = ("scored", "withdrawn", "failed")
@@ -16,7 +16,7 @@ def tick() -> int:
     are skipped.
     """
     ended = Submission.objects.filter(
-        pk__in=unclosed("submission"), status__in=ENDED
+        pk__in=open_purposes("submission"), status__in=ENDED
     ).select_related("track")
     return sum(give_back(submission) for submission in ended)
 

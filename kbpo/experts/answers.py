@@ -1,4 +1,6 @@
-"""Reads what experts have answered on a track, and how likely each target was to be checked."""
+"""Reads the answers of experts on a track, and the probability with which each target was
+checked.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,7 @@ from scoring.pool import spread
 
 @dataclass(frozen=True)
 class Answered:
-    """For some targets, shape (t,): what experts have answered, and the chances that they were
-    asked in each of r rounds.
-    """
+    """The answers of experts for t targets, and the probabilities with which r rounds drew them."""
 
     rounds: Ids
     """(r,) their numbers"""
@@ -41,7 +41,7 @@ class Answered:
 
 
 def read_checks(track: Track, target_ids: Ids) -> Answered | None:
-    """Return what counts of a track's expert checks for some targets; None if nothing does."""
+    """Return the counted expert checks of some targets; None without any."""
     rounds = [
         (row, released(row)) for row in ExpertRound.objects.filter(track=track).order_by("number")
     ]
@@ -77,7 +77,7 @@ def read_checks(track: Track, target_ids: Ids) -> Answered | None:
 
 
 def released(row: ExpertRound) -> float:
-    """Return the share of a round's chances for which everything that was drawn is answered."""
+    """Return the share of a round's probabilities for which all drawn checks are answered."""
     if row.ended_at is not None:
         return row.released
     least = row.checks.filter(answered_at__isnull=True).aggregate(least=Min("order"))["least"]

@@ -32,12 +32,12 @@ MOST = 5_000
 
 
 class CannotDraw(Exception):
-    """A round that cannot be drawn now; the text is a sentence."""
+    """A round that cannot be drawn; the text is a sentence for the admin."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """What an expert may be asked about now: t judged targets that count."""
+    """The sampling frame of a round: t judged targets that count."""
 
     target_id: Ids
     """(t,) ascending"""
@@ -56,9 +56,8 @@ class Frame:
 def draw_round(
     track: Track, frame: Frame, budget: int, by: User | None, why: str = ""
 ) -> ExpertRound:
-    """Return the next round, drawn. Raises CannotDraw.
-
-    `budget` is the expected number of new checks; how many there are is chance.
+    """Draw the next round and return it. `budget` is the expected number of new checks. Raises
+    CannotDraw.
     """
     one_at_a_time("draw checks", track.pk)
     if not 1 <= budget <= MOST:
@@ -71,7 +70,7 @@ def draw_round(
         raise CannotDraw("Nothing that people judged here can be checked.")
     if known.all():
         raise CannotDraw("There is no judgment that was not checked yet.")
-    e = raised(frame, known, budget)
+    e = new_chances(frame, known, budget)
     number = ExpertRound.objects.filter(track=track).count() + 1
     row = ExpertRound.objects.create(track=track, number=number, budget=budget, drawn_by=by)
     able = e > 0
@@ -113,19 +112,19 @@ def draw_round(
 
 
 def open_round(track: Track) -> ExpertRound | None:
-    """Return the round of checks that is open; None without one."""
+    """Return the open round; None without one."""
     return ExpertRound.objects.filter(track=track, ended_at__isnull=True).first()
 
 
 def _answered(track: Track) -> list[int]:
-    """Targets that were answered, of an ended round beyond the part that counts too: they are not
-    asked again.
+    """Return the targets with an answered check, including those of an ended round that do not
+    count; they are not asked again.
     """
     expert_checks = ExpertCheck.objects.filter(track=track, kind="check", answered_at__isnull=False)
     return list(expert_checks.values_list("target_id", flat=True))
 
 
-def raised(frame: Frame, known: np.ndarray[Any, Any], budget: float) -> Floats:
+def new_chances(frame: Frame, known: np.ndarray[Any, Any], budget: float) -> Floats:
     """Return the chances of a round: e ∝ √(Σ a²) √doubt, nowhere below those of earlier rounds, and
     such that the expected number of checks that are not known yet is the budget.
     """
@@ -145,8 +144,8 @@ def raised(frame: Frame, known: np.ndarray[Any, Any], budget: float) -> Floats:
 
 @transaction.atomic
 def end_round(row: ExpertRound, who: User | None = None, why: str = "") -> ExpertRound:
-    """Return the round, ended: what is not answered is given up, and of the rest the part counts
-    that is a sample.
+    """End a round and return it: open checks are deleted, and the answered ones count as far as
+    they form a random sample.
     """
     one_at_a_time("draw checks", row.track_id)
     ended = ExpertRound.objects.select_for_update(of=("self",)).get(pk=row.pk)
@@ -171,6 +170,6 @@ def end_round(row: ExpertRound, who: User | None = None, why: str = "") -> Exper
 
 
 def end_if_done(row: ExpertRound) -> None:
-    """End a round once nothing of it waits."""
+    """End a round without open checks."""
     if not row.checks.filter(answered_at__isnull=True).exists():
         ExpertRound.objects.filter(pk=row.pk, ended_at__isnull=True).update(ended_at=clock.now())

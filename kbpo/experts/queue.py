@@ -1,6 +1,6 @@
-"""The queue of experts: what waits for one, in whose hands it is, and whether it may be theirs.
+"""Manages the queue of experts: open checks, who holds each, and who may answer it.
 
-All kinds stand in one random order, so that nobody who answers can tell why they are asked.
+Checks and disputes are in one random order, so that experts cannot tell why they are asked.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class Outcome(Enum):
 
 
 def waiting(track: Track) -> QuerySet[ExpertCheck]:
-    """Return what nobody has answered, in the order in which it is to be."""
+    """Return the open checks in order."""
     return ExpertCheck.objects.filter(track=track, status="open").order_by("order", "pk")
 
 
 def askable(track: Track, expert: User, judged: Q = NOBODY) -> QuerySet[ExpertCheck]:
-    """Return what an expert may answer, be it in another's hands: nothing about which they raised a
-    dispute, nothing that they judged as one of the crowd (`judged`), nothing that a team of theirs
-    has a run of, and to correct scores nothing that they answered for another reason.
+    """Return the open checks that an expert may answer, whoever holds them: none that they disputed
+    or judged (`judged`), none of a track where their team has a run, and no check for correction
+    about a target that they answered before.
     """
     same = ExpertCheck.objects.filter(track=OuterRef("track"), target=OuterRef("target"))
     raised = Exists(same.filter(kind="dispute", raised_by=expert))
@@ -48,7 +48,7 @@ def askable(track: Track, expert: User, judged: Q = NOBODY) -> QuerySet[ExpertCh
 
 
 def free_for(expert: User) -> Q:
-    """Return the condition that nobody else has a check in hand."""
+    """Return the condition that nobody else holds a check."""
     return (
         Q(holder=None)
         | Q(holder=expert)
@@ -58,13 +58,13 @@ def free_for(expert: User) -> Q:
 
 
 def open_to(track: Track, expert: User, judged: Q = NOBODY) -> QuerySet[ExpertCheck]:
-    """Return what an expert may be asked now: what another has in hand is theirs for a while."""
+    """Return the checks that an expert may be given now."""
     return askable(track, expert, judged).filter(free_for(expert))
 
 
 @transaction.atomic
 def take(track: Track, expert: User, judged: Q = NOBODY) -> ExpertCheck | None:
-    """Return the next check, in this expert's hands; None if nothing waits for them."""
+    """Give the next check to an expert and return it; None if there is none for them."""
     checks = open_to(track, expert, judged)
     row = checks.select_for_update(skip_locked=True, of=("self",)).first()
     if row is not None:
@@ -76,8 +76,8 @@ def take(track: Track, expert: User, judged: Q = NOBODY) -> ExpertCheck | None:
 def hold(
     check: ExpertCheck, expert: User, judged: Q = NOBODY, draft: dict[str, Any] | None = None
 ) -> Outcome:
-    """Return what became of a draft: the check, which is what is stored now, stays with its expert
-    for another half an hour. Who takes over what another left begins anew.
+    """Store a draft and hold the check for another half an hour; return the outcome. A new holder
+    begins without a draft.
     """
     row = locked(check)
     outcome = may_answer(row, expert, judged)
@@ -88,12 +88,12 @@ def hold(
 
 
 def locked(check: ExpertCheck) -> ExpertCheck | None:
-    """Return a check as it is stored, for this transaction alone; None if its round was ended."""
+    """Return a check as stored, locked; None if its round was ended."""
     return ExpertCheck.objects.select_for_update(of=("self",)).filter(pk=check.pk).first()
 
 
 def may_answer(row: ExpertCheck | None, expert: User, judged: Q = NOBODY) -> Outcome:
-    """Return `STORED` if an expert may answer a locked check now, or why not."""
+    """Return `STORED` if an expert may answer a locked check now, or the reason why not."""
     if row is None or row.status != "open":
         return Outcome.ALREADY
     if not askable(row.track, expert, judged).filter(pk=row.pk).exists():
@@ -102,7 +102,7 @@ def may_answer(row: ExpertCheck | None, expert: User, judged: Q = NOBODY) -> Out
 
 
 def _is_free_for(expert: User, row: ExpertCheck) -> bool:
-    """Return whether nobody else has a check in hand: `free_for`, of a row that is locked."""
+    """Return whether nobody else holds a locked check."""
     if row.holder_id in (None, expert.pk):
         return True
     return row.held_until is None or row.held_until <= clock.now()

@@ -1,4 +1,4 @@
-"""Caps on spending: what each has used, and the changes that admins make."""
+"""Reads and sets caps on spending."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class BadCap(ValueError):
 
 @dataclass(frozen=True)
 class Cap:
-    """A cap with what is used of it; None where every submission or team has its own."""
+    """A cap with its used amount; None for caps of single submissions or teams."""
 
     budget: Budget
     used: Decimal | None
 
     @property
     def name(self) -> str:
-        """What it caps, in words."""
+        """What it limits, in words."""
         if self.budget.scope == Budget.Scope.TEAM:
             return f"team {self.budget.team.name}" if self.budget.team else "every team"
         return {"track": "in all", "day": "a day", "submission": "one submission"}[
@@ -64,7 +64,7 @@ def set_cap(
     why: str,
     team: Team | None = None,
 ) -> Budget | None:
-    """Return the cap as it is now; None if there is none any more. What is reserved already stays.
+    """Set or remove a cap, and return it; None if it was removed. Existing reservations stay.
     Raises BadCap.
     """
     if scope not in Budget.Scope.values:

@@ -1,4 +1,4 @@
-"""What money is for: the thing that it is reserved for, released from and spent on."""
+"""Defines what money is reserved for, released from and spent on."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ SPENT_ON = (*KINDS, "late")
 
 
 class Purpose(NamedTuple):
-    """A kind of thing and the number of its row; in tables it is a column for each, since `money`
-    knows nothing of what is paid for. Number 0 is one that has no row yet.
+    """A kind of thing and the id of its row, two columns in tables, since `money` does not know
+    these things. Id 0: no row yet.
     """
 
     kind: str
@@ -26,19 +26,17 @@ class Purpose(NamedTuple):
 
     @classmethod
     def read(cls, name: str) -> Purpose:
-        """Return the purpose that an address names. Raises ValueError with the name that is
-        none.
-        """
+        """Parse the name of a purpose. Raises ValueError."""
         kind, _, number = name.partition(":")
         if kind not in KINDS or not (number.isascii() and number.isdecimal()) or len(number) > 18:
             raise ValueError(f"{name[:40]!r} is no purpose: a kind, a colon and a number")
         return cls(kind, int(number))
 
     def at(self, column: str) -> dict[str, Any]:
-        """Return it as the condition of a filter: ``Ledger.objects.filter(**it.at("purpose"))``."""
+        """Return the condition of a filter: ``Ledger.objects.filter(**purpose.at("purpose"))``."""
         return {f"{column}_kind": self.kind, f"{column}_number": self.number}
 
 
 def whole(kind: str | None, number: int | None) -> Purpose | None:
-    """Return the purpose of two columns that are set both or neither."""
+    """Return the purpose of two columns that are both set or both empty."""
     return None if kind is None or number is None else Purpose(kind, number)

@@ -1,4 +1,4 @@
-"""Reserves, spends and releases money: every movement once, never beyond a cap."""
+"""Reserves, spends and releases money: each movement once, and never beyond a cap."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ SCOPE_NAMES = {
 
 
 class OverBudget(Exception):
-    """A reservation would break a cap. `left` is what remains under the tightest one; the text is a
-    sentence.
+    """A reservation that would exceed a cap. `left` is the rest under the tightest one; the text is
+    a sentence.
     """
 
     def __init__(self, left: Decimal, scope: str, wanted: Decimal) -> None:
@@ -43,7 +43,7 @@ class OverBudget(Exception):
 
 @dataclass(frozen=True)
 class Allowance:
-    """What may still be reserved, and which cap says so (None: no cap is set)."""
+    """What may still be reserved, and the cap that limits it (None: no cap)."""
 
     left: Decimal | None
     scope: str | None
@@ -59,7 +59,7 @@ class Balance:
 
     @property
     def open(self) -> Decimal:
-        """Reserved, and neither spent nor given back."""
+        """The reserved money that is neither spent nor released."""
         return self.reserved - self.released - self.spent
 
 
@@ -74,7 +74,7 @@ OF_PURPOSE = Prepared("""
 
 
 def balance(purpose: Purpose | None = None, **where: object) -> Balance:
-    """Return the sums of all ledger rows that match: those of a purpose, a track, a team."""
+    """Return the sums of the matching ledger rows."""
     if purpose is not None and not where:
         sums = dict(OF_PURPOSE.rows(kind=purpose.kind, number=purpose.number))
     else:
@@ -100,7 +100,7 @@ def by_day(kind: str, team: Team, purpose: Purpose | None = None) -> QuerySet[An
 
 
 def balances(purposes: Collection[Purpose]) -> dict[Purpose, Balance]:
-    """Return the sums of those of these purposes for which anything moved."""
+    """Return purpose -> sums, for purposes with movements."""
     kinds, numbers = ({purpose[place] for purpose in purposes} for place in (0, 1))
     movements = Ledger.objects.filter(purpose_kind__in=kinds, purpose_number__in=numbers)
     sums: dict[Purpose, dict[str, Decimal]] = {}
@@ -132,7 +132,9 @@ def allowance(track: Track, team: Team | None, purpose: Purpose) -> Allowance:
 def over_budget(
     track: Track, team: Team | None, purpose: Purpose, amount: Decimal
 ) -> OverBudget | None:
-    """Return what a reservation of this amount would be refused with now; None if it would not."""
+    """Return the exception that a reservation of this amount would raise; None if it is
+    possible.
+    """
     room = allowance(track, team, purpose)
     if room.left is None or room.scope is None or amount <= room.left:
         return None
@@ -150,8 +152,8 @@ def reserve(
     who: User | None = None,
     why: str = "",
 ) -> Ledger:
-    """Return the reservation (an earlier one with the same key, if there is one). Raises OverBudget
-    and writes nothing.
+    """Reserve money and return the row; an earlier row with the same key is returned unchanged.
+    Raises OverBudget, and then nothing is stored.
     """
     lock(track)
     if (row := Ledger.objects.filter(key=key).first()) is not None:
@@ -172,7 +174,7 @@ def reserve(
 
 @dataclass(frozen=True)
 class Bill:
-    """What is to be spent out of a purpose's reservation, once per key."""
+    """An amount to spend from a purpose's reservation, once per key."""
 
     purpose: Purpose
     amount: Decimal
@@ -182,8 +184,8 @@ class Bill:
 
 @transaction.atomic
 def spend(track: Track, purpose: Purpose, amount: Decimal, *, key: str, why: str = "") -> Ledger:
-    """Return the spending out of a purpose's reservation, once per key. Raises ValueError if the
-    reservation is too small.
+    """Spend from a purpose's reservation, once per key, and return the row. Raises ValueError if
+    the reservation is too small.
     """
     refusal = spend_all(track, [[Bill(purpose, amount, key, why)]])[0]
     if refusal:
@@ -230,8 +232,8 @@ def spend_all(track: Track, groups: Sequence[Sequence[Bill]]) -> list[str]:
 
 
 def _too_dear(group: Sequence[Bill], left: Mapping[Purpose, Decimal]) -> str:
-    """Return why these bills cannot be spent together from what is left of each purpose; empty if
-    they can.
+    """Return why these bills exceed the rest of a reservation, as a sentence; empty if
+    they do not.
     """
     need: dict[Purpose, Decimal] = {}
     for bill in group:
@@ -248,8 +250,8 @@ def _too_dear(group: Sequence[Bill], left: Mapping[Purpose, Decimal]) -> str:
 def release(
     track: Track, purpose: Purpose, *, key: str, keep: Decimal = ZERO, why: str = ""
 ) -> Ledger | None:
-    """Return the release of all that a purpose has open beyond `keep`, once per key; None if
-    nothing was left.
+    """Release the open money of a purpose beyond `keep`, once per key, and return the row; None if
+    there was none.
     """
     lock(track)
     if (row := Ledger.objects.filter(key=key).first()) is not None:
@@ -269,24 +271,22 @@ def release(
 
 
 def given_back_since(purpose: Purpose, when: datetime) -> Decimal:
-    """Return what was given back of a purpose's reservations since a moment."""
+    """Return what was released from a purpose since a moment."""
     released = Ledger.objects.filter(
         kind="release", created_at__gte=when, **purpose.at("purpose")
     ).exclude(state=Ledger.State.FAILED)
     return Decimal(released.aggregate(all=Sum("amount"))["all"] or ZERO)
 
 
-def unclosed(kind: str) -> list[int]:
-    """Return the numbers of the purposes of a kind whose reservations are not closed yet, in their
-    order: what has long been given back is not read again.
-    """
+def open_purposes(kind: str) -> list[int]:
+    """Return the ids of the purposes of a kind with reservations that are not closed, in order."""
     movements = Ledger.objects.filter(kind="reserve", closed_at=None, purpose_kind=kind)
     return sorted(set(movements.values_list("purpose_number", flat=True)))
 
 
 def close(purpose: Purpose) -> None:
-    """Close a purpose that ended with nothing open. A new reservation, or money that is no longer
-    owed, opens it again.
+    """Close a purpose without open money. A new reservation, or a spending that is undone, opens it
+    again.
     """
     movements = Ledger.objects.filter(kind="reserve", closed_at=None, **purpose.at("purpose"))
     movements.update(closed_at=clock.now())
@@ -294,10 +294,8 @@ def close(purpose: Purpose) -> None:
 
 @transaction.atomic
 def unspend(key: str) -> int:
-    """Return how many spendings under a key (or a part of it, ``key/…``) turned out not to be owed:
-    their money is open again.
-
-    The rows stay, as failed.
+    """Undo the spendings with this key (or ``key/…``), and return their number: the money is open
+    again. The rows stay, as failed.
     """
     movements = Ledger.objects.filter(
         Q(key=key) | Q(key__startswith=f"{key}/"), kind="spend"
@@ -335,7 +333,7 @@ def _budgets(track: Track, team: Team | None, purpose: Purpose) -> list[Budget]:
 
 
 def committed_under(budget: Budget, team: Team | None, purpose: Purpose | None) -> Decimal:
-    """Return what counts against a cap: what was reserved and not given back."""
+    """Return the amount that counts against a cap: reserved and not released."""
     filters: dict[str, Any] = {"track": budget.track_id}
     if budget.scope == Budget.Scope.DAY:
         return _reserved_today(budget.track_id)
@@ -348,8 +346,8 @@ def committed_under(budget: Budget, team: Team | None, purpose: Purpose | None) 
 
 
 def _reserved_today(track_id: int) -> Decimal:
-    """Return what was reserved today, less what of it was given back: what returns from earlier
-    days makes no room today.
+    """Return what was reserved today, less releases of it; releases of earlier reservations make no
+    room today.
     """
     midnight = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     movements = Ledger.objects.filter(track=track_id, created_at__gte=midnight).exclude(
@@ -369,8 +367,6 @@ def _reserved_today(track_id: int) -> Decimal:
 
 
 def over(track: Track) -> Decimal:
-    """By how much more is reserved on a track than its cap allows; above zero only after the cap
-    was lowered.
-    """
+    """Return by how much the reservations of a track exceed a cap that was lowered."""
     cap = Budget.objects.filter(track=track, scope=Budget.Scope.TRACK).first()
     return max(ZERO, committed_under(cap, None, None) - cap.cap) if cap is not None else ZERO

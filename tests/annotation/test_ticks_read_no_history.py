@@ -37,7 +37,7 @@ def test_a_submission_whose_money_is_back_is_not_looked_at_again(published: Subm
     Submission.objects.filter(pk=published.pk).update(status="withdrawn")
     assert give_back.tick() == 1
     assert give_back.tick() == 0
-    assert spend.unclosed("submission") == []
+    assert spend.open_purposes("submission") == []
     assert len(queries(give_back.tick)) == 1, "the open reservations of submissions"
 
 
@@ -48,7 +48,7 @@ def test_money_that_turns_out_not_to_be_owed_is_given_back_though_it_was_closed(
     Question.objects.update(status="cancelled")
     Submission.objects.filter(pk=published.pk).update(status="withdrawn")
     assert (give_back.tick(), give_back.tick()) == (1, 0)
-    assert spend.unclosed("submission") == []
+    assert spend.open_purposes("submission") == []
     spend.unspend("assignment:1")
     assert give_back.tick() == 1
     sums = spend.balance(purpose=published.purpose)

@@ -15,7 +15,7 @@ from kbpo.instances.models import Instance, Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import FORM, kind_of
 from kbpo.tracks.texts.declared import declare
-from kbpo.web.desk.checklist import steps_of
+from kbpo.web.desk.checklist import checklist_of
 from kbpo.web.desk.quality import experts
 from tests.tracks.test_declared_forms import BETTER
 
@@ -28,7 +28,7 @@ def test_the_desk_tells_of_inputs_and_offers_nothing_of_documents(world: World) 
     for other in ("document", "Scope"):
         assert other not in page.partition("<h1>")[2].partition("</main>")[0], other
     assert ">Experts<" in page
-    first = steps_of(world.track)[0]
+    first = checklist_of(world.track)[0]
     assert (first.name, first.done, first.says) == ("Inputs", True, f"{N} of Answers")
     quality = desk.get("/desk/tracks/answers/quality/").content.decode()
     assert "People rate here" in quality and "No question has two answers" not in quality

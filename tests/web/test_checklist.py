@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from kbpo import clock
 from kbpo.tracks.models import Track
-from kbpo.web.desk.checklist import Step, next_of, steps_of
+from kbpo.web.desk.checklist import Step, checklist_of, next_step
 from tests.conftest import Toy
 
 As = Callable[[str], Client]
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 
 def by_name(track: Track) -> dict[str, Step]:
-    return {step.name: step for step in steps_of(track)}
+    return {step.name: step for step in checklist_of(track)}
 
 
 def test_the_next_step_of_a_new_track_is_named_and_each_leads_to_a_page(
@@ -31,7 +31,7 @@ def test_the_next_step_of_a_new_track_is_named_and_each_leads_to_a_page(
     track.refresh_from_db()
     steps = by_name(track)
     assert steps["Documents"].done and not steps["Open"].done
-    first = next_of(list(steps.values()))
+    first = next_step(list(steps.values()))
     assert first is not None and first.name == "Public page"
     assert "a description, who pays" in first.says
     page = admin.get(reverse("desk-track", args=["toy"])).content.decode()

@@ -1,5 +1,5 @@
-"""The admins' page on which annotations of whole documents are uploaded to a track: tried first,
-then loaded.
+"""The page on which admins upload annotations of whole documents: files are checked first, then
+loaded.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LISTED = 20
 
 
 class AnnotationForm(forms.Form):
-    """Relations and mentions of some documents."""
+    """The files of relations and mentions, and their documents."""
 
     file = forms.FileField(label="Relations that hold (gold.tsv)", help_text="May be gzipped.")
     mentions = forms.FileField(label="Mentions with their canonical mentions (mentions.tsv)")
@@ -56,8 +56,8 @@ class AnnotationForm(forms.Form):
 
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """Return the form and the latest uploads. A POST keeps the files, which the pipeline tries, or
-    loads or drops some that were tried.
+    """Return the form and the latest uploads. A POST stores files to check, or loads or drops
+    checked ones.
     """
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     if "verb" in request.POST:
@@ -109,8 +109,8 @@ def _keep(track: Track, cleaned: dict[str, Any], request: HttpRequest) -> None:
 
 
 def verb_of(request: HttpRequest) -> str:
-    """Return what is to become of an upload. Raises SuspiciousOperation for anything but load and
-    drop.
+    """Return whether an upload is to be loaded or dropped. Raises SuspiciousOperation for anything
+    else.
     """
     verb = request.POST.get("verb", "")
     if verb not in ("load", "drop"):
@@ -119,7 +119,7 @@ def verb_of(request: HttpRequest) -> str:
 
 
 def _change(request: HttpRequest, track: Track) -> HttpResponse:
-    """Load an upload that was tried, or drop one."""
+    """Load or drop an upload."""
     verb, pk = verb_of(request), pk_of(request)
     get_object_or_404(AnnotationUpload, track=track, pk=pk)
     if (want if verb == "load" else discard)(AnnotationUpload, pk) is None:

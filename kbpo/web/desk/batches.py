@@ -1,4 +1,4 @@
-"""The admins' page of one batch: how far it is, and pausing and stopping it."""
+"""The page of one batch, with its progress, for pausing and stopping it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kbpo.web.http import admin_of, for_admins, is_armed, why_of
 
 @for_admins
 def one(request: HttpRequest, payer: Purpose) -> HttpResponse:
-    """One batch. A POST pauses, continues or stops it."""
+    """Return the page of a batch. A POST pauses, continues or stops it."""
     shown = batch.batch(payer)
     if shown is None:
         raise Http404("There is no such batch.")
@@ -41,7 +41,7 @@ def one(request: HttpRequest, payer: Purpose) -> HttpResponse:
 
 
 def _change_batch(request: HttpRequest, shown: batch.Batch) -> str:
-    """Return why the batch was not changed, as a sentence; nothing if it was."""
+    """Change the batch, and return why not, as a sentence; empty if it was changed."""
     user, verb, why = admin_of(request), request.POST.get("verb", ""), why_of(request)
     try:
         if verb == "pause":
@@ -63,7 +63,7 @@ def _change_batch(request: HttpRequest, shown: batch.Batch) -> str:
 
 
 class PurposeConverter(StringConverter):
-    """What pays for a batch, as an address names it."""
+    """A purpose in an address."""
 
     def to_python(self, value: str) -> Purpose:  # type: ignore[override]
         return Purpose.read(value)

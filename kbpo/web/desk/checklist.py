@@ -1,5 +1,5 @@
-"""What a track needs before it is open, and while it is: each step with its state, what it costs
-and the page where it is done.
+"""Lists what a track needs before it is open, and while it is open: each step with its state, cost
+and page.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OPEN = "Open"
 
 @dataclass(frozen=True)
 class Step:
-    """One step: whether it is done, how it stands in words, what the next part of it costs."""
+    """A step: its name, state in words, and cost."""
 
     name: str
     done: bool
@@ -53,8 +53,8 @@ class Step:
     """Whether all that it lacks is ordered"""
 
 
-def steps_of(track: Track) -> list[Step]:
-    """Return the steps of a track in their order; of a closed one those that ask nobody for pay."""
+def checklist_of(track: Track) -> list[Step]:
+    """Return the steps of a track in order; of a closed one only those without payments."""
     if track.status == Track.Status.CLOSED:
         return [_documents(track), _page(track), *_checks(track), _release(track)]
     return [
@@ -67,23 +67,21 @@ def steps_of(track: Track) -> list[Step]:
     ]
 
 
-def next_of(steps: list[Step]) -> Step | None:
-    """Return the first step that a track needs and that nobody has done or ordered; None if there
-    is none.
-    """
-    return next(iter(left_of(steps)), None)
+def next_step(steps: list[Step]) -> Step | None:
+    """Return the first open step; None without one."""
+    return next(iter(open_steps(steps)), None)
 
 
-def left_of(steps: list[Step]) -> list[Step]:
-    """Return the steps that a track needs and that nobody has done or ordered."""
+def open_steps(steps: list[Step]) -> list[Step]:
+    """Return the necessary steps that are neither done nor in progress."""
     return [step for step in steps if step.needed and not step.done and not step.under_way]
 
 
 def unfinished(track: Track) -> list[Step]:
-    """Return what a draft lacks before it is opened; of other tracks nothing."""
+    """Return the open steps of a draft before it is opened; empty for other tracks."""
     if track.status != Track.Status.DRAFT:
         return []
-    return [step for step in left_of(steps_of(track)) if step.name != OPEN]
+    return [step for step in open_steps(checklist_of(track)) if step.name != OPEN]
 
 
 def _at(page: str, track: Track) -> str:
@@ -112,7 +110,7 @@ def _page(track: Track) -> Step:
 
 
 def _reading(track: Track) -> Iterator[Step]:
-    """Documents read in full, where recall is estimated from them."""
+    """Yield the step of documents read in full, where recall is estimated from them."""
     if recall_of(track) is None:
         return
     drawn = DocumentSample.objects.filter(track=track)
@@ -175,7 +173,7 @@ def _checks(track: Track) -> Iterator[Step]:
 
 
 def _release(track: Track) -> Step:
-    """Return the newest data release of a closed track."""
+    """Return the step of the latest data release of a closed track."""
     newest = track.releases.order_by("-number").first()
     says = "None is made yet"
     if newest is not None:

@@ -1,4 +1,4 @@
-"""The admins' page on which a corpus is uploaded: tried first, then loaded."""
+"""The page on which admins upload a corpus: it is checked first, then loaded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LISTED = 20
 
 
 class UploadForm(forms.Form):
-    """A corpus: documents with their schema and mentions, or inputs."""
+    """A corpus of documents with schema and mentions, or of inputs."""
 
     name = forms.CharField(max_length=120, label="Name of the corpus")
     what = forms.ChoiceField(
@@ -87,8 +87,8 @@ class UploadForm(forms.Form):
 
 @for_admins
 def show(request: HttpRequest) -> HttpResponse:
-    """Return the form and the latest uploads. A POST keeps the file, which the pipeline tries, or
-    loads or drops one that was tried.
+    """Return the form and the latest uploads. A POST stores a file to check, or loads or drops a
+    checked one.
     """
     if "verb" in request.POST:
         return _change(request)
@@ -128,12 +128,12 @@ def _keep(form: UploadForm, request: HttpRequest) -> None:
 
 
 def _name_of(file: Any) -> str:
-    """Return the name of a file where it came from; empty without one."""
+    """Return the original name of a file; empty without one."""
     return str(file.name)[:255] if file else ""
 
 
 def _change(request: HttpRequest) -> HttpResponse:
-    """Load an upload that was tried, or drop one."""
+    """Load or drop an upload."""
     verb, pk = verb_of(request), pk_of(request)
     row = (upload.want if verb == "load" else upload.discard)(CorpusUpload, pk)
     if row is None:

@@ -1,5 +1,5 @@
-"""The admins' page on which a track is edited: what everybody reads of it and what answers cost at
-any time, what draws rest on until the first run or document came.
+"""The page on which admins edit a track: its texts and prices at any time, the terms of its samples
+before the first run or document.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ KEPT = 200
 
 @dataclass(frozen=True)
 class Change:
-    """What reads otherwise now, and how."""
+    """A changed field with its old and new value."""
 
     name: str
     before: str
     after: str
 
     def note(self, track: Track, who: User) -> None:
-        """Log the change, so that what people read on a day can be found again."""
+        """Log the change, so that earlier texts can be found."""
         former = f" It was: {self.before}" if len(self.before) > KEPT else ""
         note(
             "describe",
@@ -64,16 +64,16 @@ class Change:
 
 
 class LinesField(forms.CharField):
-    """Text of several lines: browsers end each with two characters, and one is stored."""
+    """Text of several lines with normalized line ends."""
 
     def to_python(self, value: Any) -> Any:
-        """Return the text; its lines end with a line feed."""
+        """Return the text with line feeds."""
         text = super().to_python(value)
         return text.replace("\r\n", "\n").replace("\r", "\n") if text else text
 
 
 class TrackWords(forms.ModelForm):  # type: ignore[type-arg]
-    """What a track's page says of the track, and the limits of runs."""
+    """The texts of a track's page, and the limits of runs."""
 
     title = "The track"
 
@@ -99,9 +99,7 @@ class TrackWords(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
-    """What draws and their guarantee rest on;
-    each field is fixed, and says so, once there are some.
-    """
+    """The terms of samples and guarantees, which are fixed once there are samples."""
 
     title = "What samples rest on"
 
@@ -146,16 +144,14 @@ class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
             MinValueValidator(1),
             MaxValueValidator(MOST_PEOPLE),
         ]
-        why = frozen_by(instance)
+        why = why_frozen(instance)
         for field in self.fields.values():
             field.disabled = bool(why)  # whatever is sent, it stays
             field.help_text = why or field.help_text
 
 
-def frozen_by(track: Track) -> str:
-    """Return why what draws rest on is fixed, as a sentence; empty while nothing was read or
-    drawn.
-    """
+def why_frozen(track: Track) -> str:
+    """Return why the terms are fixed, as a sentence; empty before the first run or document."""
     if track.status == Track.Status.CLOSED:
         return "Fixed: the track is closed."
     if track.submissions.exists():
@@ -166,7 +162,7 @@ def frozen_by(track: Track) -> str:
 
 
 class CorpusWords(forms.ModelForm):  # type: ignore[type-arg]
-    """What a track's page says of its texts."""
+    """The description of a corpus on the page of a track."""
 
     title = "Its texts"
 
@@ -188,8 +184,8 @@ class CorpusWords(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class SchemaWords(forms.ModelForm):  # type: ignore[type-arg]
-    """What people read of the schema: annotators in questions that are asked from now on, everybody
-    on the track's page.
+    """The words of the schema, which annotators read in new questions and everybody on the page of
+    the track.
     """
 
     title = "Its schema"
@@ -220,7 +216,7 @@ class SchemaWords(forms.ModelForm):  # type: ignore[type-arg]
             raise ValidationError(str(problem)) from problem
 
     def changes(self) -> list[Change]:
-        """Return each word that is another one now."""
+        """Return the changed words."""
         after = {
             part: {word["name"]: word for word in self.instance.schema[part]} for part in WORDS
         }
@@ -236,7 +232,7 @@ class SchemaWords(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class PriceForm(forms.ModelForm):  # type: ignore[type-arg]
-    """What one answer costs from now on, of one kind of question."""
+    """The price of an answer through one interface."""
 
     title = "What answers cost"
 
@@ -262,22 +258,20 @@ class PriceForm(forms.ModelForm):  # type: ignore[type-arg]
         if not why:
             self.fields["reward"].help_text = (
                 "It holds for what is asked from now on, and for plans that nobody has confirmed."
-                f" {_keeping(price.track)}"
+                f" {_price_note(price.track)}"
             )
         if not price.extra:
             del self.fields["extra"]
 
     def price(self) -> Price:
-        """Return the price as it is now, with what was changed."""
+        """Return the price with the changes."""
         for name in self.fields.keys() - self.changed_data:
             setattr(self.instance, name, self.initial[name])
         return cast(Price, self.instance)
 
 
-def _keeping(track: Track) -> str:
-    """Return what becomes of the runs that are confirmed when the price is another one, as a
-    sentence.
-    """
+def _price_note(track: Track) -> str:
+    """Return a sentence on the prices of confirmed runs."""
     under_way = track.submissions.filter(status__in=UNDER_WAY).count()
     if not under_way:
         return "A run keeps the price that it is confirmed at until it is scored."
@@ -290,8 +284,8 @@ def _keeping(track: Track) -> str:
 
 
 def prices_of(track: Track) -> list[Price]:
-    """Return what answers cost on a track, of every kind of question that it asks; what has no
-    price of its own costs what its kind of track says.
+    """Return the prices of a track, for every kind of question that it asks; defaults are those of
+    the kind.
     """
     asked = [asking.interface for asking in class_of(track.kind).asking]
     stored = Price.objects.filter(track=track).order_by("pk").values_list("interface", flat=True)
@@ -304,7 +298,7 @@ def prices_of(track: Track) -> list[Price]:
 
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """Return the form; what was sent is stored whole or not at all, and noted."""
+    """Return the forms. A POST saves all of them or none."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     sent = request.POST or None
     forms_ = [
@@ -317,7 +311,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     for price in prices_of(track):
         forms_.append(PriceForm(sent, instance=price, prefix=f"price-{price.interface}"))
     for form in forms_:
-        _send_along_what_is_shown(form)
+        _add_initial_values(form)
     valid = [form.is_valid() for form in forms_]  # all, so that all show their errors
     if request.method == "POST" and all(valid):
         _save(forms_, track, cast(User, request.user))
@@ -347,9 +341,9 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "desk/describe.html", context, status=status)
 
 
-def _send_along_what_is_shown(form: Any) -> None:
-    """Send the original value of each field with the form, so that saving one field does not undo
-    what others wrote to another one meanwhile.
+def _add_initial_values(form: Any) -> None:
+    """Add the initial values to the form as hidden fields, so that a save changes only fields that
+    the admin edited.
     """
     for name, field in form.fields.items():
         is_sent = form.is_bound and form.add_initial_prefix(name) in form.data
@@ -358,9 +352,7 @@ def _send_along_what_is_shown(form: Any) -> None:
 
 @transaction.atomic
 def _save(forms_: list[Any], track: Track, who: User) -> None:
-    """Saves what was changed and no more, for the track may have been moved meanwhile; and notes
-    how each field read and reads now.
-    """
+    """Save the changed fields, and log them."""
     changes: list[Change] = []
     for form in forms_:
         if form.changed_data and isinstance(form, PriceForm):

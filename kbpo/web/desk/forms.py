@@ -1,6 +1,4 @@
-"""The admins' page of declared forms: what people are asked of texts, written in YAML, tried before
-it is kept.
-"""
+"""The pages of declared forms, which admins write in YAML and preview."""
 
 from __future__ import annotations
 
@@ -33,9 +31,7 @@ SAMPLE = (
 
 @for_admins
 def show(request: HttpRequest) -> HttpResponse:
-    """Return the forms there are, and one to write; a POST keeps it, or says what is wrong
-    with it.
-    """
+    """Return the forms and a field for a new one. A POST stores it, or shows what is wrong."""
     wrong: tuple[str, ...] = ()
     text = EXAMPLE.read_text(encoding="utf-8")
     if request.method == "POST":
@@ -58,7 +54,7 @@ def show(request: HttpRequest) -> HttpResponse:
 
 
 def _text_of(request: HttpRequest) -> tuple[str, tuple[str, ...]]:
-    """Return what was sent, as a file or typed; and why it cannot be read."""
+    """Return the text that was uploaded or typed, and why it cannot be read."""
     file = request.FILES.get("file")
     if file is None:
         return request.POST.get("text", "").replace("\r\n", "\n"), ()
@@ -72,7 +68,7 @@ def _text_of(request: HttpRequest) -> tuple[str, tuple[str, ...]]:
 
 @for_admins
 def one(request: HttpRequest, name: str) -> HttpResponse:
-    """Return one form: its YAML, the tracks that ask by it; with `?preview` its page."""
+    """Return a form with its tracks; with `?preview` its page."""
     if "preview" in request.GET:
         return _preview(request, name)
     row = get_object_or_404(DeclaredForm, name=name)

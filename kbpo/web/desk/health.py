@@ -1,4 +1,4 @@
-"""Reads how the service itself is: its clock, workers, queue, disk, and the last backup."""
+"""Reads the state of the service: clock, workers, queue, disk and the last backup."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NOT_OURS = ("people", "an admin")
 
 @dataclass(frozen=True)
 class Sign:
-    """One line of health: what, how it is in words, and whether somebody should look."""
+    """A line of the health list: name, state in words, and whether it is fine."""
 
     name: str
     says: str
@@ -47,18 +47,18 @@ class Sign:
 
 
 def signs(stages: Iterable[Stage]) -> list[Sign]:
-    """Return how clock, workers, queue, disk and backups are."""
+    """Return the state of clock, workers, queue, disk and backups."""
     return [_clock(), _workers(), _queue(stages), _disk(), _backup()]
 
 
 def beat_age() -> timedelta | None:
-    """Return how long ago the clock beat last; None if it never did."""
+    """Return the time since the last tick of the clock; None before the first."""
     beat = Heartbeat.objects.values_list("at", flat=True).first()
     return clock.now() - beat if beat else None
 
 
 def has_redis() -> bool:
-    """Return whether Redis answers, or the files that a single machine has in its place."""
+    """Return whether the cache responds: Redis, or its replacement on a single machine."""
     try:
         cache.has_key("health")  # what is read is forgiven, what is asked like this is not
     except Exception:
@@ -67,9 +67,7 @@ def has_redis() -> bool:
 
 
 def count_workers() -> int:
-    """Return how many workers answer; none if the broker does not. Without Redis the clock is a
-    thread of the only one.
-    """
+    """Return how many workers respond. Without Redis there is one, with the clock as a thread."""
     if not settings.REDIS_URL:
         age = beat_age()
         return int(age is not None and age < STILL)
@@ -80,7 +78,7 @@ def count_workers() -> int:
 
 
 def uploads_folder() -> Path:
-    """Return where uploads are kept, or the folder in which that will be made."""
+    """Return the folder of uploads, or its first existing parent."""
     folder = Path(settings.MEDIA_ROOT)
     while not folder.exists():
         folder = folder.parent
@@ -88,7 +86,7 @@ def uploads_folder() -> Path:
 
 
 def backup_age() -> timedelta | None:
-    """Return how long ago a backup was noted; None if none ever was."""
+    """Return the time since the last backup; None without one."""
     mark = Path(settings.MEDIA_ROOT) / BACKUP_MARK
     try:
         return clock.now() - datetime.fromtimestamp(mark.stat().st_mtime, UTC)

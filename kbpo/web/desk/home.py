@@ -1,6 +1,4 @@
-"""The desk: one page that says whether everything moves, what failed, what is spent; and who may
-come in.
-"""
+"""The desk: one page with everything that needs an admin."""
 
 from __future__ import annotations
 
@@ -40,7 +38,7 @@ from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import CannotChange
 from kbpo.tracks.models import Track
 from kbpo.web.desk.health import signs
-from kbpo.web.desk.people.workers import table_of
+from kbpo.web.desk.people.workers import annotator_table
 from kbpo.web.desk.quality.experts import waiting_for_experts
 from kbpo.web.desk.stages import failures, runs, stages
 from kbpo.web.http import act, admin_of, at_one_moment, for_admins, is_armed, pk_of, text_of, why_of
@@ -58,8 +56,8 @@ NEARLY = Decimal("0.8")
 @for_admins
 @at_one_moment
 def show(request: HttpRequest) -> HttpResponse:
-    """Return what needs an admin: what is late first, then what failed, then the money; with
-    `?part=live` what refreshes itself. A POST does what its form names.
+    """Return what needs an admin: late stages, failures, money; with `?part=live` the part that
+    refreshes itself. A POST runs the action of its form.
     """
     if request.method == "POST":
         return act(request, ACTIONS)
@@ -76,10 +74,10 @@ def _context() -> dict[str, Any]:
     )
     late = [row for row in steps if row.late]
     halts = [halt for halt in current_halts() if not halt.payer]
-    undecided, asked = exclude.undecided(), _who_asks()
+    undecided, asked = exclude.undecided(), _open_requests()
     announced = Track.objects.filter(status=Track.Status.OPEN, closes_on__isnull=False)
     overdue = [track for track in announced.order_by("closes_on") if track.is_overdue]
-    outlasting = _outlasting()
+    outlasting = _runs_of_closed_tracks()
     health = signs(steps)
     unwell = [sign for sign in health if not sign.well]
     check = spent["check"].row
@@ -104,7 +102,7 @@ def _context() -> dict[str, Any]:
         "unwell": unwell,
         "well": not any(needs),
         "begins": not Track.objects.exists(),
-        "workers": table_of(FEW),
+        "workers": annotator_table(FEW),
         "warned": warned_since(clock.now() - A_WEEK),
         "excluded": exclude.excluded_since(clock.now() - A_WEEK),
         "online": describe.online(),
@@ -113,8 +111,8 @@ def _context() -> dict[str, Any]:
     }
 
 
-def _who_asks() -> list[dict[str, Any]]:
-    """Return what waits for an answer of an admin's: how many, what, and where it is answered."""
+def _open_requests() -> list[dict[str, Any]]:
+    """Return the open requests: number, kind and page."""
     waiting = [
         (AccountRequest.objects.filter(decided_at=None).count(), "request", "for an account"),
         (volunteer.waiting().count(), "volunteer", "who wants to judge"),
@@ -129,7 +127,7 @@ def _who_asks() -> list[dict[str, Any]]:
     ]
 
 
-def _outlasting() -> list[dict[str, Any]]:
+def _runs_of_closed_tracks() -> list[dict[str, Any]]:
     """Return the closed tracks that have runs still being judged, with the number of runs and the
     money reserved for them. Judging continues until it is finished or the runs are withdrawn.
     """
@@ -154,7 +152,7 @@ def _outlasting() -> list[dict[str, Any]]:
 
 
 def money() -> dict[str, Any]:
-    """Today's spending, what is set aside, and every cap with what it leaves."""
+    """Return today's spending, reservations, and nearly used caps."""
     today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     everything = balance()
     spent_today = balance(created_at__gte=today)
@@ -165,12 +163,12 @@ def money() -> dict[str, Any]:
         "owed": accrue.total_owed(),
         "in_doubt": journey.in_doubt(),
         "check": check_books.last_check(),
-        "caps": _nearly_used(),
+        "caps": _nearly_used_caps(),
     }
 
 
-def _nearly_used() -> list[dict[str, Any]]:
-    """Return the caps of tracks that spend and of teams of which little is left."""
+def _nearly_used_caps() -> list[dict[str, Any]]:
+    """Return the caps of active tracks and of teams with little left."""
     budgets = Budget.objects.filter(track__status__in=SPENDING, scope__in=["track", "day", "team"])
     budgets = budgets.exclude(scope="team", team=None).select_related("track", "team")
     caps = []
@@ -185,9 +183,7 @@ def _nearly_used() -> list[dict[str, Any]]:
 
 @transaction.atomic
 def _retry_now(submission: Submission) -> bool:
-    """Return whether a submission of which a step failed is still where it was: it is tried at
-    once.
-    """
+    """Retry a failed step of a submission, and return whether its status was unchanged."""
     locked = Submission.objects.select_for_update(of=("self",), no_key=True)
     row = locked.filter(pk=submission.pk, status=submission.status).first()
     if row is not None:
@@ -196,7 +192,7 @@ def _retry_now(submission: Submission) -> bool:
 
 
 def retry(request: HttpRequest) -> HttpResponse:
-    """Try a row again at once."""
+    """Retry a row at once."""
     kind, pk = text_of(request, "kind"), pk_of(request)
     if kind == "submission":
         row = get_object_or_404(Submission, pk=pk)
@@ -236,7 +232,7 @@ def retry(request: HttpRequest) -> HttpResponse:
 
 
 def _release_again(request: HttpRequest, row: Release) -> None:
-    """Retry a release that is being made at once, or order another one."""
+    """Retry a release in progress, or order another one."""
     if row.status == Release.Status.ORDERED:
         row.retry()
         nudge("release")
@@ -252,7 +248,7 @@ def _release_again(request: HttpRequest, row: Release) -> None:
 
 
 def dismiss(request: HttpRequest) -> HttpResponse:
-    """Take a failure off the list; the log keeps it, with who and why."""
+    """Take a failure off the list, and log why."""
     kind, pk = text_of(request, "kind"), pk_of(request)
     user, why = admin_of(request), why_of(request)
     try:
@@ -275,9 +271,7 @@ def dismiss(request: HttpRequest) -> HttpResponse:
 
 
 def keep_shown_workers(request: HttpRequest) -> HttpResponse:
-    """Everybody stays about whom the desk asked: what is known by now counts against them no more.
-    Only those whom the page showed.
-    """
+    """Keep all workers that the page showed as undecided: current signals do not count any more."""
     why, kept = why_of(request), 0
     if not why:
         messages.error(request, "Nothing is decided yet: say why they stay. It stands in the log.")
@@ -295,9 +289,7 @@ def keep_shown_workers(request: HttpRequest) -> HttpResponse:
 
 
 def stop(request: HttpRequest) -> HttpResponse:
-    """Return the one stop: of publishing everywhere, or of everything that is open, if the word was
-    typed.
-    """
+    """Stop publishing everywhere, or take down everything that is open, if the word was typed."""
     why = why_of(request)
     if not is_armed(request, "stop"):
         messages.error(request, "Nothing was stopped: type the word stop to arm the button.")
@@ -315,7 +307,7 @@ def stop(request: HttpRequest) -> HttpResponse:
 
 
 def resume(request: HttpRequest) -> HttpResponse:
-    """Lifts every stop of publishing but those of single batches."""
+    """Lift all stops except those of single batches."""
     user, why = admin_of(request), why_of(request)
     tracks = {halt.track for halt in current_halts() if not halt.payer}
     if tracks and not why:
@@ -327,7 +319,7 @@ def resume(request: HttpRequest) -> HttpResponse:
 
 
 def queue_books_check(request: HttpRequest) -> HttpResponse:
-    """Queues a check of the books; the clock makes it, and this page shows what it found."""
+    """Queue a check of the books."""
     queued = check_books.ask_to_check(admin_of(request))
     messages.success(
         request,

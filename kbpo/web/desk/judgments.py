@@ -1,4 +1,4 @@
-"""The admins' way to take a track's single judgments elsewhere, and to bring others here."""
+"""The page for importing and exporting single judgments of a track."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ SHOWN = 100
 
 
 def judgment_lines(track: Track, *, public: bool = False) -> Iterator[str]:
-    """Return the lines, with the header; what everybody may see alone if asked. Raises CannotImport
-    for a track whose judgments are no ratings.
+    """Yield the lines of the export with a header; with `public` only public judgments. Raises
+    CannotImport for tracks without ratings.
     """
     text_kind(track)
     return export_judgments(track, _given_here(track, public=public), public=public)
 
 
 def judgment_file(track: Track, *, public: bool = False) -> StreamingHttpResponse:
-    """Return the same as a download."""
+    """Return the export as a download."""
     return StreamingHttpResponse(
         judgment_lines(track, public=public),
         content_type="text/tab-separated-values; charset=utf-8",
@@ -52,7 +52,7 @@ def judgment_file(track: Track, *, public: bool = False) -> StreamingHttpRespons
 
 
 @transaction.atomic
-def bring(
+def import_file(
     track: Track,
     source: Source,
     report: Report,
@@ -61,8 +61,8 @@ def bring(
     partly: bool = False,
     is_public: bool | None = None,
 ) -> Imported:
-    """Return what became of a file of judgments that somebody imports. They are public where
-    `is_public` says so, by default on a study alone. Raises CannotImport.
+    """Import a file of judgments, and return the result. They are public if `is_public`, by default
+    on studies alone. Raises CannotImport.
     """
     text_kind(track)
     done = import_judgments(
@@ -90,11 +90,9 @@ def _given_here(track: Track, *, public: bool = False) -> Iterator[Single]:
 
 @for_admins
 def judgments(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """Return what a file of judgments looks like; with `?format=tsv` all judgments of the track. A
-    POST imports a file.
-    """
+    """Return the format of files; with `?format=tsv` all judgments. A POST imports a file."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
-    if "format" in request.GET and not why_none(track):
+    if "format" in request.GET and not why_no_ratings(track):
         return export(lambda request: judgment_file(track))(request)
     report, refusal, sent = Report(), "", request.FILES.get("file")
     if request.method == "POST" and sent is None:
@@ -102,7 +100,7 @@ def judgments(request: HttpRequest, slug: str) -> HttpResponseBase:
     elif request.method == "POST" and sent is not None:
         try:
             partly = request.POST.get("partly") == "1"
-            done = bring(
+            done = import_file(
                 track,
                 cast(BinaryIO, sent),
                 report,
@@ -118,15 +116,15 @@ def judgments(request: HttpRequest, slug: str) -> HttpResponseBase:
     context = {
         "track": track,
         "rated": kind_of(track).rates,
-        "why_none": why_none(track),
+        "why_no_ratings": why_no_ratings(track),
         "refusal": refusal,
         "problems": list(report)[:SHOWN],
     }
     return render(request, "desk/judgments.html", context, status=422 if refusal else 200)
 
 
-def why_none(track: Track) -> str:
-    """Return why files of judgments are neither taken nor made of a track; empty where they are."""
+def why_no_ratings(track: Track) -> str:
+    """Return why a track has no files of judgments, as a sentence; empty if it has."""
     try:
         text_kind(track)
     except CannotImport as no:

@@ -1,4 +1,4 @@
-"""The audit log: who changed which state and who moved which money, with the reason."""
+"""The audit log of state changes and money movements."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ NOBODY = "the service"
 
 
 def entries(*, book: str = "", about: str = "", track: str = "", who: str = "") -> Any:
-    """Return the entries of both books, states and money, newest first, as mappings of COLUMNS."""
+    """Return the entries of both logs, newest first, as mappings of COLUMNS."""
     states = Audit.objects.all()
     money = Ledger.objects.all()
     if about:
@@ -70,7 +70,7 @@ def entries(*, book: str = "", about: str = "", track: str = "", who: str = "") 
 
 
 def _for(about: str, movements: QuerySet[Ledger]) -> QuerySet[Ledger]:
-    """Return the movements of the purpose that this names; none if it names none."""
+    """Return the movements of the purpose with this name; none if it names none."""
     try:
         return movements.filter(**Purpose.read(about).at("purpose"))
     except ValueError:

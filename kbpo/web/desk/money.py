@@ -1,6 +1,4 @@
-"""The desk's page of money: every cent by track, submission, worker and state, also as a file;
-caps.
-"""
+"""The page of money: amounts by track, purpose, worker and state, also as a file; caps."""
 
 from __future__ import annotations
 
@@ -51,9 +49,8 @@ MOST_SHOWN = 500
 @for_admins
 @at_one_moment
 def show(request: HttpRequest) -> HttpResponseBase:
-    """Return every cent: by track, by what it is for, by worker; caps. As a file in its finest
-    parts: the sum of the amounts of a purpose is what was reserved for it. A POST sets
-    a cap.
+    """Return all amounts by track, by purpose and by worker, and the caps. The file has the finest
+    parts: the amounts of a purpose add up to its reservation. A POST sets a cap.
     """
     if request.method == "POST":
         return cap(request)
@@ -92,7 +89,7 @@ def show(request: HttpRequest) -> HttpResponseBase:
 
 
 def _purpose(amount: Cents, submissions: dict[int, Submission]) -> tuple[str, str]:
-    """Return what money is for, in words, and the address of its page."""
+    """Return the words of a purpose and the address of its page."""
     kind, number = amount.purpose
     if kind == "submission" and (row := submissions.get(number)) is not None:
         return f"{row.team.name} {row.name}", reverse("submission", args=[row.pk])
@@ -100,9 +97,7 @@ def _purpose(amount: Cents, submissions: dict[int, Submission]) -> tuple[str, st
 
 
 def _table(what: str, amounts: Iterable[Cents], name_of: Any) -> Table:
-    """Return sums by name: what was reserved, and its parts by the states that occur; the largest
-    first.
-    """
+    """Return a table of sums by name and state, the largest first."""
     sums: dict[tuple[str, str], dict[str, Decimal]] = defaultdict(lambda: defaultdict(lambda: ZERO))
     for part in amounts:
         sums[name_of(part)][part.state] += part.amount
@@ -121,7 +116,7 @@ def _table(what: str, amounts: Iterable[Cents], name_of: Any) -> Table:
 
 
 def _of_state(state: str) -> Column:
-    """Return the column of the money in a state."""
+    """Return the column of a state."""
     return Column(
         state, state.capitalize(), cell=lambda row: money_text(row[2][state]), is_number=True
     )

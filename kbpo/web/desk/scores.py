@@ -46,7 +46,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect("desk-scores", slug=slug)
     if request.method == "POST":
         try:
-            _bring(track, request)
+            _import(track, request)
             return redirect("desk-scores", slug=slug)
         except BadFile as bad:
             report, refusal = bad.report, "Nothing was stored: the file has errors."
@@ -88,7 +88,7 @@ def _state(track: Track, request: HttpRequest) -> None:
     messages.success(request, f"{row}: your statement is recorded. The scores are made again.")
 
 
-def _bring(track: Track, request: HttpRequest) -> None:
+def _import(track: Track, request: HttpRequest) -> None:
     """Raises BadFile, or CannotTake with a sentence."""
     file = request.FILES.get("file")
     if file is None:

@@ -69,15 +69,15 @@ def runs(most: int = 8) -> list[Run]:
     """Return what is under way, the newest first: what people are asked, then what comes before
     and after that.
     """
-    asked = [_asked(batch) for batch in batches(most)]
+    asked = [_run_of_batch(batch) for batch in batches(most)]
     payers = {run.batch.payer for run in asked if run.batch}
     submissions = Submission.objects.filter(status__in=["received", "read", "confirmed", "judging"])
     latest = submissions.select_related("team", "track").order_by("-pk")[: 2 * most]
     unasked = [row for row in latest if row.purpose not in payers]
-    return [*asked, *(_not_asked(row) for row in unasked[: most - len(asked)])]
+    return [*asked, *(_run_without_questions(row) for row in unasked[: most - len(asked)])]
 
 
-def _not_asked(row: Submission) -> Run:
+def _run_without_questions(row: Submission) -> Run:
     """Return a submission of which nobody is asked anything: not yet, or no more."""
     return Run(
         name=f"{row.team.name} {row.name}",
@@ -89,7 +89,7 @@ def _not_asked(row: Submission) -> Run:
     )
 
 
-def _asked(row: Batch) -> Run:
+def _run_of_batch(row: Batch) -> Run:
     state = "waits"
     if row.halt:
         state = "paused"

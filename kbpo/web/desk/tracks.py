@@ -36,7 +36,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import TrackWithRecall, recall_of
 from kbpo.tracks.registry import KINDS, class_of, kind_of, kinds, n_inputs
 from kbpo.web.components.figures import count_text, half_width_text, time_text
-from kbpo.web.desk.checklist import next_of, steps_of, unfinished
+from kbpo.web.desk.checklist import checklist_of, next_step, unfinished
 from kbpo.web.http import admin_of, for_admins, is_armed, why_of
 from kbpo.web.table import Column, Table, link, tag
 
@@ -59,7 +59,7 @@ CONSEQUENCES = {
 MONEY = ("budget", "day", "submission", "team", "reward", "extra", "seconds")
 
 
-def places() -> list[tuple[str, str]]:
+def platform_choices() -> list[tuple[str, str]]:
     """Return where questions can be put up: a marketplace only where one is set."""
     there = {name: platform_of(name) for name in ("pool", *other_names())}
     return [
@@ -167,7 +167,7 @@ class TrackForm(forms.Form):
         " Its corpus has no development part.",
     )
     platform = forms.ChoiceField(
-        choices=places,
+        choices=platform_choices,
         initial="pool",
         help_text="Where the questions are put up; a marketplace’s fee is added.",
     )
@@ -335,12 +335,12 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
     ]
     kind = kind_of(track)
     latest = track.evaluations.order_by("-number").first()
-    steps = steps_of(track)
+    steps = checklist_of(track)
     context: dict[str, Any] = {
         "track": track,
         "kind": kind,
         "steps": steps,
-        "next_step": None if track.status == Track.Status.CLOSED else next_of(steps),
+        "next_step": None if track.status == Track.Status.CLOSED else next_step(steps),
         "moves": moves,
         "refusal": refusal,
         "money": balance(track=track),
@@ -359,7 +359,7 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
             kind.measures.distributions[track.distribution].label,
             kind.measures.criterion(track.criterion).label,
         ],
-        "platform": dict(places()).get(track.platform, track.platform),
+        "platform": dict(platform_choices()).get(track.platform, track.platform),
         "n_inputs": n_inputs(track),
         "has_recall": recall_of(track) is not None,
     }

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.urls import path
 
 from kbpo.web.desk.quality import decide, expert
-from kbpo.web.judging import attempt, doors, own_pages, views
-from kbpo.web.marketplace import beside, task, worker_page
+from kbpo.web.judging import attempt, lessons, own_pages, views
+from kbpo.web.marketplace import frame_pages, task, worker_page
 
 urlpatterns = [
     path("", own_pages.home, name="annotate"),
@@ -21,11 +21,11 @@ urlpatterns = [
     path("leave/", own_pages.leaving, name="annotate_leave"),
     path("gone/", own_pages.gone, name="annotate_gone"),
     path("volunteer/", own_pages.join_queue, name="annotate_volunteer"),
-    path("terms/", doors.terms, name="annotate_terms"),
-    path("tutorial/<slug:interface>/", doors.tutorial, name="annotate_tutorial"),
+    path("terms/", lessons.terms, name="annotate_terms"),
+    path("tutorial/<slug:interface>/", lessons.tutorial, name="annotate_tutorial"),
     path(
         "tutorial/<slug:interface>/<int:number>/",
-        doors.tutorial_question,
+        lessons.tutorial_question,
         name="annotate_tutorial_question",
     ),
     path("try/", attempt.index, name="try"),
@@ -39,12 +39,12 @@ urlpatterns = [
     path("expert/<slug:slug>/<int:pk>/draft/", expert.draft, name="expert-draft"),
     path("expert/<slug:slug>/<int:pk>/document/", expert.document, name="expert-document"),
     path("task/<str:signed>/", task.task, name="task"),
-    path("learn/<str:signed>/", beside.learn, name="task_learn"),
+    path("learn/<str:signed>/", frame_pages.learn, name="task_learn"),
     path("say/<str:signed>/", worker_page.say, name="task_say"),
     path("task/<str:signed>/draft/", task.draft, name="task_draft"),
-    path("task/<str:signed>/document/<int:pk>/", beside.document, name="task_document"),
-    path("task/<str:signed>/payment/", beside.thanks, name="task_thanks"),
-    path("task/<str:signed>/notify/", beside.notify, name="task_notify"),
+    path("task/<str:signed>/document/<int:pk>/", frame_pages.document, name="task_document"),
+    path("task/<str:signed>/payment/", frame_pages.thanks, name="task_thanks"),
+    path("task/<str:signed>/notify/", frame_pages.notify, name="task_notify"),
     path("<str:token>/", views.question, name="annotate_question"),
     path("<str:token>/draft/", views.draft, name="annotate_draft"),
     path("<str:token>/stop/", views.stop, name="annotate_stop"),

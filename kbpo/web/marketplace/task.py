@@ -34,8 +34,8 @@ from kbpo.accounts.limits import Limit
 from kbpo.money.spend import ZERO
 from kbpo.web.http import address_of
 from kbpo.web.judging.views import raw_of, show
+from kbpo.web.marketplace.entry import entry_of, entry_page, has_learned, is_ready, take_step
 from kbpo.web.marketplace.frame import Go, framed, go_of, go_of_address
-from kbpo.web.marketplace.ready import door_of, has_learned, is_ready, take_step, what_stands_before
 
 NOT_AVAILABLE = "ASSIGNMENT_ID_NOT_AVAILABLE"
 ENDED = ("cancelled", "settled", "unanswered")
@@ -111,14 +111,14 @@ def _act(request: HttpRequest, go: Go, questions: list[Question]) -> HttpRespons
     if worker is None:  # nobody is written down while the HIT is full of drafts
         return no(request, BUSY)
     if "step" in request.POST:
-        if (page := take_step(request, door_of(worker, interface, go))) is not None:
+        if (page := take_step(request, entry_of(worker, interface, go))) is not None:
             return page
     elif request.method == "POST" and (kept.begun or has_learned(worker, interface, go)):
         kept = keep_draft(go.hit, go.assignment, go.handle, _posted(request, questions))
         if is_ready(worker, interface, go, begun=True):
             return _answer(request, go, questions)
     if not is_ready(worker, interface, go, begun=kept.begun):
-        return what_stands_before(request, door_of(worker, interface, go))
+        return entry_page(request, entry_of(worker, interface, go))
     if not kept.begun:
         kept = keep_draft(go.hit, go.assignment, go.handle, {})
     return _begin(request, go, questions, kept.answer)

@@ -34,7 +34,7 @@ from kbpo.accounts.audit import note
 from kbpo.accounts.models import AccountRequest
 from kbpo.tracks.models import Track
 from kbpo.web.desk.amounts import amount_of
-from kbpo.web.desk.people.workers import in_doubt
+from kbpo.web.desk.people.workers import doubted_answers
 from kbpo.web.http import act, admin_of, for_admins, is_armed, pk_of, text_of, why_of
 from kbpo.web.judging.own_pages import show_receipt
 from kbpo.web.table import Column, Table
@@ -71,7 +71,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     )
     context = {
         "appeals": [
-            {"row": row, "doubted": in_doubt(row.worker)}
+            {"row": row, "doubted": doubted_answers(row.worker)}
             for row in Appeal.objects.filter(answered_at=None)
             .select_related("worker")
             .order_by("made_at")

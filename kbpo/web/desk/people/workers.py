@@ -73,7 +73,7 @@ COLUMNS = (
 )
 
 
-def table_of(n: int) -> Table:
+def annotator_table(n: int) -> Table:
     """Return the annotators who were seen last, as a table."""
     return Table("annotators", COLUMNS, describe.workers(n))
 
@@ -81,7 +81,7 @@ def table_of(n: int) -> Table:
 @for_admins
 def listing(request: HttpRequest) -> HttpResponse:
     """Return every annotator, last seen first."""
-    context = {"table": table_of(500), "online": describe.online()}
+    context = {"table": annotator_table(500), "online": describe.online()}
     return render(request, "desk/workers.html", context)
 
 
@@ -103,7 +103,7 @@ def one(request: HttpRequest, handle: str) -> HttpResponse:
         "worker": record.worker,
         "line": record.line,
         "refusal": refusal,
-        "doubted": in_doubt(record.worker),
+        "doubted": doubted_answers(record.worker),
     }
     return render(request, "desk/worker.html", context, status=422 if refusal else 200)
 
@@ -160,7 +160,7 @@ def _answer_of(pk: int) -> Assignment:
     return get_object_or_404(assignments, pk=pk, raw__isnull=False)
 
 
-def in_doubt(worker: Worker) -> list[dict[str, Any]]:
+def doubted_answers(worker: Worker) -> list[dict[str, Any]]:
     """Return the latest answers of a worker that something is held against, to be read before
     anything is decided.
     """

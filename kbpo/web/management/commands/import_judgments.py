@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from formats.messages import Report
 from kbpo.tracks.models import Track
 from kbpo.tracks.texts.judgments import CannotImport
-from kbpo.web.desk.judgments import bring
+from kbpo.web.desk.judgments import import_file
 from kbpo.web.management.visibility import add_visibility
 
 TOLD = 20
@@ -34,7 +34,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no track {options['track']}.")
         report = Report()
         try:
-            done = bring(
+            done = import_file(
                 track,
                 options["file"],
                 report,

@@ -19,8 +19,8 @@ from annotation.models import Bonus, Question, Worker
 from annotation.platforms import proof
 from annotation.platforms.registry import frame_sites, platform_of
 from kbpo.corpus.models import Document
+from kbpo.web.marketplace.entry import Entry, entry_page, take_step
 from kbpo.web.marketplace.frame import LONGEST_ID, framed, origin_of
-from kbpo.web.marketplace.ready import Door, take_step, what_stands_before
 from kbpo.web.marketplace.task import NOT_AVAILABLE, NOT_OURS, no
 
 
@@ -131,12 +131,12 @@ def learn(request: HttpRequest, signed: str) -> HttpResponse:
 def _page(request: HttpRequest, worker: Worker) -> HttpResponse:
     state = standing(worker)
     if state.lesson is not None:
-        door = Door(worker, state.lesson)
-        if request.method == "POST" and (page := take_step(request, door)) is not None:
+        entry = Entry(worker, state.lesson)
+        if request.method == "POST" and (page := take_step(request, entry)) is not None:
             return page
         state = standing(worker)
     if state.lesson is not None:
-        return what_stands_before(request, Door(worker, state.lesson))
+        return entry_page(request, Entry(worker, state.lesson))
     context = {
         "title": "You have passed" if state.held else "No work for you",
         "sentence": PASSED if state.held else state.why,

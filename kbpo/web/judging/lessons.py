@@ -20,7 +20,7 @@ from annotation.workers.worker import worker_of
 from kbpo.web.judging.views import for_annotators, raw_of, show
 
 
-def way_on(request: HttpRequest) -> str:
+def next_address(request: HttpRequest) -> str:
     """Return where somebody wanted to go, if that is a page of ours; else the way to the next
     question.
     """
@@ -47,7 +47,7 @@ def terms(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and worker is not None:
         refusal = consent.take(worker, request.POST)
         if not refusal:
-            return redirect(way_on(request))
+            return redirect(next_address(request))
         text = holds
     asks = (
         worker is not None and text.version == holds.version and not consent.has_consented(worker)
@@ -59,7 +59,7 @@ def terms(request: HttpRequest) -> HttpResponse:
         "asks": asks,
         "worker": worker,
         "refusal": refusal,
-        "next": way_on(request),
+        "next": next_address(request),
     }
     return render(request, "annotators/terms.html", context, status=422 if refusal else 200)
 

@@ -21,7 +21,7 @@ from annotation.platforms.registry import platform_of
 from annotation.workers import consent, teach
 from annotation.workers.models import TutorialRun
 from annotation.workers.teach import Tutorial
-from kbpo.web.judging.doors import lesson_context, show_explained
+from kbpo.web.judging.lessons import lesson_context, show_explained
 from kbpo.web.judging.views import raw_of, show
 from kbpo.web.marketplace.frame import Go
 
@@ -34,7 +34,7 @@ FAILED = (
 
 
 @dataclass(frozen=True)
-class Door:
+class Entry:
     """Where somebody stands: who, the tutorial that is asked of them if one is, and the proof of
     the HIT in hand.
     """
@@ -51,9 +51,9 @@ class Door:
         return [("proof", self.proof)] if self.proof else []
 
 
-def door_of(worker: Worker, interface: str, go: Go) -> Door:
+def entry_of(worker: Worker, interface: str, go: Go) -> Entry:
     """Return where a worker stands who has a HIT of this interface in hand."""
-    return Door(worker, _lesson_for(worker, interface, go), go.proof, go.assignment)
+    return Entry(worker, _lesson_for(worker, interface, go), go.proof, go.assignment)
 
 
 def is_ready(worker: Worker, interface: str, go: Go, *, begun: bool) -> bool:
@@ -78,63 +78,63 @@ def _lesson_for(worker: Worker, interface: str, go: Go) -> Tutorial | None:
     return teach.tutorials().get(interface)
 
 
-def take_step(request: HttpRequest, door: Door) -> HttpResponse | None:
+def take_step(request: HttpRequest, entry: Entry) -> HttpResponse | None:
     """Does what a form of these pages says; the page that answers it, if that is not simply the
     next one.
     """
-    step, lesson = request.POST.get("step", ""), door.lesson
+    step, lesson = request.POST.get("step", ""), entry.lesson
     if step == AGREE:
-        refusal = consent.take(door.worker, request.POST, door.assignment)
-        return _terms(request, door, refusal) if refusal else None
-    if lesson is None or not consent.has_consented(door.worker, door.assignment):
+        refusal = consent.take(entry.worker, request.POST, entry.assignment)
+        return _terms(request, entry, refusal) if refusal else None
+    if lesson is None or not consent.has_consented(entry.worker, entry.assignment):
         return None
     if step == BEGIN:
-        teach.begin(door.worker, lesson, door.assignment)
-    runs = teach.runs_of(door.worker, lesson, door.assignment)
+        teach.begin(entry.worker, lesson, entry.assignment)
+    runs = teach.runs_of(entry.worker, lesson, entry.assignment)
     if step == LESSON and runs and runs[-1].passed is None:
-        return _learn(request, door, lesson, runs[-1])
+        return _learn(request, entry, lesson, runs[-1])
     return None
 
 
-def what_stands_before(request: HttpRequest, door: Door) -> HttpResponse:
+def entry_page(request: HttpRequest, entry: Entry) -> HttpResponse:
     """Return the page of what this worker must do first: the terms, else the tutorial where it
     stands.
     """
-    if not consent.has_consented(door.worker, door.assignment):
-        return _terms(request, door)
-    lesson = door.lesson
+    if not consent.has_consented(entry.worker, entry.assignment):
+        return _terms(request, entry)
+    lesson = entry.lesson
     assert lesson is not None, "nothing stands before this worker"
-    runs = teach.runs_of(door.worker, lesson, door.assignment)
+    runs = teach.runs_of(entry.worker, lesson, entry.assignment)
     last = runs[-1] if runs else None
     if last is not None and last.passed is None:
-        return _question(request, door, lesson, last)
+        return _question(request, entry, lesson, last)
     if last is not None and not teach.attempts_left(runs):
         return render(request, "annotation/task_no.html", {"sentence": FAILED})
     context = {
         "lesson": lesson,
         "of": len(lesson.questions),
         "last": last,
-        "carried": door.carried,
+        "carried": entry.carried,
         "right": sum(answer["right"] for answer in last.answers) if last else 0,
-        "reward": teach.reward_after(door.worker, lesson, runs),
+        "reward": teach.reward_after(entry.worker, lesson, runs),
     }
     return render(request, "annotation/task_tutorial.html", context)
 
 
-def _terms(request: HttpRequest, door: Door, refusal: str = "") -> HttpResponse:
+def _terms(request: HttpRequest, entry: Entry, refusal: str = "") -> HttpResponse:
     context = {
         "text": consent.current(),
-        "parts": consent.parts_for(door.worker, consent.current()),
+        "parts": consent.parts_for(entry.worker, consent.current()),
         "refusal": refusal,
-        "carried": [*door.carried, ("step", AGREE)],
-        "in_hand": bool(door.proof),
+        "carried": [*entry.carried, ("step", AGREE)],
+        "in_hand": bool(entry.proof),
     }
     return render(request, "annotation/task_terms.html", context, status=422 if refusal else 200)
 
 
 def _question(
     request: HttpRequest,
-    door: Door,
+    entry: Entry,
     lesson: Tutorial,
     run: TutorialRun,
     answer: dict[str, Any] | None = None,
@@ -142,13 +142,13 @@ def _question(
 ) -> HttpResponse:
     """Return the next question of the tutorial."""
     number = len(run.answers) + 1
-    context = _context(door, lesson, run, number) | {"error": error}
+    context = _context(entry, lesson, run, number) | {"error": error}
     asked = lesson.question(number, run.attempt)
     return show(request, asked, answer, context, status=422 if error else 200)
 
 
 def _learn(
-    request: HttpRequest, door: Door, lesson: Tutorial, run: TutorialRun
+    request: HttpRequest, entry: Entry, lesson: Tutorial, run: TutorialRun
 ) -> HttpResponse | None:
     """Return the explanation of an answer to the tutorial; None for one out of turn, which changes
     nothing.
@@ -160,12 +160,12 @@ def _learn(
     try:
         run = teach.answer(teach.renew(run), int(number), raw)
     except BadAnswer as bad:
-        return _question(request, door, lesson, run, raw, str(bad))
+        return _question(request, entry, lesson, run, raw, str(bad))
     onward = request.get_full_path()
-    context = _context(door, lesson, run, int(number))
+    context = _context(entry, lesson, run, int(number))
     return show_explained(request, lesson, run, int(number), onward, context)
 
 
-def _context(door: Door, lesson: Tutorial, run: TutorialRun, number: int) -> dict[str, Any]:
-    carried = [*door.carried, ("step", LESSON), ("version", str(number))]
+def _context(entry: Entry, lesson: Tutorial, run: TutorialRun, number: int) -> dict[str, Any]:
+    carried = [*entry.carried, ("step", LESSON), ("version", str(number))]
     return lesson_context(lesson, run, number) | {"framed": True, "carried": carried}
