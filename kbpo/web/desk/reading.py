@@ -1,6 +1,4 @@
-"""The admins' page of documents that people read in full: which are drawn and how, what reading
-costs, ordering it, and where it is.
-"""
+"""The page of documents that people read in full: draws, costs, orders and progress."""
 
 from __future__ import annotations
 
@@ -51,7 +49,7 @@ DRAWN = (
 
 
 class OrderForm(forms.Form):
-    """How many documents, and at which price."""
+    """The number of documents and the prices."""
 
     n = forms.IntegerField(min_value=1, max_value=100_000, initial=10, label="Documents")
     token = forms.DecimalField(
@@ -82,7 +80,7 @@ class OrderForm(forms.Form):
 
 
 class DrawForm(forms.Form):
-    """How many documents are drawn, and how."""
+    """The number of documents and the design of a draw."""
 
     size = forms.IntegerField(min_value=1, max_value=10**7, label="Documents")
     design = forms.ChoiceField(choices=DocumentBatch.Design.choices, initial="uniform")
@@ -92,9 +90,8 @@ class DrawForm(forms.Form):
 
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """Return the draws and orders of a track, and the forms of new ones; with `?format=csv` every
-    document that was drawn, with its probability. A POST draws some, or orders at the price that
-    was shown.
+    """Return the draws and orders of a track; with `?format=csv` all drawn documents with their
+    probability. A POST draws documents, or orders them at the price that was shown.
     """
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     if "format" in request.GET:
@@ -135,7 +132,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponseBase:
 
 
 def _drawn(track: Track, request: HttpRequest) -> dict[str, Any]:
-    """Return what is drawn and what the draws came to."""
+    """Return the context of the draws."""
     document_samples = DocumentSample.objects.filter(track=track)
     done = Count("samples", filter=Q(samples__settled_at__isnull=False))
     counting = annotated(track)
@@ -158,7 +155,7 @@ def _drawn(track: Track, request: HttpRequest) -> dict[str, Any]:
 
 
 def _draw(track: Track, request: HttpRequest) -> str:
-    """Return why nothing was drawn, as a sentence; nothing if it was."""
+    """Draw documents, and return why not, as a sentence; empty if they were drawn."""
     form = DrawForm(request.POST)
     if not form.is_valid():
         field, errors = next(iter(form.errors.items()))
@@ -185,7 +182,7 @@ def _draw(track: Track, request: HttpRequest) -> str:
 
 
 def _order(track: Track, form: OrderForm, request: HttpRequest) -> None:
-    """Raises CannotOrder or OverBudget, with a sentence."""
+    """Order documents. Raises CannotOrder or OverBudget."""
     shown = amount_of(request.POST.get("at_most", ""), 10**9)
     if shown is None:
         raise CannotOrder("Look at the price first, then order.")
@@ -197,7 +194,9 @@ def _order(track: Track, form: OrderForm, request: HttpRequest) -> None:
 
 
 def _add_money(track: Track, request: HttpRequest) -> str:
-    """Return why nothing was added, as a sentence; nothing if it was."""
+    """Reserve more money for an order, and return why not, as a sentence; empty if it was
+    reserved.
+    """
     number = request.POST.get("more", "")
     if not number.isascii() or not number.isdigit() or len(number) > 18:
         return "There is no such order."

@@ -1,6 +1,4 @@
-"""The admins' page of a track's metrics and judges: how far each is, which the model may learn
-from, and files of scores.
-"""
+"""The page of a track's metrics and judges: progress, use by the model, and files of scores."""
 
 from __future__ import annotations
 
@@ -33,8 +31,8 @@ SHOWN = 20
 
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """Return what there is; a POST switches one on or off, records that one was not tuned on
-    judgments, or brings a file.
+    """Return the metrics and judges. A POST switches one on or off, records that one was not tuned
+    on judgments, or imports a file.
     """
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     refusal, report = "", None
@@ -89,7 +87,7 @@ def _state(track: Track, request: HttpRequest) -> None:
 
 
 def _import(track: Track, request: HttpRequest) -> None:
-    """Raises BadFile, or CannotTake with a sentence."""
+    """Import a file of scores. Raises BadFile, or CannotTake."""
     file = request.FILES.get("file")
     if file is None:
         raise CannotTake("Choose a file first.")

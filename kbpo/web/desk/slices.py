@@ -20,7 +20,7 @@ from kbpo.web.http import for_admins, track_of_relations
 
 @for_admins
 def listing(request: HttpRequest, slug: str) -> HttpResponse:
-    """Return the slices of a track. A POST defines one, or removes one."""
+    """Return the slices of a track. A POST defines or removes one."""
     track = track_of_relations(slug)
     refusal = _change(track, request) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
@@ -52,7 +52,7 @@ def _slice_row(row: Slice) -> dict[str, Any]:
 
 
 def _change(track: Track, request: HttpRequest) -> str:
-    """Return why nothing was changed, as a sentence; nothing if it was."""
+    """Define or remove a slice, and return why not, as a sentence; empty if it was done."""
     remove = request.POST.get("remove", "")
     if remove:
         row = Slice.objects.filter(track=track, name=remove).first()

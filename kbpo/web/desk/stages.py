@@ -1,4 +1,4 @@
-"""Reads where everything stands: every waiting status of the journey, and what has failed."""
+"""Reads the stages of the whole pipeline, the work in progress, and the failures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RELEASE_AGAIN = (
 
 
 def stages() -> list[Stage]:
-    """Return every waiting status in the order of the journey."""
+    """Return all stages in the order of the pipeline."""
     waiting = (
         Submission.objects.order_by()
         .values_list("status")
@@ -49,7 +49,7 @@ def stages() -> list[Stage]:
 
 @dataclass(frozen=True)
 class Run:
-    """A submission or an order that is under way, and how far it is."""
+    """A submission or an order in progress."""
 
     name: str
     url: str
@@ -66,8 +66,8 @@ class Run:
 
 
 def runs(most: int = 8) -> list[Run]:
-    """Return what is under way, the newest first: what people are asked, then what comes before
-    and after that.
+    """Return the work in progress, the newest first: batches, then submissions without open
+    questions.
     """
     asked = [_run_of_batch(batch) for batch in batches(most)]
     payers = {run.batch.payer for run in asked if run.batch}
@@ -78,7 +78,7 @@ def runs(most: int = 8) -> list[Run]:
 
 
 def _run_without_questions(row: Submission) -> Run:
-    """Return a submission of which nobody is asked anything: not yet, or no more."""
+    """Return a submission without open questions."""
     return Run(
         name=f"{row.team.name} {row.name}",
         url=reverse("submission", args=[row.pk]),
@@ -102,8 +102,8 @@ def _run_of_batch(row: Batch) -> Run:
 
 
 def failures(most: int = 30) -> list[Failure]:
-    """Return what needs a person, money first, then the newest: submissions that were given up of
-    late or are tried again, the crowd's rows, mails and releases.
+    """Return the failures that need an admin, money first, then the newest: submissions, rows of
+    the crowd, mails and releases.
     """
     given_up = Submission.objects.filter(status="failed", status_since__gte=clock.now() - LISTED)
     retried = Submission.objects.filter(
@@ -132,9 +132,7 @@ def failures(most: int = 30) -> list[Failure]:
 
 
 def _mails(most: int) -> list[Failure]:
-    """Mails that the mail server did not take:
-    whoever waits for one may not know that it is due.
-    """
+    """Return the mails that could not be sent."""
     mails = Delivery.objects.filter(hook=None, status="failed")
     mails = mails.filter(status_since__gte=clock.now() - LISTED).exclude(was_dismissed("mail"))
     return [
@@ -153,9 +151,7 @@ def _mails(most: int) -> list[Failure]:
 
 
 def _releases() -> list[Failure]:
-    """Return the last release of a track that was not made, or fails and is tried again, and what
-    to do about it.
-    """
+    """Return the latest release of each track if it failed or is retried."""
     last = Release.objects.order_by("track", "-number").distinct("track").values("pk")
     rows = Release.objects.filter(pk__in=last).exclude(status=Release.Status.MADE)
     given_up = rows.exclude(status=Release.Status.ORDERED).exclude(was_dismissed("release"))

@@ -1,4 +1,4 @@
-"""The admins' pages of tracks: make one, open, freeze, close it; the corpora there are."""
+"""The pages of tracks: create one, open, freeze and close it; and the list of corpora."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ MONEY = ("budget", "day", "submission", "team", "reward", "extra", "seconds")
 
 
 def platform_choices() -> list[tuple[str, str]]:
-    """Return where questions can be put up: a marketplace only where one is set."""
+    """Return the platforms where questions can be published."""
     there = {name: platform_of(name) for name in ("pool", *other_names())}
     return [
         (name, platform.capabilities.title)
@@ -70,7 +70,7 @@ def platform_choices() -> list[tuple[str, str]]:
 
 
 class PresentationField(forms.MultipleChoiceField):
-    """What is done to outputs before anybody sees them; stored as its record."""
+    """How outputs are changed before anybody sees them; stored as a record."""
 
     widget = forms.CheckboxSelectMultiple
 
@@ -104,7 +104,7 @@ def _dollars(label: str, *, min_value: float = 0, max_digits: int = 12, **option
 
 
 class TrackForm(forms.Form):
-    """What makes a track."""
+    """The form for a new track."""
 
     corpus = forms.ModelChoiceField(
         Corpus.objects.order_by("name"), to_field_name="slug", empty_label=None
@@ -215,7 +215,7 @@ class TrackForm(forms.Form):
             del self.fields["presentation"]
 
     def create(self, who: User) -> Track | None:
-        """Return the track; None, and the errors stand at their fields, if it cannot be made."""
+        """Create the track and return it; None with errors at the fields if that fails."""
         cleaned = dict(self.cleaned_data)
         fee_rate = registry.fee_rate_of(cleaned["platform"])
         money = Money(**{name: cleaned.pop(name, None) for name in MONEY}, fee_rate=fee_rate)
@@ -263,7 +263,7 @@ CORPORA = (
 
 @for_admins
 def listing(request: HttpRequest) -> HttpResponse:
-    """Return all tracks, and the corpora that one can be made on."""
+    """Return all tracks and corpora."""
     corpora = list(Corpus.objects.annotate(n=Count("tracks")).order_by("name"))
     counted = [class_of(kind).n_inputs_of(corpora) for kind in KINDS]
     for corpus in corpora:
@@ -281,9 +281,7 @@ def listing(request: HttpRequest) -> HttpResponse:
 
 @for_admins
 def new(request: HttpRequest) -> HttpResponse:
-    """Return the form that makes a track; it begins as a draft that nobody sees. Where no kind is
-    asked for it is the first one whose systems are run on what the corpus has.
-    """
+    """Return the form for a new track. The default kind is the first one that fits the corpus."""
     if not Corpus.objects.exists():
         return redirect("desk-tracks")
     choices, slug = kinds(), request.GET.get("corpus", "")
@@ -314,9 +312,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 @for_admins
 def one(request: HttpRequest, slug: str) -> HttpResponse:
-    """One track: what it guarantees, its money, its state and what can become of it. A POST moves
-    it.
-    """
+    """Return the page of a track. A POST moves it to another state."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     refusal = _move(track, request) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
@@ -367,8 +363,8 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _move(track: Track, request: HttpRequest) -> str:
-    """Return why the track was not moved, as a sentence; nothing if it was. A draft is opened only
-    where a run of it could be paid and, unfinished, only where somebody says so.
+    """Move the track, and return why not, as a sentence; empty if it was moved. A draft is opened
+    only if a run could be paid and, with open steps, only after a confirmation.
     """
     verb, who = request.POST.get("verb", ""), admin_of(request)
     if verb == "release":

@@ -1,4 +1,4 @@
-"""Try it: the real judging page on examples of our own, for anybody. Nothing is stored."""
+"""The pages for trying to judge: examples for everybody, of which nothing is stored."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ EXAMPLES = Path(__file__).with_name("try_examples.json")
 
 @cache
 def examples() -> list[dict[str, Any]]:
-    """Return the examples: interface, payload, and an explained answer that is shown afterwards."""
+    """Return the examples: interface, payload, right answer and explanation."""
     examples: list[dict[str, Any]] = json.loads(EXAMPLES.read_text(encoding="utf-8"))
     return examples
 
 
 def example_at(interface: str) -> int:
-    """Return the number of the first example on the page of an interface; 0 if there is none."""
+    """Return the number of the first example of an interface; 0 without one."""
     for number, example in enumerate(examples(), start=1):
         if example["interface"] == interface:
             return number
@@ -37,14 +37,14 @@ def example_at(interface: str) -> int:
 
 
 def index(request: HttpRequest) -> HttpResponse:
-    """To the first example."""
+    """Redirect to the first example."""
     return redirect("try_question", number=1)
 
 
 @xframe_options_sameorigin
 def question(request: HttpRequest, number: int) -> HttpResponse:
-    """Return an example to judge (GET), or what we would have said (POST); also in a frame on a
-    page of ours.
+    """Return an example (GET), or the comparison with the right answer (POST); also inside frames
+    of this site.
     """
     answer = _answer(request, number)
     answer[HEADER] = "frame-ancestors 'self'; form-action 'self'"

@@ -1,6 +1,4 @@
-"""What stands before an annotator's first question: terms, tutorials. HTTP only; what happens is
-said elsewhere.
-"""
+"""The pages before an annotator's first question: terms and tutorials."""
 
 from __future__ import annotations
 
@@ -21,9 +19,7 @@ from kbpo.web.judging.views import for_annotators, raw_of, show
 
 
 def next_address(request: HttpRequest) -> str:
-    """Return where somebody wanted to go, if that is a page of ours; else the way to the next
-    question.
-    """
+    """Return the wanted address if it is on this site; else that of the next question."""
     wanted = request.POST.get("next") or request.GET.get("next") or ""
     ours = url_has_allowed_host_and_scheme(
         wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
@@ -33,9 +29,7 @@ def next_address(request: HttpRequest) -> str:
 
 @never_cache
 def terms(request: HttpRequest) -> HttpResponse:
-    """Return the terms: for everybody to read, and for annotators to agree to (POST); with
-    `?version=` an earlier version.
-    """
+    """Return the terms; with `?version=` an earlier version. Annotators agree by a POST."""
     holds, number = consent.current(), request.GET.get("version", "")
     if number and not (number.isascii() and number.isdecimal() and len(number) < 6):
         raise Http404
@@ -73,8 +67,8 @@ def _tutorial(interface: str) -> teach.Tutorial:
 
 @for_annotators
 def tutorial(request: HttpRequest, worker: Worker, interface: str) -> HttpResponse:
-    """Return what the tutorial is, or how it ended. A POST begins an attempt, or goes on with the
-    one under way.
+    """Return the description of a tutorial, or its result. A POST begins or continues an
+    attempt.
     """
     lesson = _tutorial(interface)
     if request.method == "POST":
@@ -104,8 +98,8 @@ def tutorial(request: HttpRequest, worker: Worker, interface: str) -> HttpRespon
 def tutorial_question(
     request: HttpRequest, worker: Worker, interface: str, number: int
 ) -> HttpResponse:
-    """Return a question of the tutorial (GET), its answer (POST), and once it is answered its
-    explanation.
+    """Return a question of the tutorial, or its explanation once it is answered. A POST
+    answers it.
     """
     lesson = _tutorial(interface)
     runs = teach.runs_of(worker, lesson)
@@ -128,7 +122,7 @@ def tutorial_question(
 
 
 def lesson_context(lesson: teach.Tutorial, run: TutorialRun, number: int) -> dict[str, object]:
-    """Return what a page of a tutorial says of where one is."""
+    """Return the context of a tutorial page."""
     attempt = "Tutorial" if run.attempt == 1 else "Tutorial, second attempt"
     return {
         "trying": attempt,
@@ -158,8 +152,8 @@ def show_explained(
     onward: str,
     context: dict[str, object],
 ) -> HttpResponse:
-    """Return the question with the right answer filled in, one's own answer beside it, and why it
-    is right.
+    """Return the question with the right answer, the worker's answer beside it, and the
+    explanation.
     """
     question, result = lesson.asked(run.attempt)[number - 1], run.answers[number - 1]
     explained = {

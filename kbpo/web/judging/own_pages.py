@@ -1,5 +1,5 @@
-"""The annotators' own pages: home, history, messages, feedback, appeal, receipts, leaving; the
-volunteers' way in.
+"""The annotators' own pages: home, history, messages, feedback, appeals, receipts, leaving; and the
+form for volunteers.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ COUNTED = 200
 
 @for_annotators
 def home(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """Return what is open, what stands before it, earnings by state, messages, the last answers. A
-    POST does what its form names.
+    """Return the home page: open questions, tutorials, earnings, messages and last answers. A POST
+    runs the action of its form.
     """
     if request.method == "POST":
         return act(request, {"appeal": appeal, "work-mail": work_mail}, worker)
@@ -67,8 +67,8 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
         "held": held,
         "leaving": leave.is_leaving(worker),
         "open": everything + bool(held),
-        "waiting": _waiting(everything, bool(held)),
-        "teams": _teams(worker),
+        "waiting": _waiting_sentence(everything, bool(held)),
+        "teams": _own_teams(worker),
         "kinds": _kinds(worker, learned, learnable, anything=everything > 0),
         "consented": consent.has_consented(worker),
         "today": answers_today(worker),
@@ -87,8 +87,8 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
     return render(request, "annotators/home.html", context)
 
 
-def _waiting(n: int, held: bool) -> str:
-    """Return a sentence on how many questions wait for somebody, besides the one in hand."""
+def _waiting_sentence(n: int, held: bool) -> str:
+    """Return a sentence on the number of open questions."""
     more = " or more" if n >= COUNTED else ""
     if held:
         rest = f", and {n}{more} wait{'s' if n == 1 else ''} for you" if n else ""
@@ -96,8 +96,8 @@ def _waiting(n: int, held: bool) -> str:
     return f"{n}{more} question{' waits' if n == 1 else 's wait'} for you."
 
 
-def _teams(worker: Worker) -> list[str]:
-    """Return the names of the worker's teams that submit: what these predict is left to others."""
+def _own_teams(worker: Worker) -> list[str]:
+    """Return the names of the worker's teams with runs, on whose tracks they do not judge."""
     if worker.user is None or not worker.user.is_researcher:
         return []
     teams = worker.user.teams.filter(submissions__isnull=False)
@@ -107,8 +107,8 @@ def _teams(worker: Worker) -> list[str]:
 def _kinds(
     worker: Worker, learned: list[str], learnable: list[str], *, anything: bool
 ) -> list[dict[str, Any]]:
-    """Return what is open, interface by interface, and whether its tutorial is passed; also what
-    can be learned for pay, or was not passed. `anything` is whether any question is open.
+    """Return the interfaces with open questions, with a paid tutorial, or with a failed one.
+    `anything`: whether any question is open.
     """
     kinds = []
     rates, own = hourly_rates(), hourly_rates(worker=worker)
@@ -163,7 +163,7 @@ def _state(assignment: Assignment) -> str:
 @require_GET
 @for_annotators
 def history(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """Return every answer that was sent, fifty a page."""
+    """Return all answers of the worker, fifty a page."""
     page = Paginator(_history(worker), A_PAGE).get_page(request.GET.get("page"))
     context = {
         "page": page,
@@ -176,9 +176,7 @@ def history(request: HttpRequest, worker: Worker) -> HttpResponse:
 @require_GET
 @for_annotators
 def own_answer(request: HttpRequest, worker: Worker, pk: int) -> HttpResponse:
-    """Return the page of one of the worker's own answers, with the text of its document. It does
-    not show answers of others.
-    """
+    """Return the page of one of the worker's own answers, without answers of others."""
     row = get_object_or_404(_history(worker), pk=pk)
     context = {
         "answer": _assignment_rows([row])[0],
@@ -192,7 +190,7 @@ def own_answer(request: HttpRequest, worker: Worker, pk: int) -> HttpResponse:
 @require_GET
 @for_annotators
 def letters(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """Return the messages to a worker; reading the page makes them read."""
+    """Return the messages to a worker, and mark them as read."""
     letters = list(worker.messages.order_by("-at")[:200])
     speak.read(worker)
     return render(request, "annotators/messages.html", {"rows": letters})
@@ -200,7 +198,7 @@ def letters(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 @for_annotators
 def feedback(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """Are the instructions clear, is the pay fair, anything else? For admins only."""
+    """Return the form for feedback to admins. A POST stores it."""
     refusal = ""
     if request.method == "POST":
         sent = request.POST
@@ -227,9 +225,7 @@ def feedback(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 
 def appeal(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """Appeal against being excluded, or against refused pay; the form stands on their page, and on
-    that of each answer whose pay was refused.
-    """
+    """Store an appeal against an exclusion or refused pay."""
     try:
         speak.appeal(worker, request.POST.get("text", ""))
         messages.success(request, "Your appeal is with the admins. You will find the answer here.")
@@ -240,8 +236,8 @@ def appeal(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 @for_annotators
 def payee_page(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """Return where the money goes. A POST changes it; it takes the password, since whoever finds a
-    page open must not redirect money.
+    """Return the address of payouts. A POST changes it, with the password, so that nobody else can
+    redirect money.
     """
     assert isinstance(request.user, User)
     refusal = _change_payee(request, request.user, worker) if request.method == "POST" else ""
@@ -259,7 +255,7 @@ def payee_page(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 
 def _change_payee(request: HttpRequest, user: User, worker: Worker) -> str:
-    """Return why nothing was changed, as a sentence; nothing if it was."""
+    """Store the address, and return why not, as a sentence; empty if it was stored."""
     if refusal := why_not(user, request.POST.get("password", "")):
         return refusal
     try:
@@ -276,7 +272,7 @@ def _change_payee(request: HttpRequest, user: User, worker: Worker) -> str:
 
 
 def work_mail(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """Choose whether somebody is written to when there is work; back to where they asked."""
+    """Switch mails about work on or off."""
     wanted = request.POST.get("wanted") == "yes"
     if ask_for_mail(worker, wanted=wanted):
         messages.success(request, "We write to you when there is work, once a day at most.")
@@ -291,7 +287,7 @@ def work_mail(request: HttpRequest, worker: Worker) -> HttpResponse:
 @require_GET
 @for_annotators
 def receipts(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """Return what was paid out, with a receipt for each."""
+    """Return the list of payouts."""
     return render(
         request,
         "annotators/receipts.html",
@@ -306,7 +302,7 @@ def receipts(request: HttpRequest, worker: Worker) -> HttpResponse:
 @require_GET
 @for_annotators
 def receipt(request: HttpRequest, worker: Worker, number: str) -> HttpResponse:
-    """One receipt, to be printed; for its own worker."""
+    """Return a receipt for its own worker."""
     return show_receipt(
         request, get_object_or_404(Payout, number=number, worker=worker, undoes=None)
     )
@@ -334,7 +330,7 @@ def show_receipt(request: HttpRequest, paid: Payout) -> HttpResponse:
 
 @for_annotators
 def leaving(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """To be erased: what stays, what goes, and what becomes of money that is not paid yet."""
+    """Return the page for erasing oneself. A POST asks for it, or withdraws it."""
     refusal = ""
     if request.method == "POST":
         refusal = _leave(request, worker)
@@ -361,7 +357,7 @@ def leaving(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 
 def _leave(request: HttpRequest, worker: Worker) -> str:
-    """Return why nothing happened, as a sentence; nothing if it did."""
+    """Store the wish, and return why not, as a sentence; empty if it was stored."""
     if request.POST.get("stay"):
         if leave.stay(worker):
             messages.success(request, "Good. Nothing is erased.")
@@ -385,15 +381,13 @@ def _leave(request: HttpRequest, worker: Worker) -> str:
 
 @never_cache
 def gone(request: HttpRequest) -> HttpResponse:
-    """After an erasure."""
+    """Return the page after an erasure."""
     return render(request, "annotators/gone.html")
 
 
 @never_cache
 def join_queue(request: HttpRequest) -> HttpResponse:
-    """Return the way in without an invitation: a form, or one button for somebody with an
-    account.
-    """
+    """Return the form for volunteers, or one button for people with an account."""
     user = request.user if isinstance(request.user, User) else None
     if user is not None and user.is_annotator:
         return redirect("annotate")

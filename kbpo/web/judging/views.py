@@ -1,6 +1,4 @@
-"""The annotators' pages: what is open, one question at a time, drafts. HTTP only; what happens is
-said elsewhere.
-"""
+"""The judging pages: one question at a time, and drafts."""
 
 from __future__ import annotations
 
@@ -111,7 +109,7 @@ STOPPED = (
 
 
 def for_annotators(view: WorkerView[P]) -> View[P]:
-    """Return the view, for people who are annotators; everybody else reads why not."""
+    """Wrap a view for annotators; everybody else reads why they may not judge."""
 
     @never_cache
     def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
@@ -125,7 +123,7 @@ def for_annotators(view: WorkerView[P]) -> View[P]:
 
 
 def _not_an_annotator(request: HttpRequest, user: User) -> HttpResponse:
-    """Return why somebody with an account may not judge, and where they go on."""
+    """Return why somebody with an account may not judge."""
     asked = volunteer.request_of(user)
     if asked is None:
         return refused(request, NOT_AN_ANNOTATOR, link=reverse("try"), action="Try judging")
@@ -134,13 +132,13 @@ def _not_an_annotator(request: HttpRequest, user: User) -> HttpResponse:
 
 
 def _is_asked_by_script(request: HttpRequest) -> bool:
-    """Return whether a judging page's script asks, which shows a sentence where its page stands."""
+    """Return whether the script of a judging page sent the request and expects JSON."""
     return request.headers.get("Accept") == "application/json"
 
 
 def _logged_out(request: HttpRequest, token: object) -> HttpResponse:
-    """Return the way back for somebody whose session has ended; what they send meanwhile is kept as
-    a draft: who knows the address of a question, which is a secret, has it in hand.
+    """Return the way to log in again after the session has ended. Posted fields are stored as a
+    draft, since the address of a question is a secret of its holder.
     """
     back = request.get_full_path() if request.method == "GET" else reverse("annotate_next")
     if request.method == "POST" and token is not None:
@@ -154,7 +152,7 @@ def _logged_out(request: HttpRequest, token: object) -> HttpResponse:
     return redirect_to_login(back)
 
 
-def _somebody_elses(request: HttpRequest) -> JsonResponse:
+def _other_login(request: HttpRequest) -> JsonResponse:
     """Return the answer to a script whose page belongs to another login."""
     name = request.user.get_username()
     return JsonResponse(
@@ -163,28 +161,26 @@ def _somebody_elses(request: HttpRequest) -> JsonResponse:
 
 
 def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Return the answer to a form that is older than its sender's login, or came from elsewhere. A
-    question's form comes back with what was chosen; its script gets a fresh token, and sends once
-    more.
+    """Return the answer to a form that is older than the login of its sender, or came from another
+    site. The form of a question comes back with its fields; a script gets a new token and sends
+    again.
     """
     match = request.resolver_match
     if match is not None and match.url_name in ("annotate_question", "annotate_draft"):
         if _is_asked_by_script(request):
             return JsonResponse({"error": STALE, "csrf": get_token(request)}, status=403)
-        if (kept := _kept(request, match.kwargs["token"])) is not None:
+        if (kept := _page_of_stale_form(request, match.kwargs["token"])) is not None:
             return kept
     return page(request, 403, STALE_ELSEWHERE)
 
 
-def _kept(request: HttpRequest, token: str) -> HttpResponse | None:
-    """Return the page of a question with what was chosen; None if it is not in this person's
-    hands.
-    """
+def _page_of_stale_form(request: HttpRequest, token: str) -> HttpResponse | None:
+    """Return the page of a question with the posted fields; None if somebody else holds it."""
     if not getattr(request.user, "is_annotator", False):
         return None
-    in_hand = _mine(worker_of(request.user), token)  # type: ignore[arg-type]
+    in_hand = _own_assignment(worker_of(request.user), token)  # type: ignore[arg-type]
     raw = raw_of(request.POST)
-    if in_hand is None or not _renewed(in_hand, raw):
+    if in_hand is None or not _renew(in_hand, raw):
         return None
     answer = _page(request, in_hand, raw, error=STALE)
     answer.status_code = 403
@@ -194,13 +190,13 @@ def _kept(request: HttpRequest, token: str) -> HttpResponse | None:
 def refused(
     request: HttpRequest, sentence: str, *, link: str = "", action: str = "", status: int = 403
 ) -> HttpResponse:
-    """Return a page with one sentence that says why not, and where to go on."""
+    """Return a page with a sentence that says why not, and a link."""
     context = {"sentence": sentence, "link": link, "action": action}
     return render(request, "annotation/refused.html", context, status=status)
 
 
 def interface_title(question: Question) -> str:
-    """Return what a question was about, in a line."""
+    """Return the subject of a question in a line."""
     title = question.payload.get("document", {}).get("title", "")
     sides = [question.payload[side]["gloss"] for side in ("a", "b") if side in question.payload]
     words = ", in ".join(part for part in (" and ".join(sides), title) if part)
@@ -210,8 +206,8 @@ def interface_title(question: Question) -> str:
 @require_GET
 @for_annotators
 def next_question(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """To the question in hand, or the next one, or home if nothing is open; `kind` chooses what is
-    asked from now on.
+    """Redirect to the current or next question, or home if none is open; `kind` sets the kind of
+    question from now on.
     """
     kind = request.GET.get("kind")
     if kind is not None and (kind in names() or not kind):
@@ -227,7 +223,7 @@ def _to_next(request: HttpRequest, worker: Worker) -> HttpResponseRedirect:
 
 
 def _next(request: HttpRequest, worker: Worker) -> Assignment | HttpResponseRedirect:
-    """Return what a worker is asked next; where nothing is, the way to what they can do instead."""
+    """Return the next assignment, or a redirect where there is none."""
     if worker.excluded_at is not None:
         messages.warning(request, EXCLUDED)
         return redirect("annotate")
@@ -248,16 +244,16 @@ def _next(request: HttpRequest, worker: Worker) -> Assignment | HttpResponseRedi
 
 @for_annotators
 def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
-    """Return the question in a worker's hands (GET), or their answer to it (POST)."""
-    in_hand = _mine(worker, token)
+    """Return a leased question (GET), or store the answer to it (POST)."""
+    in_hand = _own_assignment(worker, token)
     if in_hand is None and _is_asked_by_script(request):
-        return _somebody_elses(request)
+        return _other_login(request)
     if in_hand is None:
         return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
     if not in_hand.consented:
         # The terms changed meanwhile: what was answered is kept, and shown again.
         if request.method == "POST":
-            _renewed(in_hand, raw_of(request.POST))
+            _renew(in_hand, raw_of(request.POST))
         terms = reverse("annotate_terms") + f"?next={request.path}"
         return JsonResponse({"next": terms}) if _is_asked_by_script(request) else redirect(terms)
     if request.method == "POST":
@@ -265,7 +261,7 @@ def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     assignment = in_hand.assignment
     taken_back = in_hand.in_team and lease.let_go(assignment)
     if not taken_back and (assignment.status == "leased" or lease.revive(assignment)):
-        _renewed(in_hand)
+        _renew(in_hand)
         return _page(request, in_hand, assignment.draft)
     is_lost = taken_back or assignment.status == "returned"
     messages.info(request, _why_lost(assignment) if is_lost else ANSWERED_ALREADY)
@@ -273,9 +269,7 @@ def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
 
 
 def _why_lost(assignment: Assignment) -> str:
-    """Return why a question that somebody had is not theirs any more, and what that means for an
-    answer.
-    """
+    """Return why a worker does not hold a question any more, and what becomes of their answer."""
     if assignment.raw is not None:
         return LATE
     if has_stake(assignment.worker_id, assignment.hit_id):
@@ -283,8 +277,10 @@ def _why_lost(assignment: Assignment) -> str:
     return GIVEN_BACK if assignment.returned_by == Assignment.ReturnedBy.WORKER else LOST
 
 
-def _mine(worker: Worker, token: str) -> Held | None:
-    """Return what has this token if it is this worker's; Http404 if there is none at all."""
+def _own_assignment(worker: Worker, token: str) -> Held | None:
+    """Return the assignment with this token if it is this worker's, else None. Raises Http404 if
+    there is none.
+    """
     in_hand = held(token)
     if in_hand is None:
         raise Http404
@@ -294,8 +290,8 @@ def _mine(worker: Worker, token: str) -> Held | None:
     return in_hand
 
 
-def _renewed(in_hand: Held, draft: dict[str, Any] | None = None) -> bool:
-    """Return whether a lease still held and was renewed."""
+def _renew(in_hand: Held, draft: dict[str, Any] | None = None) -> bool:
+    """Renew a lease, and return whether it was valid."""
     return lease.renew(in_hand.assignment, draft, questions=in_hand.questions)
 
 
@@ -304,7 +300,7 @@ def _answer(request: HttpRequest, worker: Worker, in_hand: Held) -> HttpResponse
     try:
         outcome = submit(in_hand.assignment, raw, in_hand.questions)
     except BadAnswer as bad:
-        _renewed(in_hand, raw)
+        _renew(in_hand, raw)
         if _is_asked_by_script(request):
             return JsonResponse({"error": str(bad)}, status=422)
         return _page(request, in_hand, raw, error=str(bad))
@@ -314,10 +310,14 @@ def _answer(request: HttpRequest, worker: Worker, in_hand: Held) -> HttpResponse
         why = _why_lost(in_hand.assignment)
         ran_out = in_hand.assignment.returned_by == Assignment.ReturnedBy.LEASE
         messages.info(request, UNPAID if why == LOST and ran_out else why)
-    return _onward(request, worker) if _is_asked_by_script(request) else _to_next(request, worker)
+    return (
+        _next_page_json(request, worker)
+        if _is_asked_by_script(request)
+        else _to_next(request, worker)
+    )
 
 
-def _onward(request: HttpRequest, worker: Worker) -> JsonResponse:
+def _next_page_json(request: HttpRequest, worker: Worker) -> JsonResponse:
     """Return the address of the next question as JSON, with the HTML of its page, so that the
     script need not load it. The question is leased when its page is rendered.
     """
@@ -333,9 +333,7 @@ def _onward(request: HttpRequest, worker: Worker) -> JsonResponse:
 
 
 def raw_of(form: QueryDict) -> dict[str, Any]:
-    """Return a form exactly as it was sent, but for its CSRF token and for NUL, which no text has
-    and no database keeps.
-    """
+    """Return the fields of a form as sent, without the CSRF token and NUL characters."""
     fields = (
         (name.replace("\0", ""), values)
         for name, values in form.lists()
@@ -347,9 +345,7 @@ def raw_of(form: QueryDict) -> dict[str, Any]:
 def _page(
     request: HttpRequest, in_hand: Held, answer: Any, *, error: str = "", part: bool = False
 ) -> HttpResponse:
-    """Return the page of what is in somebody's hands, or the part of it that changes with the
-    question.
-    """
+    """Return the page of an assignment, or with `part` what changes with the question."""
     assignment, asked = in_hand.assignment, in_hand.questions
     context = {
         "assignment": assignment,
@@ -373,15 +369,15 @@ def _page(
 
 
 def _lease_seconds(in_hand: Held) -> int:
-    """For how long a question stays in somebody's hands."""
+    """Return the seconds of a lease."""
     return int(
         lease.lease_time(question.interface for question in in_hand.questions).total_seconds()
     )
 
 
 def _session_ends(request: HttpRequest) -> str:
-    """When whoever works here is logged out, as the page's script reads it. Long before that the
-    session is made longer: it ends only for those who stay away.
+    """Return the end of the session as ISO text for the script. An active session is extended long
+    before.
     """
     ends: datetime | None = getattr(request.session, "ends", None)
     if ends is None or ends > clock.now() + RENEWS_BEFORE:
@@ -393,7 +389,7 @@ def _session_ends(request: HttpRequest) -> str:
 def show(
     request: HttpRequest, asked: Question, answer: Any, context: dict[str, Any], status: int = 200
 ) -> HttpResponse:
-    """Return a question on its interface's page."""
+    """Return the page of a question."""
     interface = interface_of(asked.interface)
     folder = f"interfaces/{interface.folder or interface.name}"
     shown = interface.render(asked, answer if isinstance(answer, dict) else None)
@@ -409,12 +405,12 @@ def show(
     }
     if "keys_url" not in filled and filled["home"] == reverse("annotate"):
         filled["keys_url"] = reverse("annotate_keys")
-        filled["keys"] = keys_of(_worker_at(request, context))
+        filled["keys"] = keys_of(_viewer(request, context))
     return render(request, f"{folder}/page.html", filled, status=status)
 
 
-def _worker_at(request: HttpRequest, context: dict[str, Any]) -> Worker | None:
-    """Who looks at a question: whose hands it is in, or who is logged in."""
+def _viewer(request: HttpRequest, context: dict[str, Any]) -> Worker | None:
+    """Return the worker who holds the question, or who is logged in."""
     held = context.get("assignment")
     if isinstance(held, Assignment):
         return held.worker
@@ -422,9 +418,7 @@ def _worker_at(request: HttpRequest, context: dict[str, Any]) -> Worker | None:
 
 
 def _home(request: HttpRequest, context: dict[str, Any]) -> str:
-    """Return where a page's logo leads: to one's own page; nowhere from a frame, which is no
-    site.
-    """
+    """Return the address behind the logo; none in a frame."""
     if context.get("framed"):
         return ""
     return reverse("annotate") if getattr(request.user, "is_annotator", False) else "/"
@@ -433,12 +427,12 @@ def _home(request: HttpRequest, context: dict[str, Any]) -> str:
 @require_POST
 @for_annotators
 def keys(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """Keeps which single-key shortcuts a worker has."""
+    """Store the single-key shortcuts of a worker."""
     return kept_keys(worker, request.POST.get("keys", ""))
 
 
 def kept_keys(worker: Worker, keys: str) -> HttpResponse:
-    """Return an empty string where the shortcuts are stored, else a sentence."""
+    """Store shortcuts, and return an error if they are invalid."""
     if set_keys(worker, keys):
         return HttpResponse(status=204)
     return JsonResponse({"error": NOT_KEYS}, status=422)
@@ -447,13 +441,13 @@ def kept_keys(worker: Worker, keys: str) -> HttpResponse:
 @require_POST
 @for_annotators
 def draft(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
-    """Keeps a draft and renews the lease; says for how long."""
-    in_hand = _mine(worker, token)
+    """Store a draft, renew the lease, and return its seconds."""
+    in_hand = _own_assignment(worker, token)
     if in_hand is None:
-        return _somebody_elses(request)
+        return _other_login(request)
     assignment = in_hand.assignment
     lease.revive(assignment)
-    if not _renewed(in_hand, raw_of(request.POST)):
+    if not _renew(in_hand, raw_of(request.POST)):
         late = assignment.returned_by == Assignment.ReturnedBy.LEASE
         sentence = MAY_BE_SENT if late else _why_lost(assignment)
         return JsonResponse({"error": sentence, "late": late}, status=409)
@@ -469,8 +463,8 @@ def draft(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
 @require_POST
 @for_annotators
 def give_back(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
-    """Return the worker would rather not answer this one."""
-    in_hand = _mine(worker, token)
+    """Give a question back, and go to the next one."""
+    in_hand = _own_assignment(worker, token)
     if in_hand is None:
         return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
     if lease.give_back(in_hand.assignment):
@@ -481,8 +475,8 @@ def give_back(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
 @require_POST
 @for_annotators
 def stop(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
-    """Return the worker stops for now; what they began is kept."""
-    in_hand = _mine(worker, token)
+    """Stop for now, and keep the draft."""
+    in_hand = _own_assignment(worker, token)
     if in_hand is not None and lease.stop(in_hand.assignment, raw_of(request.POST)):
         messages.info(request, STOPPED)
     return redirect("annotate")
@@ -491,17 +485,17 @@ def stop(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
 @require_GET
 @for_annotators
 def document(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
-    """Return the whole document with the question's marks: a page of its own, from which the script
-    takes the text.
+    """Return the whole document with the marks of the question, from which the script takes the
+    text.
     """
-    in_hand = _mine(worker, token)
+    in_hand = _own_assignment(worker, token)
     if in_hand is None:
         return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
     return whole(request, in_hand.questions[0])
 
 
 def whole(request: HttpRequest, asked: Question) -> HttpResponse:
-    """Return the document of a question, whole."""
+    """Return the whole document of a question."""
     document = get_object_or_404(Document, pk=asked.target.document_id)
     context = interface_of(asked.interface).whole(asked, document.text) | {
         "title": document.title or document.key
@@ -512,7 +506,7 @@ def whole(request: HttpRequest, asked: Question) -> HttpResponse:
 @require_GET
 @login_required
 def preview(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return a question as its workers see it, to be read only; for administrators."""
+    """Return a question as workers see it, for admins."""
     if not request.user.is_staff:
         raise Http404
     return show(request, get_object_or_404(Question, pk=pk), None, {"preview": True})

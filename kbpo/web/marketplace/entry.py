@@ -4,7 +4,7 @@ tutorial.
 Both are remembered under the worker's hash, as they are for annotators with an account, and count
 for the assignment in hand alone until the platform lists it. What
 somebody had begun of the HIT is kept meanwhile, also when the terms change while they work. The
-same pages stand outside a frame, for who may accept no HIT before they have passed (`beside.py`).
+same pages stand outside a frame, for who may accept no HIT before they have passed (`frame_pages.py`).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ FAILED = (
 
 @dataclass(frozen=True)
 class Entry:
-    """Where somebody stands: who, the tutorial that is asked of them if one is, and the proof of
-    the HIT in hand.
+    """A worker who may have to agree to the terms or pass a tutorial first, and the signed HIT in
+    hand.
     """
 
     worker: Worker
@@ -47,18 +47,18 @@ class Entry:
 
     @property
     def carried(self) -> list[tuple[str, str]]:
-        """What every form carries; outside a frame the page's address says it all."""
+        """The hidden fields of every form; none outside of a frame."""
         return [("proof", self.proof)] if self.proof else []
 
 
 def entry_of(worker: Worker, interface: str, go: Go) -> Entry:
-    """Return where a worker stands who has a HIT of this interface in hand."""
+    """Return the entry of a worker who has a HIT of this interface in hand."""
     return Entry(worker, _lesson_for(worker, interface, go), go.proof, go.assignment)
 
 
 def is_ready(worker: Worker, interface: str, go: Go, *, begun: bool) -> bool:
-    """Return whether nothing stands before this worker's questions. Whoever has begun a HIT need
-    not learn in its middle.
+    """Return whether a worker may see the questions. Whoever has begun a HIT need not do the
+    tutorial.
     """
     return consent.has_consented(worker, go.assignment) and (
         begun or has_learned(worker, interface, go)
@@ -66,12 +66,12 @@ def is_ready(worker: Worker, interface: str, go: Go, *, begun: bool) -> bool:
 
 
 def has_learned(worker: Worker, interface: str, go: Go) -> bool:
-    """Return whether no tutorial stands before this worker."""
+    """Return whether no tutorial is missing."""
     return _lesson_for(worker, interface, go) is None
 
 
 def _lesson_for(worker: Worker, interface: str, go: Go) -> Tutorial | None:
-    """Return the tutorial that a worker must pass first; None if there is none."""
+    """Return the tutorial that a worker must pass first; None without one."""
     teaches = platform_of(worker.platform).capabilities.teaches_in_frame
     if not teaches or interface in teach.taught(worker, go.assignment):
         return None
@@ -79,9 +79,7 @@ def _lesson_for(worker: Worker, interface: str, go: Go) -> Tutorial | None:
 
 
 def take_step(request: HttpRequest, entry: Entry) -> HttpResponse | None:
-    """Does what a form of these pages says; the page that answers it, if that is not simply the
-    next one.
-    """
+    """Handle a form of these pages, and return its page; None for the next one."""
     step, lesson = request.POST.get("step", ""), entry.lesson
     if step == AGREE:
         refusal = consent.take(entry.worker, request.POST, entry.assignment)
@@ -97,9 +95,7 @@ def take_step(request: HttpRequest, entry: Entry) -> HttpResponse | None:
 
 
 def entry_page(request: HttpRequest, entry: Entry) -> HttpResponse:
-    """Return the page of what this worker must do first: the terms, else the tutorial where it
-    stands.
-    """
+    """Return the next page of a worker before the questions: the terms, or the tutorial."""
     if not consent.has_consented(entry.worker, entry.assignment):
         return _terms(request, entry)
     lesson = entry.lesson

@@ -1,5 +1,5 @@
-"""Who stands before a page in a marketplace's frame: no cookie tells, so signed words and the
-frame's address do.
+"""Identifies the worker in a marketplace's frame without cookies: by the address of the frame and
+signed form fields.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LONGEST_ID = 120
 
 @dataclass(frozen=True)
 class Go:
-    """One worker's go at a HIT, as the marketplace or our own signed form names it."""
+    """A worker's assignment of a HIT, as named by the marketplace or by our signed form."""
 
     hit: HIT
     assignment: str
@@ -44,9 +44,7 @@ class Go:
 def framed(
     view: Callable[Concatenate[HttpRequest, P], HttpResponse],
 ) -> Callable[..., HttpResponse]:
-    """Return the view, for pages that the marketplaces we know may show in a frame, and nobody
-    else.
-    """
+    """Wrap a view for pages that known marketplaces may show in a frame."""
 
     @wraps(view)
     @never_cache
@@ -63,7 +61,7 @@ def framed(
 
 
 def go_of_address(request: HttpRequest, hit: HIT, assignment: str) -> Go | None:
-    """Return the go that a marketplace names in the address; None if it is not one that we know."""
+    """Return the assignment in the address of the frame; None for an unknown marketplace."""
     worker, site = request.GET["workerId"], origin_of(request.GET.get("turkSubmitTo", ""))
     sound = 0 < len(worker) <= LONGEST_ID and 0 < len(assignment) <= LONGEST_ID
     if not sound or site not in frame_sites():
@@ -72,9 +70,7 @@ def go_of_address(request: HttpRequest, hit: HIT, assignment: str) -> Go | None:
 
 
 def go_of(said_by_form: str, hit: HIT) -> Go | None:
-    """Return the go that our own form or address names; None if it is not ours, or of another
-    HIT.
-    """
+    """Return the assignment in our signed form; None if it is invalid, or of another HIT."""
     claims = proof.proven(said_by_form)
     if claims.get("hit") != hit.pk or claims.get("site") not in frame_sites():
         return None
@@ -82,9 +78,7 @@ def go_of(said_by_form: str, hit: HIT) -> Go | None:
 
 
 def origin_of(address: str) -> str:
-    """Scheme, host and port of an address; nothing if it has more than these that could lead
-    elsewhere.
-    """
+    """Return scheme, host and port of an address; empty if it contains credentials."""
     try:
         parts = urlsplit(address)
         plain = parts.scheme in ("https", "http") and parts.hostname and "@" not in parts.netloc

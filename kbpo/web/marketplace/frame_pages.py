@@ -1,4 +1,6 @@
-"""Beside a task in a frame: its tutorial, documents, thanks, notifications."""
+"""The other pages in a marketplace's frame: documents, payments, notifications, and the tutorial
+before the first HIT.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ from kbpo.web.marketplace.task import NOT_AVAILABLE, NOT_OURS, no
 @framed
 @require_GET
 def document(request: HttpRequest, signed: str, pk: int) -> HttpResponse:
-    """Return the whole document of a question, for whoever has the HIT in hand."""
+    """Return the whole document of a question to the holder of the HIT."""
     claims = proof.proven(request.GET.get("proof", ""))
     if not claims or claims.get("hit") != proof.hit_of(signed):
         return no(request, NOT_OURS, 403)
@@ -42,7 +44,7 @@ def document(request: HttpRequest, signed: str, pk: int) -> HttpResponse:
 @framed
 @require_GET
 def thanks(request: HttpRequest, signed: str) -> HttpResponse:
-    """Return the page by which somebody takes a payment that we owe them: one button."""
+    """Return the page on which a worker takes a payment: one button."""
     bonus = get_object_or_404(Bonus, pk=proof.bonus_of(signed) or 0)
     site = origin_of(request.GET.get("turkSubmitTo", ""))
     assignment = request.GET.get("assignmentId", NOT_AVAILABLE)
@@ -60,22 +62,22 @@ def thanks(request: HttpRequest, signed: str) -> HttpResponse:
 @csrf_exempt
 @require_http_methods(["POST"])
 def notify(request: HttpRequest, signed: str) -> HttpResponse:
-    """Return a marketplace's notification: a hint where to look, and nothing else. The address
-    itself is the secret.
+    """Handle a notification of a marketplace as a hint where to look. The address itself is a
+    secret.
     """
     platform = proof.platform_of_hook(signed)
     if platform is None:
         raise Http404
     body = request.body[:100_000]
-    if (confirm := _to_confirm(body)) and platform_of(platform).account() is not None:
+    if (confirm := _confirmation_address(body)) and platform_of(platform).account() is not None:
         note_confirmation(platform, confirm)
-    hint(platform, _hits_named(body))
+    hint(platform, _notified_hits(body))
     return HttpResponse(status=204)
 
 
-def _to_confirm(body: bytes) -> str:
-    """Return the address by which the notification service wants to be confirmed. We never go there
-    by ourselves: an admin does, who knows whether they asked for it.
+def _confirmation_address(body: bytes) -> str:
+    """Return the address that confirms notifications; empty if there is none. Only an admin follows
+    it.
     """
     try:
         notification = json.loads(body)
@@ -95,10 +97,8 @@ def _to_confirm(body: bytes) -> str:
     return address if ours and len(address) <= 1000 else ""
 
 
-def _hits_named(body: bytes) -> list[str]:
-    """Return the HITs that a notification names, inside the envelope of the service that delivered
-    it.
-    """
+def _notified_hits(body: bytes) -> list[str]:
+    """Return the HITs that a notification names."""
     try:
         notification = json.loads(body)
         notification = (
@@ -121,7 +121,7 @@ PASSED = (
 @csrf_exempt  # no cookie says who writes: the address does
 @require_http_methods(["GET", "HEAD", "POST"])
 def learn(request: HttpRequest, signed: str) -> HttpResponse:
-    """Return the terms, the tutorial, and how it ended."""
+    """Return the terms, the tutorial, and its result."""
     worker = get_object_or_404(Worker, handle=proof.worker_of_page(signed, proof.LEARN_SALT) or "-")
     response = _page(request, worker)
     response["Referrer-Policy"] = "no-referrer"

@@ -61,8 +61,8 @@ ALREADY = "You have sent this HIT in already. Nothing more needs to be saved."
 @framed
 @require_http_methods(["GET", "HEAD", "POST"])
 def task(request: HttpRequest, signed: str) -> HttpResponse:
-    """Return a HIT: its preview, its questions one after the other, and the form that sends
-    it in.
+    """Return the preview of a HIT, its questions one after the other, and the form that
+    submits it.
     """
     hit = get_object_or_404(HIT.objects.select_related("track"), pk=proof.hit_of(signed) or 0)
     if not hit.questions.exists():
@@ -77,7 +77,7 @@ def task(request: HttpRequest, signed: str) -> HttpResponse:
             {
                 "preview": True,
                 "framed": True,
-                "about": _about(hit, questions),
+                "about": _hit_summary(hit, questions),
                 "before": hit_notice(hit, questions),
             },
         )
@@ -101,7 +101,7 @@ def _act(request: HttpRequest, go: Go, questions: list[Question]) -> HttpRespons
     worker must complete first, such as the consent form or the tutorial, are shown before the
     questions.
     """
-    if _is_one_name_too_many(request, go):
+    if _exceeds_new_workers(request, go):
         answer = no(request, BUSY, 429)
         answer["Retry-After"] = str(NEW_NAMES.wait(address_of(request)))
         return answer
@@ -114,7 +114,7 @@ def _act(request: HttpRequest, go: Go, questions: list[Question]) -> HttpRespons
         if (page := take_step(request, entry_of(worker, interface, go))) is not None:
             return page
     elif request.method == "POST" and (kept.begun or has_learned(worker, interface, go)):
-        kept = keep_draft(go.hit, go.assignment, go.handle, _posted(request, questions))
+        kept = keep_draft(go.hit, go.assignment, go.handle, _posted_draft(request, questions))
         if is_ready(worker, interface, go, begun=True):
             return _answer(request, go, questions)
     if not is_ready(worker, interface, go, begun=kept.begun):
@@ -124,9 +124,9 @@ def _act(request: HttpRequest, go: Go, questions: list[Question]) -> HttpRespons
     return _begin(request, go, questions, kept.answer)
 
 
-def _is_one_name_too_many(request: HttpRequest, go: Go) -> bool:
-    """Return whether an address names more newcomers than people can stand behind it. On a machine
-    for trials all workers have the same address.
+def _exceeds_new_workers(request: HttpRequest, go: Go) -> bool:
+    """Return whether an address names more new workers than are plausible. Local demos have one
+    address for all.
     """
     if settings.LOCAL or Worker.objects.filter(handle=go.handle).exists():
         return False
@@ -134,9 +134,7 @@ def _is_one_name_too_many(request: HttpRequest, go: Go) -> bool:
 
 
 def _why_not(go: Go, worker: Worker | None) -> str:
-    """Return why this worker cannot do this HIT, as a sentence; nothing if they can. Gold stands in
-    nobody's way.
-    """
+    """Return why a worker cannot do this HIT, as a sentence; empty if they can. Gold is ignored."""
     questions = list(go.hit.questions.exclude(payer_kind="gold"))
     mine = go.hit.assignments.filter(worker__handle=go.handle, external_id=go.assignment)
     in_hand = mine.filter(draft__isnull=False).exclude(draft={})
@@ -147,14 +145,14 @@ def _why_not(go: Go, worker: Worker | None) -> str:
     if worker.excluded_at is not None or worker.leaves_at is not None:
         return NOT_FOR_YOU
     met = Assignment.objects.filter(worker=worker, status__in=[*ANSWERED, "rejected", "failed"])
-    other_answers = met.filter(hit__questions__in=_same(questions)).exclude(
+    other_answers = met.filter(hit__questions__in=_same_questions(questions)).exclude(
         external_id=go.assignment
     )
     return NOT_FOR_YOU if other_answers.exists() else ""
 
 
-def _same(questions: list[Question]) -> QuerySet[Question]:
-    """Return the questions that ask what these ask, on any track."""
+def _same_questions(questions: list[Question]) -> QuerySet[Question]:
+    """Return the questions equal to these, on any track."""
     if not questions:
         return Question.objects.none()
     targets, rounds = (
@@ -169,16 +167,14 @@ def _same(questions: list[Question]) -> QuerySet[Question]:
 def _begin(
     request: HttpRequest, go: Go, questions: list[Question], kept: dict[str, Any]
 ) -> HttpResponse:
-    """Return the first question; what this worker left half done in this go is still there."""
+    """Return the first unfinished question with its draft."""
     begun = under_way(questions, kept)
     left = part(begun, kept) if begun else None
     return _next(request, go, questions, _done_of(questions, kept), left)
 
 
 def _done_of(questions: list[Question], kept: dict[str, Any]) -> dict[int, dict[str, Any]]:
-    """Return the questions that are answered whole in a draft, with their answers; not the one that
-    is still under way.
-    """
+    """Return question -> answer, of the finished questions in a draft."""
     begun = under_way(questions, kept)
     return {
         question.pk: part(question, kept)
@@ -195,10 +191,8 @@ def _is_done(question: Question, raw: dict[str, Any]) -> bool:
         return False
 
 
-def _posted(request: HttpRequest, questions: list[Question]) -> dict[str, Any]:
-    """Return the draft that a form makes: what it carries, and what it says of the question at
-    hand.
-    """
+def _posted_draft(request: HttpRequest, questions: list[Question]) -> dict[str, Any]:
+    """Return the draft out of the carried answers and the fields of the current question."""
     done = _done_of(questions, read(request.POST.get("answer", "")))
     asked = next((question for question in questions if question.pk not in done), None)
     return (
@@ -209,8 +203,8 @@ def _posted(request: HttpRequest, questions: list[Question]) -> dict[str, Any]:
 
 
 def _answer(request: HttpRequest, go: Go, questions: list[Question]) -> HttpResponse:
-    """Return the next question, or the same one with what is missing, or the form that sends
-    everything in. The draft has what was posted already.
+    """Return the next question, or the same one with an error, or the form that submits the HIT.
+    The draft is stored already.
     """
     done = _done_of(questions, read(request.POST.get("answer", "")))
     asked = next((question for question in questions if question.pk not in done), None)
@@ -227,22 +221,20 @@ def _answer(request: HttpRequest, go: Go, questions: list[Question]) -> HttpResp
 
 
 def _own_fields(request: HttpRequest) -> dict[str, Any]:
-    """Return what a form says of the question at hand, without what it carries along."""
+    """Return the fields of the current question."""
     return {name: values for name, values in raw_of(request.POST).items() if name not in CARRIED}
 
 
 @framed
 @require_POST
 def draft(request: HttpRequest, signed: str) -> HttpResponse:
-    """Keeps what is made of the question at hand, under the go that the form names; says until
-    when.
-    """
+    """Store a draft of the current question, and return the seconds of the lease."""
     hit = get_object_or_404(HIT, pk=proof.hit_of(signed) or 0)
     go = go_of(request.POST.get("proof", ""), hit)
     if go is None:
         return JsonResponse({"error": NOT_OURS}, status=403)
     questions = questions_shown(hit, Worker.objects.filter(handle=go.handle).first())
-    kept = keep_draft(hit, go.assignment, go.handle, _posted(request, questions))
+    kept = keep_draft(hit, go.assignment, go.handle, _posted_draft(request, questions))
     if not kept.leased:
         return JsonResponse(
             {"error": ALREADY if kept.ended else FULL}, status=409 if kept.ended else 503
@@ -277,7 +269,7 @@ def _page(
     proven = urlencode({"proof": go.proof})
     context = {
         "framed": True,
-        "about": _about(go.hit, questions),
+        "about": _hit_summary(go.hit, questions),
         "number": len(done) + 1,
         "of": len(questions),
         "error": error,
@@ -286,7 +278,7 @@ def _page(
             "whole": f"{reverse('task_document', args=[signed, asked.pk])}?{proven}",
             "draft": reverse("task_draft", args=[signed]),
         },
-        "say": _say(go),
+        "say": _feedback_address(go),
         "held": f"{go.assignment}:{asked.pk}:{go.handle[:8]}",
         "lease_seconds": hit_advert(go.hit).lease_seconds,
     }
@@ -296,7 +288,7 @@ def _page(
 def _send(
     request: HttpRequest, go: Go, questions: list[Question], done: dict[int, dict[str, Any]]
 ) -> HttpResponse:
-    """Return the form that carries the whole answer to the marketplace."""
+    """Return the form that carries the answer to the marketplace."""
     hint(go.hit.platform, [go.hit.external_id])
     fields = [
         ("assignmentId", go.assignment),
@@ -307,18 +299,18 @@ def _send(
         "action": go.site + platform_of(go.hit.platform).capabilities.submit_path,
         "fields": fields,
         "n": len(questions),
-        "say": _say(go),
+        "say": _feedback_address(go),
     }
     return render(request, "annotation/task_send.html", context)
 
 
-def _say(go: Go) -> str:
-    """Return the address of the page on which this worker can say what they think."""
+def _feedback_address(go: Go) -> str:
+    """Return the address of the worker's page for feedback."""
     return proof.go_say_path(go.proof)
 
 
-def _about(hit: HIT, questions: list[Question]) -> dict[str, Any]:
-    """Return what the line on top says of the whole HIT."""
+def _hit_summary(hit: HIT, questions: list[Question]) -> dict[str, Any]:
+    """Return the summary of the HIT for the top of the page."""
     return {
         "of": len(questions),
         "reward": hit.reward,
@@ -328,7 +320,7 @@ def _about(hit: HIT, questions: list[Question]) -> dict[str, Any]:
 
 
 def no(request: HttpRequest, sentence: str, status: int = 200, *, say: str = "") -> HttpResponse:
-    """Return a page with one sentence that says why not, and where its worker can answer."""
+    """Return a page with a sentence that says why not, and a link for feedback."""
     return render(
         request, "annotation/task_no.html", {"sentence": sentence, "say": say}, status=status
     )

@@ -1,5 +1,5 @@
-"""The page of a marketplace worker, who has no account: messages, feedback, an appeal. Its address
-is the key.
+"""The page of a marketplace worker without an account: messages, feedback, appeals. Its address is
+secret.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ LATEST = 5
 @csrf_exempt  # no cookie says who writes: the address does
 @require_http_methods(["GET", "HEAD", "POST"])
 def say(request: HttpRequest, signed: str) -> HttpResponse:
-    """Return what a worker was written, whether they are excluded and why; a POST is feedback or an
-    appeal. From a frame whose assignment the platform has not listed: feedback alone.
+    """Return the messages to a worker and their exclusion. A POST stores feedback or an appeal;
+    from a frame whose assignment the platform has not listed, feedback alone.
     """
     handle, assignment = proof.worker_of_page(signed), ""
     if not handle:
@@ -75,9 +75,7 @@ def say(request: HttpRequest, signed: str) -> HttpResponse:
 
 
 def _own_answers(worker: Worker) -> list[dict[str, Any]]:
-    """Return a worker's latest answers that were sent in, and all that pay was refused for, in
-    words.
-    """
+    """Return the latest answers of a worker, and all that were rejected, in words."""
     assignments = worker.assignments.filter(raw__isnull=False).exclude(status__in=UNLISTED)
     assignments = assignments.select_related("hit", "worker").prefetch_related("hit__questions")
     refused = assignments.filter(status="rejected").order_by("-pk")[:LATEST]

@@ -1,4 +1,4 @@
-"""The admins' page of people: teams, invitation links, requests from outside, lost passwords."""
+"""The page of people: teams, invitation links, account requests, lost passwords."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ REQUESTS = 20
 
 @for_admins
 def people(request: HttpRequest) -> HttpResponse:
-    """Return teams, invitation links and requests. A POST makes a link, and its team if that is
-    new, or does what its form names.
-    """
+    """Return teams, links and requests. A POST makes a link, or runs the action of its form."""
     if "action" in request.POST:
         return act(request, ACTIONS)
     refusal = _invite(request) if request.method == "POST" else ""
@@ -51,7 +49,7 @@ def people(request: HttpRequest) -> HttpResponse:
 
 
 def _requests() -> list[dict[str, Any]]:
-    """Who asked first for an account, with the team of that name if there is one already."""
+    """Return the first account requests, with the existing team of the same name."""
     asked = AccountRequest.objects.select_related("user").filter(decided_at=None).order_by("pk")
     requests = list(asked[:REQUESTS])
     teams = Team.objects.annotate(lower=Lower("name"), n=Count("members", distinct=True))
@@ -60,7 +58,7 @@ def _requests() -> list[dict[str, Any]]:
 
 
 def _invite(request: HttpRequest) -> str:
-    """Return why no link was made, as a sentence; nothing if one was."""
+    """Make an invitation link, and return why not, as a sentence; empty if it was made."""
     role, user = request.POST.get("role", ""), admin_of(request)
     uses = request.POST.get("uses", "1")
     if role not in ("annotator", "researcher"):
@@ -82,7 +80,7 @@ def _invite(request: HttpRequest) -> str:
 
 
 def take_back(request: HttpRequest) -> HttpResponse:
-    """Make an invitation work no more."""
+    """Revoke an invitation."""
     why = why_of(request, "Taken back from the desk.")
     withdraw(Invitation.objects.filter(pk=pk_of(request)), admin_of(request), why)
     messages.success(request, "The link works no more.")
@@ -90,7 +88,7 @@ def take_back(request: HttpRequest) -> HttpResponse:
 
 
 def answer_request(request: HttpRequest) -> HttpResponse:
-    """Accepts or declines a request for an account; the link of an accepted one stands below."""
+    """Accept or decline an account request."""
     asked = get_object_or_404(AccountRequest, pk=pk_of(request))
     admin = admin_of(request)
     verdict = request.POST.get("verdict")
@@ -117,7 +115,7 @@ def answer_request(request: HttpRequest) -> HttpResponse:
 
 
 def reset_link(request: HttpRequest) -> HttpResponse:
-    """Makes a link with which somebody sets a new password, once; it is shown to the admin."""
+    """Make a link for a new password, shown to the admin once."""
     name = text_of(request, "username")
     person = User.objects.filter(username__iexact=name, is_active=True).first()
     if person is None:

@@ -1,6 +1,4 @@
-"""The platforms' desk: whether money is real, their books beside ours, bonuses and
-compensations.
-"""
+"""The page of marketplaces: their balance beside our books, bonuses and compensations."""
 
 from __future__ import annotations
 
@@ -21,8 +19,8 @@ from kbpo.web.http import act, admin_of, for_admins, text_of, why_of
 
 @for_admins
 def show(request: HttpRequest) -> HttpResponse:
-    """Return every platform that is not our own pages: its balance, its HITs, and where its books
-    and ours disagree. A POST does what its form names.
+    """Return the marketplaces with their balance, HITs and disagreements with our books. A POST
+    runs the action of its form.
     """
     if request.method == "POST":
         return act(request, {"explain": explain, "grant": grant, "admit": admit})
@@ -42,7 +40,7 @@ def _context() -> dict[str, Any]:
 
 
 def explain(request: HttpRequest) -> HttpResponse:
-    """Somebody paid in or took out: the balance as it is now is right."""
+    """Accept the current balance as right, with a reason."""
     why = why_of(request)
     if not why or not books.explain_balance(text_of(request, "name"), admin_of(request), why):
         messages.error(request, "Nothing was changed. Say where the difference comes from.")
@@ -54,9 +52,7 @@ def explain(request: HttpRequest) -> HttpResponse:
 
 
 def grant(request: HttpRequest) -> HttpResponse:
-    """Money for a worker of a platform besides rewards: a bonus for an answer, or a
-    compensation.
-    """
+    """Grant a bonus for an answer, or a compensation."""
     sent = {
         name: request.POST.get(name, "").strip()
         for name in ("worker", "track", "amount", "why", "answer", "key")
@@ -90,7 +86,7 @@ def grant(request: HttpRequest) -> HttpResponse:
 
 
 def admit(request: HttpRequest) -> HttpResponse:
-    """Gives a worker the qualification that HITs can ask for, or takes it back."""
+    """Give a worker the qualification for HITs, or revoke it."""
     held = request.POST.get("held") == "yes"
     try:
         notice = give.admit(

@@ -1,6 +1,4 @@
-"""The admins' pages about annotators: who wants in, appeals, feedback, messages, terms and rules,
-payouts.
-"""
+"""The pages about annotators: applications, appeals, feedback, messages, rules, terms, payouts."""
 
 from __future__ import annotations
 
@@ -59,9 +57,7 @@ NOBODY_COMES = (
 
 @for_admins
 def overview(request: HttpRequest) -> HttpResponse:
-    """Return what needs an answer first, then what annotators say, then who they are. A POST does
-    what its form names.
-    """
+    """Return appeals, applications, feedback and annotators. A POST runs the action of its form."""
     if request.method == "POST":
         return act(request, ANSWERS)
     counts = Feedback.objects.aggregate(
@@ -84,22 +80,22 @@ def overview(request: HttpRequest) -> HttpResponse:
             for row in Feedback.objects.select_related("worker").order_by("-at")[:50]
         ],
         "annotators": _annotators(),
-        "failed": _failed().select_related("worker__user")[:50],
+        "failed": _failed_tutorials().select_related("worker__user")[:50],
         "mode": takes_volunteers(),
     }
     return render(request, "annotators/desk/overview.html", context)
 
 
-def _failed() -> QuerySet[TutorialRun]:
-    """Return the last attempt at each tutorial of everybody who has none left, of the latest
-    version.
+def _failed_tutorials() -> QuerySet[TutorialRun]:
+    """Return the last attempt of everybody without attempts left, for the latest version of each
+    tutorial.
     """
     runs = TutorialRun.objects.filter(passed=False, attempt=teach.ATTEMPTS)
     return runs.order_by("worker", "interface", "-version").distinct("worker", "interface")
 
 
 def _annotators() -> list[dict[str, Any]]:
-    """Annotators with an account: what they did, what they are owed."""
+    """Return annotators with an account, the number of their answers, and what they are owed."""
     workers = Worker.objects.exclude(user=None).select_related("user")
     workers = workers.annotate(
         n=Count("assignments", filter=Q(assignments__submitted_at__isnull=False))
@@ -110,7 +106,7 @@ def _annotators() -> list[dict[str, Any]]:
 
 
 def write(request: HttpRequest) -> HttpResponse:
-    """Return a message to one annotator (by their whole hash, or their login), or to all."""
+    """Send a message to one annotator (by hash or login), or to all."""
     sent, admin = request.POST, admin_of(request)
     to, subject, text = sent.get("to", "").strip(), sent.get("subject", ""), sent.get("text", "")
     try:
@@ -134,7 +130,7 @@ def write(request: HttpRequest) -> HttpResponse:
 
 
 def answer(request: HttpRequest) -> HttpResponse:
-    """Return the answer to an appeal, which may take back what it is against."""
+    """Answer an appeal."""
     decision = request.POST.get("decision", "")
     if decision not in ("reinstate", "keep"):
         messages.error(request, "Say whether you take it back.")
@@ -156,7 +152,7 @@ def answer(request: HttpRequest) -> HttpResponse:
 
 
 def admit(request: HttpRequest) -> HttpResponse:
-    """A volunteer is admitted, or not."""
+    """Accept or decline a volunteer."""
     admits, why = request.POST.get("decision") == "admit", why_of(request)
     if not admits and not why:
         messages.error(request, "Nobody was turned away: say why. They read it.")
@@ -171,10 +167,10 @@ def admit(request: HttpRequest) -> HttpResponse:
 
 
 def another_attempt(request: HttpRequest) -> HttpResponse:
-    """Let somebody who failed a tutorial twice try it again."""
+    """Allow another attempt after a tutorial was failed."""
     interface, handle = text_of(request, "interface"), text_of(request, "handle")
     worker = get_object_or_404(Worker, handle=handle)
-    run = _failed().filter(worker=worker, interface=interface).first()
+    run = _failed_tutorials().filter(worker=worker, interface=interface).first()
     if not (why := why_of(request)):
         messages.error(
             request, "They may not try it again yet: say why you let them. It stands in the log."
@@ -195,9 +191,7 @@ def another_attempt(request: HttpRequest) -> HttpResponse:
 
 @for_admins
 def rules(request: HttpRequest) -> HttpResponse:
-    """Return who may come in, what a tutorial pays, the least payout; the terms. A POST makes a new
-    version of the terms, or sets the rules.
-    """
+    """Return the rules and the terms. A POST publishes new terms, or sets rules."""
     if request.POST.get("action") == "intake":
         return set_intake(request)
     refusal = _new_terms(request) if request.method == "POST" else ""
@@ -220,7 +214,7 @@ def rules(request: HttpRequest) -> HttpResponse:
 
 
 def _new_terms(request: HttpRequest) -> str:
-    """Return why there is no new version of the terms, as a sentence; nothing if there is."""
+    """Publish new terms, and return why not, as a sentence; empty if they were published."""
     text = request.POST.get("text", "").replace("\x00", "").replace("\r\n", "\n").strip()
     holds = consent.current()
     if not is_armed(request, "publish"):
@@ -252,7 +246,7 @@ def _new_terms(request: HttpRequest) -> str:
 
 
 def set_intake(request: HttpRequest) -> HttpResponse:
-    """Sets the rules of the service, or of a track; a track can go back to the service's."""
+    """Set the rules of the service or of a track, or remove those of a track."""
     slug = request.POST.get("track", "")
     track = get_object_or_404(Track, slug=slug) if slug else None
     name, subject = (track.name, f"track:{track.slug}") if track else ("the service", "service")
@@ -302,8 +296,8 @@ def set_intake(request: HttpRequest) -> HttpResponse:
 
 @for_admins
 def payouts(request: HttpRequest) -> HttpResponseBase:
-    """Return who is owed what, and what was paid; with `?format=csv` what is to be paid now, as a
-    list for the bank. A POST marks one as paid, or undoes a mark.
+    """Return what annotators are owed, and the payouts; with `?format=csv` what is to be paid now,
+    for the bank. A POST marks a payout as paid, or undoes it.
     """
     if "format" in request.GET:
         return Table("owed", OWED, [row for row in payout.owed() if row.due]).file(request)
@@ -330,7 +324,7 @@ def payouts(request: HttpRequest) -> HttpResponseBase:
 
 
 def _pay(request: HttpRequest) -> str:
-    """Return why nothing was marked as paid, as a sentence; nothing if it was."""
+    """Mark a payout as paid, and return why not, as a sentence; empty if it was marked."""
     sent = request.POST
     worker = Worker.objects.filter(handle=sent.get("worker", "")).first()
     amount, upto, key = amount_of(sent.get("amount", "")), sent.get("upto", ""), sent.get("key", "")
@@ -355,7 +349,7 @@ def _pay(request: HttpRequest) -> str:
 
 
 def _undo(request: HttpRequest) -> str:
-    """Return why no mark was undone, as a sentence; nothing if one was."""
+    """Undo a payout, and return why not, as a sentence; empty if it was undone."""
     try:
         undone = payout.undo(request.POST["undo"], admin_of(request), request.POST.get("why", ""))
     except payout.CannotPay as cannot:
@@ -369,7 +363,7 @@ def _undo(request: HttpRequest) -> str:
 
 @for_admins
 def receipt(request: HttpRequest, number: str) -> HttpResponse:
-    """One receipt."""
+    """Return a receipt."""
     return show_receipt(request, get_object_or_404(Payout, number=number, undoes=None))
 
 

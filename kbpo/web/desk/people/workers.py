@@ -1,6 +1,4 @@
-"""The admins' pages of annotators: what is known; excluding, keeping, reinstating, refusing pay,
-undoing it.
-"""
+"""The pages of annotators: checks and answers, exclusion, reinstatement, rejection."""
 
 from __future__ import annotations
 
@@ -74,22 +72,20 @@ COLUMNS = (
 
 
 def annotator_table(n: int) -> Table:
-    """Return the annotators who were seen last, as a table."""
+    """Return the table of the annotators who were seen last."""
     return Table("annotators", COLUMNS, describe.workers(n))
 
 
 @for_admins
 def listing(request: HttpRequest) -> HttpResponse:
-    """Return every annotator, last seen first."""
+    """Return all annotators, last seen first."""
     context = {"table": annotator_table(500), "online": describe.online()}
     return render(request, "desk/workers.html", context)
 
 
 @for_admins
 def one(request: HttpRequest, handle: str) -> HttpResponse:
-    """One annotator: signals, agreement, answers, history. A POST leaves them out or reinstates
-    them.
-    """
+    """Return the page of an annotator. A POST changes their state or writes to them."""
     refusal = _change(request, handle) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         # an erased worker has another hash, which nobody is told
@@ -109,7 +105,7 @@ def one(request: HttpRequest, handle: str) -> HttpResponse:
 
 
 def _change(request: HttpRequest, handle: str) -> str:
-    """Return why nothing was changed, as a sentence; nothing if something was."""
+    """Run the action, and return why not, as a sentence; empty if it was done."""
     worker = get_object_or_404(Worker, handle=handle)
     user, verb, why = admin_of(request), request.POST.get("verb"), _text(request, "why")
     if verb not in ("write", "erase", "exclude", "reinstate", "keep"):
@@ -141,8 +137,8 @@ def _change(request: HttpRequest, handle: str) -> str:
 
 @for_admins
 def answer(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return one answer in words and in its text, beside the right one and those of others; with
-    `?refuse` the form that refuses its pay. A POST refuses it, or undoes that.
+    """Return an answer beside the right one and those of others; with `?refuse` the form for a
+    rejection. A POST rejects it, or undoes that.
     """
     pair = describe.answer(pk)
     if pair is None:
@@ -161,9 +157,7 @@ def _answer_of(pk: int) -> Assignment:
 
 
 def doubted_answers(worker: Worker) -> list[dict[str, Any]]:
-    """Return the latest answers of a worker that something is held against, to be read before
-    anything is decided.
-    """
+    """Return the latest answers of a worker with signals or rejections."""
     assignments = worker.assignments.filter(
         Q(signals__against=True) | Q(rejections__undone_at=None, rejections__isnull=False),
         raw__isnull=False,
@@ -177,9 +171,7 @@ def doubted_answers(worker: Worker) -> list[dict[str, Any]]:
 
 
 def _reject(request: HttpRequest, pk: int, worker: Worker, answer: Any) -> HttpResponse:
-    """Refuse pay for an answer: the evidence first, then what follows from it, then the second
-    click.
-    """
+    """Return the steps of a rejection: evidence, consequences, confirmation."""
     user, evidence, refusal, sure = admin_of(request), _text(request, "evidence"), "", False
     row = _answer_of(pk)
     if request.method == "POST":
@@ -206,7 +198,7 @@ def _reject(request: HttpRequest, pk: int, worker: Worker, answer: Any) -> HttpR
 
 
 def _undo(request: HttpRequest, pk: int, worker: Worker) -> HttpResponse:
-    """Undo a rejection: the answer is paid."""
+    """Undo a rejection."""
     try:
         reject.undo(_answer_of(pk), admin_of(request), _text(request, "why"))
         messages.success(request, "The rejection is undone: the answer counts and is paid.")

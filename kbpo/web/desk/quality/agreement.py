@@ -1,4 +1,4 @@
-"""Names what agreement was measured on, and makes it ready to be drawn."""
+"""Prepares measures of agreement for pages."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from kbpo.web.components.drawing import Interval
 
 
 def name_of(interface: str, what: str) -> str:
-    """Return what one kind of unit is called on pages."""
+    """Return the name of a kind of unit."""
     called = interface_of(interface).agreement.names.get(what)
     return called or f"{interface}, {what}".replace("_", " ").capitalize()
 
 
 def agreement_lines(measured: Sequence[Measured]) -> list[dict[str, Any]]:
-    """Return what was measured, each with its name and the interval of α."""
+    """Return each measure with its name and the interval of α."""
     return [
         {
             "name": name_of(agreement.interface, agreement.what),

@@ -21,8 +21,8 @@ from kbpo.web.judging.views import raw_of, show
 
 @for_admins
 def known_gold(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Return the page on which an admin edits the known answer of a question that nobody has
-    been asked on this track. A POST makes it a gold question.
+    """Return the page on which an admin edits the known answer of a question that nobody has been
+    asked on this track. A POST makes it a gold question.
     """
     track = get_object_or_404(Track, slug=slug)
     made = request.method == "POST"
@@ -34,8 +34,8 @@ def known_gold(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @for_admins
 def gold(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return the page of a settled question with an answer that was given, to be mended and made
-    gold (POST).
+    """Return the page on which an admin edits an answer to a settled question. A POST makes it a
+    gold question.
     """
     source = get_object_or_404(Question.objects.select_related("track"), pk=pk, status="settled")
     assignments = Assignment.objects.filter(
@@ -47,7 +47,7 @@ def gold(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _decide(request: HttpRequest, source: Question, answer: object) -> HttpResponse:
-    """Return the page of a question to make gold, with an answer to begin with (GET); the gold
+    """Return the page of the question with an answer to begin with (GET), or make the gold question
     (POST).
     """
     back = reverse("desk-gold", args=[source.track.slug])

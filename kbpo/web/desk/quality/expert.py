@@ -1,5 +1,5 @@
-"""The page on which an expert answers what the crowd was asked: the same question, without a word
-of what the crowd said or why it is asked. For admins.
+"""The page on which an expert answers a question of the crowd, without seeing its answers or the
+reason. For admins.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WHY_NOT = {
 @require_GET
 @for_admins
 def next_question(request: HttpRequest, slug: str) -> HttpResponse:
-    """Redirect to the next question; to the experts' page if none waits for this expert."""
+    """Redirect to the expert's next question, or to the page of experts if there is none."""
     return _to_next(request, admin_of(request), get_object_or_404(Track, slug=slug))
 
 
@@ -58,8 +58,8 @@ def _to_next(
 
 @for_admins
 def question(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Return a question (GET), or store an expert's answer to it (POST). Whoever answered a dispute
-    goes on to its trail, everybody else to the next question.
+    """Return a question (GET), or store the answer (POST), and go to the trail of a dispute or the
+    next question.
     """
     user = admin_of(request)
     track = get_object_or_404(Track, slug=slug)
@@ -108,7 +108,7 @@ def _find(slug: str, pk: int) -> ExpertCheck:
 @require_POST
 @for_admins
 def draft(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Store a draft, and keep the question for its expert."""
+    """Store a draft, and hold the question."""
     user = admin_of(request)
     outcome = queue.hold(_find(slug, pk), user, judged_by(user), raw_of(request.POST))
     if outcome is not Outcome.STORED:
@@ -121,5 +121,5 @@ def draft(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_GET
 @for_admins
 def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Return the whole document with the question's marks."""
+    """Return the whole document with the marks of the question."""
     return whole(request, question_of(_find(slug, pk)))

@@ -1,5 +1,5 @@
-"""The admins' pages of quality: what waits for experts, and of each track what experts are asked,
-what they said, and what that says of the crowd and of the scores.
+"""The pages of experts: the queue of all tracks, and for each track its checks, disputes, and their
+effect on scores.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ USUAL = 40
 
 
 def waiting_for_experts() -> int:
-    """Return how many judgments wait for an expert, of all tracks."""
+    """Return the number of open checks and disputes of all tracks."""
     return ExpertCheck.objects.filter(status="open").count()
 
 
 @for_admins
 def show_all(request: HttpRequest) -> HttpResponse:
-    """Return what waits for an expert on all tracks."""
+    """Return the tracks with open checks and disputes."""
     user, queue = admin_of(request), []
     for track in Track.objects.exclude(status="draft").order_by("-pk"):
         waits = ExpertCheck.objects.filter(track=track, status="open")
@@ -71,7 +71,7 @@ def show_all(request: HttpRequest) -> HttpResponse:
 
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """Return the page. A POST asks for a round, ends the open one, or drops a dispute."""
+    """Return the page of a track. A POST orders a round, ends the open one, or drops a dispute."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     kind = kind_of(track)
     if kind.words.unchecked:
@@ -119,7 +119,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _end(track: Track, request: HttpRequest) -> str:
-    """Return why nothing was ended, as a sentence; empty if it was. So do the others."""
+    """End the open round, and return why not, as a sentence; empty if it was ended."""
     why = why_of(request)
     if not why:
         return "Nothing was ended: say why. It stands in the log."
@@ -169,9 +169,7 @@ def _answer(inquiry: Inquiry) -> None:
 
 
 def draw(inquiry: Inquiry) -> dict[str, Any]:
-    """Return what became of a round that was asked for: its number and size, or why it cannot be
-    drawn.
-    """
+    """Draw an ordered round, and return its number and size, or why it cannot be drawn."""
     track, terms = inquiry.track, inquiry.terms
     if why_not := kind_of(track).words.unchecked:  # asked for before the page knew
         return {"refused": why_not}
@@ -184,8 +182,8 @@ def draw(inquiry: Inquiry) -> dict[str, Any]:
 
 
 def matrices(evaluation: Evaluation | None) -> list[dict[str, Any]]:
-    """Return the crowd against experts, a table for each criterion; of single ratings, which are
-    neither right nor wrong, how often they say the same and how far they lie apart.
+    """Return a table of crowd against experts for each criterion; for ratings, how often they agree
+    and how far they differ.
     """
     stored = evaluation.report.expert if evaluation else {}
     return [
@@ -219,8 +217,8 @@ def matrices(evaluation: Evaluation | None) -> list[dict[str, Any]]:
 
 
 def scores(track: Track, evaluation: Evaluation | None) -> dict[str, Any]:
-    """Return the guaranteed number of every corrected system, as the crowd says it and corrected,
-    on one axis.
+    """Return the guaranteed figure of each corrected system, before and after the correction, on
+    one axis.
     """
     if evaluation is None:
         return {"rows": [], "axis": None}
@@ -251,8 +249,8 @@ def scores(track: Track, evaluation: Evaluation | None) -> dict[str, Any]:
 
 @for_admins
 def trail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Return what the crowd and the expert said of one judgment, and why it was asked. A POST adds
-    the expert's remark.
+    """Return the votes and the expert's answer about one judgment. A POST adds the
+    expert's remark.
     """
     track = get_object_or_404(Track, slug=slug)
     trail = trail_of(track, pk)
@@ -268,7 +266,7 @@ def trail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def dispute(request: HttpRequest, pk: int, prediction: int) -> HttpResponse:
-    """Store that a member of a team doubts the judgment of a prediction."""
+    """Store a dispute of a team member about the judgment of a prediction."""
     submission, note = find(request, pk), request.POST.get("note", "")
     if is_own(request, submission):
         check_may_act(cast(User, request.user), submission.team)

@@ -1,4 +1,4 @@
-"""The admins' pages of quality: how far people agree on a track, and its gold questions."""
+"""The pages of a track's agreement and gold questions."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ from kbpo.web.table import csv_stream, json_stream
 
 @for_admins
 def track(request: HttpRequest, slug: str) -> HttpResponse:
-    """Return the page of a track's agreement. A POST sets the signals that exclude, or the method
-    of aggregation.
+    """Return the agreement of a track. A POST sets the signals that exclude, or the aggregation
+    method.
     """
     track = get_object_or_404(Track, slug=slug)
     refusal = ""
@@ -73,7 +73,7 @@ def track(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _change_signals(request: HttpRequest, track: Track) -> str:
-    """Return why nothing was changed, as a sentence; nothing if it was."""
+    """Set the signals, and return why not, as a sentence; empty if they were set."""
     timed = "timed" in request.POST if "times" in request.POST else None
     kinds = request.POST.getlist("kind")
     try:
@@ -101,7 +101,7 @@ def _switch_aggregation(request: HttpRequest, track: Track) -> str:
 @for_admins
 @limited_export
 def export(request: HttpRequest, slug: str, what: str, form: str) -> HttpResponseBase:
-    """Answers, labels or agreement of a track as a file, row by row."""
+    """Return the answers or labels of a track as a file."""
     track = get_object_or_404(Track, slug=slug)
     header, rows_of = EXPORTS[what]
     send = csv_stream if form == "csv" else json_stream
@@ -110,8 +110,8 @@ def export(request: HttpRequest, slug: str, what: str, form: str) -> HttpRespons
 
 @for_admins
 def gold(request: HttpRequest, slug: str) -> HttpResponse:
-    """Return the gold questions of a track, and what could be made one. A POST sets the rate, sets
-    money aside or retires.
+    """Return the gold questions of a track, and candidates. A POST sets the rate or the money, or
+    retires a gold question.
     """
     track = get_object_or_404(Track, slug=slug)
     refusal = ""
@@ -127,8 +127,8 @@ def gold(request: HttpRequest, slug: str) -> HttpResponse:
         "policy": policy,
         "golds": gold_results(track),
         "money": money_left(track),
-        "candidates": [(candidate, _named(candidate)) for candidate in candidates(track, 20)],
-        "known": [(one.target_id, _named(one)) for one in known(track)],
+        "candidates": [(candidate, _title(candidate)) for candidate in candidates(track, 20)],
+        "known": [(one.target_id, _title(one)) for one in known(track)],
         "refusal": refusal,
         "percent": f"{100 * policy.gold_rate:g}",
         "key": secrets.token_hex(8),
@@ -136,16 +136,16 @@ def gold(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "desk/gold.html", context, status=422 if refusal else 200)
 
 
-def _named(candidate: Any) -> str:
-    """Return what a candidate is about; of whole documents also what is asked, for each is asked
-    about twice.
+def _title(candidate: Any) -> str:
+    """Return the subject of a candidate; for whole documents also what is asked, since each has two
+    questions.
     """
     reads = interface_of(candidate.interface).reads
     return describe.title_of(candidate) + (f": every {reads}" if reads else "")
 
 
 def _change_gold(request: HttpRequest, track: Track) -> str:
-    """Return what was done, as a sentence. Raises CannotMake, OverBudget."""
+    """Run the action, and return what was done as a sentence. Raises CannotMake, OverBudget."""
     verb, why, who = request.POST.get("verb", ""), why_of(request), admin_of(request)
     if verb == "retire":
         retire(_chosen(request, [standing.gold for standing in gold_results(track)]), who, why)
