@@ -1,8 +1,7 @@
-"""Goes on with the demo as it was begun, or forgets it where nothing else would be lost."""
+"""Resumes the demo with its options, or deletes it if the database has no other data."""
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -21,51 +20,28 @@ from rehearsal.newspaper.texts import ANSWERS, SUMMARIES
 DEFAULTS: dict[str, Any] = {
     "systems": 5, "platform": "pool", "design": "iid",
 }  # fmt: skip
-OPTIONS = "options.json"
 OURS = (NAME, SUMMARIES, ANSWERS)
 """Names of the demo's tracks, and of their corpora"""
 
 
-def resume(directory: Path, asked: dict[str, Any]) -> dict[str, Any]:
-    """Return the demo's options: those it was begun with, else what is asked, else the defaults.
-    Kept for the next time.
-
-    DemoFailed if something else is asked than it was begun with.
+def resume(asked: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of the demo: those of its track if it exists, else those that are asked
+    for, else the defaults. Raises DemoFailed if an option differs from the track's.
     """
-    before = _begun(directory)
+    track = Track.objects.filter(name=NAME).first()
+    before = {"platform": track.platform, "design": track.design} if track else {}
     other = [name for name, value in asked.items() if before.get(name, value) != value]
     if other:
         begun = " ".join(f"--{name} {before[name]}" for name in other)
         raise DemoFailed(
             f"This demo was begun with {begun}; add --reset to forget it and begin another one."
         )
-    chosen = DEFAULTS | asked | before
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / OPTIONS).write_text(json.dumps(chosen))
-    return chosen
-
-
-def _begun(directory: Path) -> dict[str, Any]:
-    """Return the options of a demo whose track exists; none can change any more."""
-    track = Track.objects.filter(name=NAME).first()
-    if track is None:
-        return {}
-    kept = _read(directory / OPTIONS)
-    begun = {name: kept[name] for name in DEFAULTS if name in kept}
-    return begun | {"platform": track.platform, "design": track.design}
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
+    return DEFAULTS | asked | before
 
 
 def forget(directory: Path) -> None:
-    """Empties the database, the cache, and the directory, and deletes the uploads; DemoFailed if
-    they are not ours.
+    """Empty the database, the cache and the directory, and delete the uploads. Raises DemoFailed if
+    the database has other data.
     """
     if not settings.LOCAL:
         raise DemoFailed(

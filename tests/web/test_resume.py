@@ -29,22 +29,14 @@ def of_the_demo(toy: Any, **fields: Any) -> Track:
     return Track.objects.get(pk=toy.track.pk)
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_a_demo_goes_on_with_its_track_and_refuses_another(
-    toy: Any, tmp_path: Path, kept: bool
-) -> None:
-    if kept:
-        resume.resume(tmp_path, {"platform": "mturk", "design": "poisson", "read": 2})
+def test_a_demo_goes_on_with_its_track_and_refuses_another(toy: Any) -> None:
     of_the_demo(toy, platform="mturk", design="poisson")
-    on = resume.resume(tmp_path, {})
-    read = 2 if kept else 0
-    assert (on["platform"], on["design"], on["read"]) == ("mturk", "poisson", read)
-    assert resume.resume(tmp_path, {"platform": "mturk"}) == on
-    for name, value in (("platform", "pool"), ("design", "iid"), ("read", 5)):
+    on = resume.resume({})
+    assert (on["platform"], on["design"], on["systems"]) == ("mturk", "poisson", 5)
+    assert resume.resume({"platform": "mturk"}) == on
+    for name, value in (("platform", "pool"), ("design", "iid")):
         with pytest.raises(DemoFailed, match=f"begun with --{name} {on[name]}; add --reset"):
-            resume.resume(tmp_path, {name: value})
-    (tmp_path / resume.OPTIONS).write_text("{half")
-    assert resume.resume(tmp_path, {})["platform"] == "mturk", "the track knows it without the file"
+            resume.resume({name: value})
 
 
 @pytest.mark.parametrize("ours", ["nothing", "track"])

@@ -1,10 +1,9 @@
-"""What stands before a marketplace worker's first question, inside the frame: the terms, and the
-tutorial.
+"""The terms and the tutorial before a marketplace worker's first question, inside the frame.
 
-Both are remembered under the worker's hash, as they are for annotators with an account, and count
-for the assignment in hand alone until the platform lists it. What
-somebody had begun of the HIT is kept meanwhile, also when the terms change while they work. The
-same pages stand outside a frame, for who may accept no HIT before they have passed (`frame_pages.py`).
+Both are stored under the worker's hash, as for annotators with an account, and count for the
+assignment in hand alone until the platform lists it. The draft of the HIT is kept meanwhile, also
+when the terms change. The same pages exist outside a frame, for workers who must pass before they
+can accept a HIT (`frame_pages.py`).
 """
 
 from __future__ import annotations

@@ -78,9 +78,7 @@ class Command(BaseCommand):
             forget(files)
         self.say("Preparing the database")
         call_command("migrate", verbosity=0)
-        chosen = resume(
-            files, {name: options[name] for name in DEFAULTS if options[name] is not None}
-        )
+        chosen = resume({name: options[name] for name in DEFAULTS if options[name] is not None})
         if options["annotators"] < 0:
             raise DemoFailed("--annotators is a number of people: 0 or more.")
         study = demo_study(files / "files", **chosen, annotators=options["annotators"])
