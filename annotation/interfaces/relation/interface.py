@@ -22,7 +22,8 @@ from annotation.interfaces.base import (
     Unit,
     value_of,
 )
-from annotation.interfaces.shared.flag import flag_statement
+from annotation.interfaces.shared.fields import text_of as field_text
+from annotation.interfaces.shared.flag import flag_of, flag_shown, flag_statement, flagged
 from annotation.interfaces.shared.majority import holding
 from annotation.interfaces.shared.payload import (
     Pair,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 NOT_LISTED = "Another name, not listed"
 NO_TITLE = "none"
-LONGEST = 500  # characters of a typed title or remark
+LONGEST = 500  # characters of a typed title
 PROBLEMS = {
     "marks": "The marks are in the wrong place",
     "text": "The text cannot be understood",
@@ -87,8 +88,8 @@ class Relation(Interface):
 
     def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
         pair = Pair.of(question.payload)
-        if _one(raw, "problem"):
-            return [ParsedResponse(question.target_id, "flag", _flag(raw))]
+        if (flag := flag_of(raw, PROBLEMS, "question")) is not None:
+            return [ParsedResponse(question.target_id, "flag", flag)]
         linked = [ParsedResponse(side.target, "linking", _link(side, raw)) for side in pair.sides]
         if len(pair.sides) == 1:
             return linked
@@ -108,16 +109,14 @@ class Relation(Interface):
         pair = Pair.of(question.payload)
         is_alone = len(pair.sides) == 1
         asked = "linking" if is_alone else self.criterion
-        flags = [response for response in responses if response.criterion == "flag"]
-        answers = [response for response in responses if response.criterion == asked]
-        n = len(flags) + len(answers)
-        if not n:
+        if not any(response.criterion in ("flag", asked) for response in responses):
             return []
-        if 2 * len(flags) > n:
-            return [AggregatedLabel(question.target_id, {}, "flagged", n, len(answers) / n)]
+        if (label := flagged(question, responses, asked)) is not None:
+            return [label]
         labels = []
         if not is_alone:
-            labels = [self._label(question, pair, [answer.value["holds"] for answer in answers])]
+            held = [answer.value["holds"] for answer in responses if answer.criterion == asked]
+            labels = [self._label(question, pair, held)]
         for side in pair.sides:
             values = [
                 response.value
@@ -234,12 +233,12 @@ def _relation_statements(pair: Pair, holds: Sequence[str]) -> list[Statement]:
 def page_of(payload: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
     """Return the context of the page from the payload alone, with the current answer."""
     pair = Pair.of(payload)
-    left = {name: _left(answer, name) for name in ("a", "b", "holds", "none", "problem", "remark")}
+    holds = _left(answer, "holds")
     common = [
-        _choice(predicate, pair, left["holds"], str(number))
+        _choice(predicate, pair, holds, str(number))
         for number, predicate in enumerate(pair.common, start=1)
     ]
-    rarer = [_choice(predicate, pair, left["holds"], "") for predicate in pair.rarer]
+    rarer = [_choice(predicate, pair, holds, "") for predicate in pair.rarer]
     return {
         "key": pair.data["document"]["key"],
         "title": pair.data["document"].get("title") or pair.data["document"]["key"],
@@ -250,12 +249,10 @@ def page_of(payload: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, 
         "common": common,
         "rarer": rarer,
         "explains": [choice for choice in [*common, *rarer] if choice["meaning"]],
-        "rarer_open": any(predicate["part"] in left["holds"] for predicate in pair.rarer),
-        "none": bool(left["none"]),
-        "problems": [(code, words, code in left["problem"]) for code, words in PROBLEMS.items()],
+        "rarer_open": any(predicate["part"] in holds for predicate in pair.rarer),
+        "none": bool(_left(answer, "none")),
+        **flag_shown(answer, PROBLEMS),
         "instead": "If only the right sentence is not listed, pick “None of these” instead.",
-        "flagged": any(left["problem"]),
-        "remark": next(iter(left["remark"]), ""),
     }
 
 
@@ -345,17 +342,6 @@ def _all(raw: Mapping[str, Any], name: str) -> list[str]:
     return [value.strip() for value in values]
 
 
-def _one(raw: Mapping[str, Any], name: str) -> str:
-    return next(iter(_all(raw, name)), "")[:LONGEST]
-
-
-def _flag(raw: Mapping[str, Any]) -> dict[str, Any]:
-    problem = _one(raw, "problem")
-    if problem not in PROBLEMS:
-        raise BadAnswer("Say again what is wrong with this question, or take the flag away.")
-    return {"problem": problem, "remark": _one(raw, "remark")}
-
-
 def _link(side: Side, raw: Mapping[str, Any]) -> dict[str, Any]:
     """Return the referent of a mention: the span of the canonical mention, or OTHER, and
     a title.
@@ -363,9 +349,9 @@ def _link(side: Side, raw: Mapping[str, Any]) -> dict[str, Any]:
     if not side.candidates:
         return {"choice": f"{side.span[0]}-{side.span[1]}"}
     value: dict[str, Any] = {"choice": _choice_of(side, raw)}
-    if _one(raw, f"{side.letter}_no_title"):
+    if field_text(raw, f"{side.letter}_no_title"):
         value["title"] = NO_TITLE
-    elif title := _one(raw, f"{side.letter}_title"):
+    elif title := field_text(raw, f"{side.letter}_title")[:LONGEST]:
         value["title"] = title.replace("_", " ")
     return value
 
@@ -385,7 +371,7 @@ def _choice_of(side: Side, raw: Mapping[str, Any]) -> str:
     """Return the chosen candidate or OTHER; the only candidate is chosen by default. Raises
     BadAnswer.
     """
-    choice = _one(raw, side.letter)
+    choice = field_text(raw, side.letter)
     if not side.asked and choice != OTHER:
         return f"{side.span[0]}-{side.span[1]}"
     asking = "who" if side.person else "what"
@@ -403,7 +389,7 @@ def _choice_of(side: Side, raw: Mapping[str, Any]) -> str:
 
 def _holds(pair: Pair, raw: Mapping[str, Any]) -> dict[str, Any]:
     holds = {part for value in _all(raw, "holds") for part in value.split()}
-    none = bool(_one(raw, "none"))
+    none = bool(field_text(raw, "none"))
     if unknown := sorted(holds - set(pair.parts)):
         raise BadAnswer(
             f"“{unknown[0][:60]}” is not one of the relations on this page. Please choose again."

@@ -22,15 +22,17 @@ PROBLEMS = {
 LONGEST = 500
 
 
-def flag_of(raw: Mapping[str, Any]) -> dict[str, Any] | None:
+def flag_of(
+    raw: Mapping[str, Any], problems: Mapping[str, str] = PROBLEMS, what: str = "document"
+) -> dict[str, Any] | None:
     """Return the flag in a raw answer; None without one. Raises BadAnswer for an unknown
     problem.
     """
     problem, remark = text_of(raw, "problem"), text_of(raw, "remark")[:LONGEST]
     if not problem:
         return None
-    if problem not in PROBLEMS:
-        raise BadAnswer("Say again what is wrong with this document, or take the flag away.")
+    if problem not in problems:
+        raise BadAnswer(f"Say again what is wrong with this {what}, or take the flag away.")
     return {"problem": problem, "remark": remark}
 
 
@@ -55,11 +57,11 @@ def flag_statement(
     return Statement(("flag", ""), f"{what} cannot be judged: {problem.lower()}.{remark}")
 
 
-def flag_shown(answer: Mapping[str, Any]) -> dict[str, Any]:
+def flag_shown(answer: Mapping[str, Any], problems: Mapping[str, str] = PROBLEMS) -> dict[str, Any]:
     """Return the context of the flag with the current answer."""
     problem = text_of(answer, "problem")
     return {
-        "problems": [(code, words, code == problem) for code, words in PROBLEMS.items()],
+        "problems": [(code, words, code == problem) for code, words in problems.items()],
         "flagged": bool(problem),
         "remark": text_of(answer, "remark"),
     }
