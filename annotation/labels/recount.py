@@ -309,7 +309,7 @@ def label_changes(
     holds the locks of the questions.
     """
     before = _labels_before(found)
-    changes = []
+    changes: list[Change] = []
     for question, labels in found.items():
         if question.pk in before:
             is_modelled = question.track_id in modelled

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import connection
 from django.db.models import Count
@@ -229,7 +230,7 @@ def compare_with_majority(counting: Mapping[Question, Sequence[Response]]) -> No
         _signal(answer, "majority", bool(units), _difference_text(points, units))
         for answer, (points, units) in _compare_all(counting).items()
     ]
-    Signal.objects.bulk_create(signals)
+    Signal.objects.bulk_create(signals, ignore_conflicts=True)
 
 
 def _difference_text(points: int, units: Sequence[Unit]) -> str:
@@ -326,7 +327,7 @@ def flags_of(workers: Sequence[int], *, excluding: bool = False) -> dict[int, li
     """Return worker -> flags since the last reinstatement; with `excluding` only from tracks whose
     policy excludes for that kind of signal.
     """
-    values = {
+    values: dict[str, Any] = {
         "workers": list(workers),
         "excluding": excluding,
         "default": json.dumps(signals_that_exclude()),

@@ -41,8 +41,6 @@ UNPAID = ("owed", "sent", "unknown", "stopped")
 """Statuses of bonuses for which a marketplace must know its worker"""
 LEAVING = Q(leaves_at__isnull=False, erased_at=None)
 """Workers who asked to be erased and are not yet"""
-STAYS = {}
-"""What would go with a worker's row, and stays, for it says nothing of who they are: why"""
 REMARKS = """
     UPDATE annotation_response r SET value = r.value - 'remark'
     FROM annotation_assignment a WHERE a.id = r.assignment_id AND a.worker_id = %s
@@ -165,7 +163,7 @@ def _erase_words_about(worker: Worker) -> None:
 
 def _erase(worker: Worker) -> None:
     _release_promises(worker)
-    delete_belongings(worker, but=STAYS)
+    delete_belongings(worker)
     mine = Assignment.objects.filter(worker=worker)
     mine.update(draft=None, external_id="")
     for assignment in mine.exclude(raw=None):

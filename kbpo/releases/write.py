@@ -417,7 +417,7 @@ class _Codes:
         self.versions = sorted(set(agreed.values_list("version", flat=True)))
         # Whoever was erased had agreed that answers stay, linked to nobody.
         willing = set(agreed.values_list("worker", flat=True))
-        erased = set(workers.filter(leaving__erased_at__isnull=False).values_list("pk", flat=True))
+        erased = set(workers.filter(erased_at__isnull=False).values_list("pk", flat=True))
         kept = [worker for worker in everybody if worker[0] in willing | erased]
         secrets.SystemRandom().shuffle(kept)
         self.code = {
@@ -425,9 +425,7 @@ class _Codes:
             for number, (pk, platform_, handle) in enumerate(kept, 1)
         }
         # Of all tracks: a text that is judged for one is judged for its sister tracks, too.
-        unlinked = Worker.objects.filter(
-            Q(leaving__erased_at__isnull=False) | Q(consents__isnull=True)
-        )
+        unlinked = Worker.objects.filter(Q(erased_at__isnull=False) | Q(consents__isnull=True))
         self.unlinked = set(unlinked.values_list("handle", flat=True))
         """Those whose ratings may not be known for one person's"""
         self.left_out = 0

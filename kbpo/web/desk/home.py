@@ -205,7 +205,7 @@ def retry(request: HttpRequest) -> HttpResponse:
         if not again:
             messages.error(request, f"{row.name} has moved since you looked: nothing was changed.")
             return redirect("desk")
-        why = failed_rows.why_again(why_of(request), reason)
+        why = failed_rows.retry_reason(why_of(request), reason)
         note(
             "retry",
             row.purpose,
