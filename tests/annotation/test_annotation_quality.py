@@ -203,7 +203,9 @@ def test_an_answer_before_anybody_could_have_read_the_text_is_told(
         in_hand(ada, seconds)
         settle.tick()
     assert held() == [True, False]
-    assert Signal.objects.get(kind="unread", against=True).detail.startswith("11 words, answered in 0.")
+    assert Signal.objects.get(kind="unread", against=True).detail.startswith(
+        "11 words, answered in 0."
+    )
     monkeypatch.setattr(signals, "FEWEST_WORDS", 12)
     in_hand(ada, 0.0)
     settle.tick()

@@ -43,6 +43,8 @@ from annotation.workers import consent, payee, payout, speak, teach
 from annotation.workers.worker import handle_of, worker_of
 from kbpo.accounts.models import Invitation, User, Webhook
 from kbpo.evaluation.run import tick as estimate
+from kbpo.sampling.confirm import confirm
+from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission
 from kbpo.tracks.texts.declared import declare
 from kbpo.web.desk.forms import EXAMPLE
@@ -52,6 +54,7 @@ from tests.annotation.annotation_world import learn
 from tests.annotation.documents_world import order
 from tests.conftest import Toy
 from tests.tracks.test_declared_forms import BETTER
+from tests.web.conftest import OTHERS
 from tests.web.test_axe import context_of, looked_at
 
 pytestmark = [*IN_CHROMIUM, pytest.mark.django_db(transaction=True)]
@@ -124,6 +127,8 @@ def world(
     estimate()
     pages = _public(toy) | _tried()
     pages |= _of_ada(toy, ada) | _of_rosa(judged, toy, draft)
+    confirm(draft(OTHERS, by="Tim", name="more"), toy.users["Tim"])  # asked, and not answered
+    draw()
     pages |= _of_admin(judged, toy, ada)
     pages["annotate_question"] += _in_hand(toy)
     pages["annotate_tutorial_question"] += _being_learned(toy)

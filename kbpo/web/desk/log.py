@@ -30,7 +30,9 @@ COLUMNS = (
         "What",
         itemgetter("what_"),
         lambda row: format_html(
-            "{} {}", row["what_"], tag("money", "info") if row["book_"] == "money" else ""
+            "<span>{} {}</span>",
+            row["what_"],
+            tag("money", "info") if row["book_"] == "money" else "",
         ),
     ),
     Column(
