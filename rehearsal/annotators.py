@@ -1,9 +1,8 @@
-"""A simulated crowd: programs that log in and judge through the same pages as people, over HTTP,
-form by form.
+"""Simulated annotators: programs that log in and answer through the same pages as people, over
+HTTP.
 
-They see what a person sees: the page. What they know besides is injected as `knows`, and the right
-answers of our own tutorials are read from their files: nothing that they know is lost when they are
-stopped. No database is touched.
+They read the page that a person reads. True answers are passed in as `knows`, and the right answers
+of our tutorials are read from their files. No database is used.
 """
 
 from __future__ import annotations
@@ -47,9 +46,7 @@ INTERFACES = Path(__file__).resolve().parent.parent / "annotation" / "interfaces
 
 
 def right_answers() -> dict[str, dict[str, list[str]]]:
-    """Question of a tutorial -> its right answer: an attempt that a stopped crowd began must not be
-    lost to guesses.
-    """
+    """Return question of a tutorial -> its right answer."""
     answers = {}
     for path in sorted(INTERFACES.glob("*/tutorial.json")):
         lesson = json.loads(path.read_text(encoding="utf-8"))
@@ -60,14 +57,12 @@ def right_answers() -> dict[str, dict[str, list[str]]]:
 
 
 class LoginRefused(Exception):
-    """A worker was not let in: trying again would keep others of the same address out."""
+    """A worker could not log in. Trying again would lock out others at the same address."""
 
 
 @dataclass
 class Work:
-    """What a crowd did: answers sent, how many of them were meant to be wrong, errors, seconds, and
-    who was not let in.
-    """
+    """The work of a crowd: answers, intended mistakes, errors, seconds, and refused logins."""
 
     answers: int = 0
     wrong: int = 0
@@ -136,8 +131,8 @@ class Crowd:
     def work(
         self, until: Callable[[], bool] | None = None, *, poll: float = 0.2, at_most: float = 600.0
     ) -> Work:
-        """Return what was done until `until()` is true (by default: until nobody finds anything),
-        or time is over.
+        """Run the workers until `until()` is true (by default: until nobody finds a question) or
+        time is over, and return what they did.
         """
         begin = time.monotonic()
         stop = threading.Event()
@@ -180,7 +175,7 @@ class Crowd:
         worker.browser.close()
 
     def note(self, worker: Worker, error: Exception) -> None:
-        """Notes an error of a worker, and tells it if it is new."""
+        """Record an error of a worker, and report it if it is new."""
         said = f"{worker.login[0]}: {type(error).__name__}: {error}"
         with self._lock:
             if said not in self.work_done.errors:
@@ -189,14 +184,14 @@ class Crowd:
             del self.work_done.errors[:-MOST_ERRORS]
 
     def _end_of(self, worker: Worker, refused: LoginRefused) -> None:
-        """Report that a worker could not log in, and stop it."""
+        """Record and report that a worker could not log in."""
         with self._lock:
             self.tell(str(refused))
             self.work_done.errors.append(str(refused))
             self.work_done.refused.append(worker.login[0])
 
     def count(self, *, wrong: bool) -> None:
-        """Notes an answer that was sent."""
+        """Count an answer."""
         with self._lock:
             self.work_done.answers += 1
             self.work_done.wrong += wrong
@@ -204,7 +199,7 @@ class Crowd:
 
 @dataclass
 class Worker:
-    """One of a crowd, with a login and habits of their own."""
+    """One simulated worker."""
 
     crowd: Crowd
     browser: Browser
@@ -223,7 +218,7 @@ class Worker:
     known"""
 
     def forget(self) -> None:
-        """Begins anew after an error: the site may have been away."""
+        """Log in anew and reload, after an error."""
         self.page, self.known = None, False
         self.browser.close()
 
@@ -232,17 +227,17 @@ class Worker:
 
     @property
     def _next(self) -> str:
-        """Where the next question of the kind that is wanted is."""
+        """The address of the next question of the wanted kind."""
         return f"/annotate/next/?kind={self.wanted}" if self.wanted else "/annotate/next/"
 
     def _kinds(self) -> Sequence[str]:
-        """Return the kinds to ask for, in this order: each by name where there are some that this
-        worker could be given and cannot judge.
+        """Return the kinds to ask for in turn; one empty kind if this worker can answer
+        every kind.
         """
         return [self.kind] if self.kind or self.crowd.judges_all else self.crowd.judges
 
     def _found(self) -> Page | None:
-        """Return the page of a question that this worker can judge, after what stood in its way."""
+        """Return the page of a question that this worker can answer, after terms and tutorials."""
         page, self.page = self.page, None
         kinds = self._kinds()
         if page is not None and (self._is_mine(page := self._learn(page)) or len(kinds) == 1):
@@ -256,19 +251,19 @@ class Worker:
         return None
 
     def _instead_of(self, page: Page) -> Page:
-        """Return the page after a question that this worker cannot judge was given back: they had
-        been taught its kind and not the one that they asked for, which they learn now, if they may.
+        """Return a question that this worker cannot answer, and return the page of the tutorial of
+        the wanted kind.
         """
         self._give_back(page)
         return self._learn(self.browser.get(f"/annotate/tutorial/{self.wanted}/"))
 
     def _give_back(self, page: Page) -> None:
-        """Return the questions of a page, so that others may answer them."""
+        """Return the questions of a page to the queue."""
         form = page.form("answer")
         self.browser.send(Form("", f"{page.path}return/", {}), form.values())
 
     def _is_mine(self, page: Page) -> bool:
-        """Return whether a page asks something that this worker can judge."""
+        """Return whether this worker can answer the question of a page."""
         if not page.has_form("answer"):
             return False
         return page.form("answer").data.get("interface", OF_RELATIONS[0]) in self.crowd.judges
@@ -286,9 +281,7 @@ class Worker:
         self.known = True
 
     def answer_next(self) -> bool:
-        """Return whether there was a question; it was answered, or given back where it cannot
-        be.
-        """
+        """Answer the next question, or return it to the queue; False if there is none."""
         if not self.known:
             self.log_in()
         page = self._found()
@@ -300,9 +293,7 @@ class Worker:
         return True
 
     def _answered(self, page: Page) -> Page | None:
-        """Return the page after an answer that was sent; None where this worker has none that is
-        taken, which is told.
-        """
+        """Send an answer, and return the next page; None if the answer was refused."""
         form = page.form("answer")
         wrong = self.rng.random() >= self.accuracy
         try:
@@ -320,8 +311,8 @@ class Worker:
         return after
 
     def _learn(self, page: Page) -> Page:
-        """Return the page after the terms and the tutorial, if they stood in the way, as they do
-        before a first question.
+        """Agree to the terms and do the tutorial if they come first, and return the page after
+        them.
         """
         for _ in range(MOST_STEPS):
             if page.has_form("consent"):
@@ -348,15 +339,13 @@ class Worker:
         return page
 
     def _teaches_strange(self, page: Page) -> bool:
-        """Return whether a tutorial is of a kind that this worker cannot judge: it is paid, and no
-        work of theirs would follow.
-        """
+        """Return whether a tutorial is of a kind that this worker cannot answer."""
         lesson = page.path.partition("/tutorial/")[2].strip("/")
         return bool(lesson) and lesson not in self.crowd.judges
 
     def _tried(self, page: Page, form: Form) -> dict[str, list[str]]:
-        """Return what is known of a question of a tutorial; of another site's the first of
-        everything, and no relation.
+        """Return the fields of an answer in a tutorial: the right ones, or a guess for an unknown
+        tutorial.
         """
         if (right := self.learned.get(form.data["tutorial"])) is not None:
             return right
@@ -398,9 +387,7 @@ class Worker:
         return self.knows(document, a, b)
 
     def answer_pair(self, form: Form, wrong: bool) -> dict[str, list[str]]:
-        """Return the fields of an answer about two names, or about what one of them alone refers
-        to.
-        """
+        """Return the fields of an answer about two names, or about the referent of one."""
         a, b = (_span(form.data.get(side, form.data["a"])) for side in ("a", "b"))
         truth = self._truth(form.data["document"], a, b)
         if "b" not in form.data:
@@ -416,7 +403,7 @@ class Worker:
         return answer | ({"holds": holds, "none": []} if holds else {"holds": [], "none": ["1"]})
 
     def _links(self, form: Form, truth: Truth) -> dict[str, list[str]]:
-        """Return what each name of a page refers to, where there is something to choose."""
+        """Return the chosen referent of each name that has candidates."""
         links = {
             "a": (truth.subject_canonical, getattr(truth, "subject_name", "")),
             "b": (truth.object_canonical, getattr(truth, "object_name", "")),
@@ -430,7 +417,7 @@ class Worker:
     def _other_links(
         self, form: Form, answer: dict[str, list[str]], often: float
     ) -> dict[str, list[str]]:
-        """Return the same, each with this probability a wrong one."""
+        """Return the referents, each replaced by a wrong one with this probability."""
         return {
             side: [reading.other_link(form.options(side), chosen[0], self.rng)]
             if self.rng.random() < often
@@ -440,9 +427,7 @@ class Worker:
 
     @staticmethod
     def _link(form: Form, side: str, span: Span, name: str) -> str:
-        """Return the canonical mention, or what is offered in its words; else that it is not
-        listed.
-        """
+        """Return the canonical mention, else a candidate with the same words, else "not listed"."""
         value, options = f"{span[0]}-{span[1]}", form.options(side)
         if value in options:
             return value
@@ -454,7 +439,7 @@ class Worker:
 
 
 def refusal_of(page: Page, name: str) -> str:
-    """Return why a worker was not let in, in a sentence."""
+    """Return why a login was refused, as a sentence."""
     why = "this name and password do not go together"
     if page.status == 429:
         why = "too many wrong passwords were tried, so wait a quarter of an hour"

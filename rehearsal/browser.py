@@ -1,6 +1,4 @@
-"""A very small browser for simulated workers: pages, forms and cookies over one connection that is
-kept open.
-"""
+"""A minimal browser for simulated workers: pages, forms and cookies over one kept connection."""
 
 from __future__ import annotations
 
@@ -15,9 +13,7 @@ REDIRECTS = (301, 302, 303, 307, 308)
 
 @dataclass
 class Form:
-    """A form as it stands in the page: where it goes, its data attributes, its fields with their
-    values.
-    """
+    """A form of a page: its address, data attributes, and fields with their values."""
 
     id: str
     action: str
@@ -29,7 +25,7 @@ class Form:
     """(name, value) of a field -> the words of its label"""
 
     def values(self) -> dict[str, list[str]]:
-        """Return what would be sent if nothing were changed."""
+        """Return the fields as they would be sent unchanged."""
         sent: dict[str, list[str]] = {}
         for name, value, chosen in self.fields:
             if chosen:
@@ -37,7 +33,7 @@ class Form:
         return sent
 
     def options(self, name: str) -> list[str]:
-        """Return the values that a group of boxes or buttons offers."""
+        """Return the values of a group of boxes or buttons."""
         return [value for field, value, _ in self.fields if field == name]
 
     def offers(self, name: str, value: object) -> bool:
@@ -47,7 +43,7 @@ class Form:
 
 @dataclass
 class Page:
-    """A page that was fetched, with its forms."""
+    """A fetched page with its forms."""
 
     status: int
     path: str
@@ -126,7 +122,7 @@ class _Reader(HTMLParser):
 
 
 class Browser:
-    """Fetches pages with cookies, follows redirects, sends forms. One thread, one connection."""
+    """Fetches pages with cookies, follows redirects, submits forms, over one connection."""
 
     def __init__(self, base_url: str, timeout: float = 30.0) -> None:
         parts = urlsplit(base_url)

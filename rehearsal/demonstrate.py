@@ -1,5 +1,5 @@
-"""Runs the whole journey on demo data: servers, corpus, track, people, uploads over HTTP, simulated
-crowd, board.
+"""Runs the demo: starts the servers, loads a corpus, creates a track, uploads systems over HTTP,
+and has simulated annotators answer.
 """
 
 from __future__ import annotations
@@ -85,12 +85,12 @@ PAUSES = (1, 2, 4, 8, 15, 30)
 
 
 class DemoFailed(Exception):
-    """The demo cannot go on; the text is a sentence that says why and where to look."""
+    """The demo cannot continue; the text says why and where to look."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """What is evaluated: a corpus with its gold standard, and the systems that are submitted."""
+    """A corpus with its gold standard, and the systems to submit."""
 
     corpus: Path
     mentions: Path
@@ -118,8 +118,8 @@ def demo_study(
     platform: str = "pool",
     annotators: int = ANNOTATORS,
 ) -> Study:
-    """Return the demo's own study, of the first so many systems (0: of all); its files are written
-    if they are not there.
+    """Return the demo's study with its first systems (0: all). Writes its files if they are
+    missing.
     """
     if not (directory / "judge.tsv").exists():
         files.write(directory)
@@ -150,8 +150,8 @@ def demo_study(
 
 
 class Demo:
-    """One run of a study over HTTP. Every step looks first at what is there already, so that a
-    second run goes on.
+    """One run of a study over HTTP. Every step checks what exists already, so that a second run
+    continues.
     """
 
     def __init__(self, say: Callable[[str], None], study: Study, *, port: int) -> None:
@@ -167,7 +167,7 @@ class Demo:
         self._score_line = 0
 
     def prepare(self) -> None:
-        """Corpora, tracks and people, in a database that was migrated."""
+        """Create corpora, tracks and users in a migrated database."""
         study = self.study
         every = [*study.systems, *(system for texts in study.texts for system in texts.systems)]
         people(every, study.annotators, raters=len(self._rated_by()))
@@ -194,7 +194,7 @@ class Demo:
             describe(self.track, "News of a harbour town: who works, lives and owns what.")
 
     def _prepare_texts(self, texts: TextStudy) -> None:
-        """The inputs and the track of a study of texts."""
+        """Load the inputs of a study of texts, and create its track."""
         if not Corpus.objects.filter(name=texts.name).exists():
             call_command("load_inputs", texts.name, texts.inputs, dev_share=0, stdout=io.StringIO())
         if not Track.objects.filter(name=texts.name).exists():
@@ -234,9 +234,7 @@ class Demo:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Return the web server and a worker with the clock as processes of their own, which come
-        up while whatever follows is prepared; stopped at the end.
-        """
+        """Start the web server and a worker with the clock, and stop them at the end."""
         if not _free(self.port):
             raise DemoFailed(
                 f"Port {self.port} is taken. Stop what listens there (`make stop`"
@@ -249,8 +247,8 @@ class Demo:
             yield
 
     def check(self) -> None:
-        """Print errors of the simulated people. Raises DemoFailed with the end of the log of a
-        process that has stopped.
+        """Print errors of the simulated annotators. Raises DemoFailed with the end of the log of a
+        process that stopped.
         """
         self._hear()
         for name, process in self._up.items():
@@ -263,7 +261,7 @@ class Demo:
                 )
 
     def _hear(self) -> None:
-        """Print what simulated people reported since the last time."""
+        """Print new lines of the logs of simulated annotators."""
         for name in self._heard.keys() & set(SIMULATED):
             log = self.directory / "log" / f"{name}.log"
             with log.open("rb") as file:
@@ -294,14 +292,14 @@ class Demo:
                     process.kill()
 
     def watch(self) -> None:
-        """Wait for ever. Raises DemoFailed as soon as a process that was started ends."""
+        """Wait until a process ends, and raise DemoFailed."""
         while True:
             self.check()
             time.sleep(LOOKS)
 
     def judge_all(self) -> None:
-        """The systems are submitted and judged by simulated annotators, who then leave; the last
-        ones are submitted after that, and wait for people, with documents to be read.
+        """Submit the systems and have simulated annotators answer. The last systems are submitted
+        afterwards and wait for people, with documents to be annotated.
         """
         systems = self.study.systems
         if not self.study.annotators:
@@ -342,15 +340,13 @@ class Demo:
             self._confirm(token, submission, f"{system['team']} {name}")
 
     def _order_reading(self) -> None:
-        """Order as many documents as systems to be read in full by people, once."""
+        """Order the annotation of as many whole documents as systems for people, once."""
         n = self.study.for_people
         if not DocumentOrder.objects.filter(track=self.track).exists():
             order_documents(self.track, n, plan_documents(self.track, n).at_most)
 
     def submit_all(self, systems: list[dict[str, str]]) -> None:
-        """Uploads systems over HTTP, each as its team, confirms its plan, and waits until it is
-        scored.
-        """
+        """Upload each system as its team, confirm its plan, and wait until it is scored."""
         for system in systems:
             token, name = _token(system["team"]), _name(system)
             submission = self._upload(token, system, name)
@@ -359,9 +355,7 @@ class Demo:
             self._finish([(system["team"], submission, f"{system['team']} {name}")])
 
     def _judge(self, token: str, submission: int) -> None:
-        """Has the simulated judge score what it has not scored yet, once a submission is read: it
-        asks the service, as the program of any admin does.
-        """
+        """Have the simulated judge score a parsed submission through the API."""
         self._wait(token, submission, lambda now: now["status"] not in ("received", "read"))
         judge, admin = SimulatedJudge(self.study.judge), _token_of("admin")
         while True:
@@ -373,7 +367,7 @@ class Demo:
             self._call(admin, f"tracks/{self.track.slug}/scores/", said)
 
     def _upload_texts(self, texts: TextStudy) -> list[tuple[str, int, str]]:
-        """Uploads what the systems of a study wrote; team, number and title of each."""
+        """Upload the outputs of a study's systems, and return team, number and title of each."""
         track = Track.objects.get(name=texts.name)
         submitted = []
         for system in texts.systems:
@@ -386,7 +380,7 @@ class Demo:
         call_command("track", slugify(texts.name), "close", stdout=io.StringIO())
 
     def _confirm_texts(self, texts: TextStudy, submitted: list[tuple[str, int, str]]) -> None:
-        """Brings the judge's scores of what was uploaded, and confirms every plan."""
+        """Upload the judge's scores, and confirm every plan."""
         track = Track.objects.get(name=texts.name)
         for (team, pk, _), system in zip(submitted, texts.systems, strict=True):
             self._wait(_token(team), pk, lambda now: now["status"] not in ("received", "read"))
@@ -397,7 +391,7 @@ class Demo:
             self._confirm(_token(team), pk, title)
 
     def _finish(self, submitted: Iterable[tuple[str, int, str]]) -> None:
-        """Waits until submissions are scored, each given by team, number and title."""
+        """Wait until submissions are scored, given by team, number and title."""
         for team, pk, title in submitted:
             token = _token(team)
             scored = self._wait(token, pk, lambda now: now["status"] not in WAITING)
@@ -406,7 +400,7 @@ class Demo:
             self.say(f"  {title}: {_score_line(scored)}")
 
     def _confirm(self, token: str, submission: int, title: str) -> None:
-        """Confirms the plan of a submission once it is made, if it waits for that."""
+        """Confirm the plan of a submission once it is made."""
         planned = self._wait(
             token, submission, lambda now: now["status"] not in ("received", "read")
         )
@@ -553,7 +547,7 @@ class Demo:
         }
 
     def _rated_by(self) -> list[str]:
-        """Return the interface that each of those who rate texts wants questions of."""
+        """Return the wanted interface of each simulated rater."""
         return [
             class_of(texts.kind).asking[0].interface
             for texts in self.study.texts
@@ -561,7 +555,7 @@ class Demo:
         ]
 
     def _thinks(self) -> list[str]:
-        """Return what the simulated annotators are told of texts."""
+        """Return the options that give simulated annotators the truth about texts."""
         return ["--thinks", str(self.study.texts[0].inputs.parent / TRUTH)]
 
     def _start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
@@ -606,7 +600,7 @@ class Demo:
 
 
 def _ended(code: int) -> str:
-    """Return how a process ended, in words."""
+    """Return how a process ended."""
     return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
 
 
@@ -618,16 +612,16 @@ def _end_of(log: Path) -> str:
 
 
 def judged_by_programs(track: Track) -> None:
-    """Let signals of a track warn about and exclude nobody: its annotators err at random, so some
-    differ from most others by chance, and they need no time to read.
+    """Switch off automatic exclusion on a track: simulated annotators err at random, and need no
+    time to read.
     """
     why = "Programs judge here: they err at random, and need no time to read"
     set_exclude_for(track, [], None, why, timed=False)
 
 
 def people(systems: list[dict[str, str]], simulated: int = ANNOTATORS, *, raters: int = 0) -> None:
-    """One researcher a team (the first is called researcher), an annotator, the simulated ones,
-    one admin. They have one password, which is hashed once.
+    """Create users with one password: a researcher for each team, an annotator, simulated
+    annotators, an admin.
     """
     hashed = cache(lambda: make_password(PASSWORD))
 
@@ -647,7 +641,7 @@ def people(systems: list[dict[str, str]], simulated: int = ANNOTATORS, *, raters
 
 
 def give_role(submission: int, role: str) -> None:
-    """Set the role of a submission once no step of the pipeline holds its row."""
+    """Set the role of a submission once no step of the pipeline locks its row."""
     for pause in (*PAUSES, None):
         try:
             set_role(Submission.objects.get(pk=submission), role)
@@ -659,7 +653,7 @@ def give_role(submission: int, role: str) -> None:
 
 
 def describe(track: Track, what: str) -> None:
-    """Says on a track's page what it is, what its texts are and who pays."""
+    """Set the texts of a track's page."""
     track.description = what
     track.who_pays = (
         "Nobody: the annotators are simulated,"
@@ -686,9 +680,7 @@ def _token_of(username: str) -> str:
 
 
 def _score_line(scored: dict[str, Any]) -> str:
-    """F1, precision and recall of a scored submission, or the mean of its ratings, in a line: as
-    its track guarantees them, which come first.
-    """
+    """Return the guaranteed scores of a submission in one line."""
     parts = []
     for quantity in ("f1", "precision", "recall", "mean"):
         score = next(

@@ -1,8 +1,5 @@
-"""A simulated crowd on a marketplace: programs that find HITs, accept them, and fill in our pages
-inside its frame.
-
-They use the marketplace's own pages and ours over HTTP, as a browser would, and have no account
-with us.
+"""Simulated workers of a marketplace: programs that find HITs, accept them, and fill in our pages
+inside its frame, over HTTP and without an account.
 """
 
 from __future__ import annotations
@@ -44,7 +41,7 @@ class _MarketWorker(Worker):
         self.market.close()
 
     def answer_next(self) -> bool:
-        """Return whether there was a HIT; it was done, whole, or given back."""
+        """Answer all questions of a HIT, or return it; False if there is none."""
         worker_id = self.login[0]
         listing = self.market.get("/?" + urlencode({"workerId": worker_id}))
         offered = [hit for hit in HIT.findall(listing.text) if hit not in self.refused]

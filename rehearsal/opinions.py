@@ -1,6 +1,4 @@
-"""What simulated annotators think of texts and of answers,
-and the fields that say so on our pages.
-"""
+"""Answers of simulated annotators about texts and answers, as fields of our pages."""
 
 from __future__ import annotations
 
@@ -17,8 +15,8 @@ Fields = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class Rated:
-    """What is right to say of a text: the place of the answer for each facet, counted from 1, and
-    the text as it should be.
+    """The true rating of a text: the position of the option for each facet, from 1, and the
+    corrected text.
     """
 
     facets: Mapping[str, int]
@@ -27,8 +25,8 @@ class Rated:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a passage shows of an answer: correct, incorrect or neither;
-    and the words that show it.
+    """What a passage says about an answer (correct, incorrect or neither), and the words that show
+    it.
     """
 
     says: str
@@ -36,7 +34,7 @@ class Shown:
 
 
 class Opinions(Protocol):
-    """What a perfect annotator says."""
+    """The answers of a perfect annotator."""
 
     def rate(self, text: str) -> Rated: ...
 
@@ -46,8 +44,8 @@ class Opinions(Protocol):
 
 
 def rating(page: Page, form: Form, opinions: Opinions, wrong: bool, rng: random.Random) -> Fields:
-    """Return the fields of a rating, in which one facet is off by a step if it is to be wrong; what
-    is below the top is mended.
+    """Return the fields of a rating; a wrong one has one facet off by a step. A text below the best
+    option is corrected.
     """
     text = form.values()["edit"][0]
     right = opinions.rate(text)
@@ -65,9 +63,7 @@ def rating(page: Page, form: Form, opinions: Opinions, wrong: bool, rng: random.
 
 
 def checking(page: Page, form: Form, opinions: Opinions, wrong: bool, rng: random.Random) -> Fields:
-    """Return the fields of a check of an answer; if it is to be wrong, one passage that says
-    something is said to show the opposite.
-    """
+    """Return the fields of a check of an answer; a wrong one reverses one passage."""
     shown = json.loads(page.data["document-data"])
     question, answer = shown["question"], shown["text"]
     if not opinions.is_plausible(question, answer):

@@ -1,6 +1,4 @@
-"""How a simulated worker answers about whole documents: what they mark in a page, and what they say
-of its pairs.
-"""
+"""Answers of a simulated worker about whole documents: marked mentions, and relations of pairs."""
 
 from __future__ import annotations
 
@@ -16,8 +14,8 @@ YEAR = re.compile(r"\b(1\d{3}|20\d{2})\b")
 
 
 class Mention(Protocol):
-    """What is true of a mention: its type, the number of its entity in the document, its title (""
-    for none).
+    """The truth about a mention: its type, its entity's number in the document, its title ("" for
+    none).
     """
 
     @property
@@ -43,7 +41,7 @@ def marks(
     rng: random.Random,
 ) -> str:
     """Return the mentions that a worker sends: each true one with probability `recall`, its type
-    right with `accuracy`.
+    right with probability `accuracy`.
     """
     begins = {begin for begin, _ in page["tokens"]}
     ends = {end for _, end in page["tokens"]}
@@ -98,7 +96,7 @@ def pairs(
     accuracy: float,
     rng: random.Random,
 ) -> str:
-    """Return what a worker says of each pair: the truth, or where they err a mistake."""
+    """Return a worker's answer about each pair, wrong with probability 1 - accuracy."""
     chosen_of = {}
     for number, (a, b, options, _) in enumerate(page["pairs"]):
         spans = [
@@ -115,12 +113,12 @@ def pairs(
 
 
 def mistaken(offered: Sequence[str], holds: Collection[str], rng: random.Random) -> list[str]:
-    """Return a wrong answer about a pair: one relation, any of them, too many or too few."""
+    """Return a wrong answer about a pair: another relation, one too many or one too few."""
     part = rng.choice(offered)
     return [relation for relation in offered if (relation in holds) != (relation == part)]
 
 
 def other_link(candidates: Sequence[str], chosen: str, rng: random.Random) -> str:
-    """Return a wrong candidate for what a name refers to, if there is one."""
+    """Return a wrong candidate for a referent, if there is one."""
     wrong = [candidate for candidate in candidates if candidate != chosen]
     return rng.choice(wrong) if wrong else chosen

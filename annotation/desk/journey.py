@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Sum
 
-from annotation.marketplace.books import paid_there
+from annotation.marketplace.books import total_paid_there
 from annotation.models import (
     HIT,
     Assignment,
@@ -253,4 +253,4 @@ def book_disagreements() -> list[BookDisagreement]:
 def _balance_difference(row: PlatformBooks) -> Decimal:
     if row.available is None or row.on_hold is None or row.baseline is None:
         return ZERO
-    return row.available + row.on_hold + paid_there(row.platform) - row.baseline
+    return row.available + row.on_hold + total_paid_there(row.platform) - row.baseline

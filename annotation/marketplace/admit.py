@@ -1,6 +1,6 @@
-"""Answers marketplace workers who ask for the qualification that HITs require
-(`Capabilities.admits`): who has passed the tutorial is given it; a newcomer is told where to do
-the tutorial, and gets the qualification by passing it.
+"""Answers marketplace workers who request the qualification that HITs require
+(`Capabilities.admits`). Workers who passed the tutorial get it; the others get the address of the
+tutorial, and the qualification once they pass.
 
 The marketplace shows the reason of a refusal to that worker alone, so the signed address in it
 needs no other proof.
@@ -14,7 +14,7 @@ from django.conf import settings
 
 from annotation.models import Qualification, Question, Worker
 from annotation.platforms.base import Platform, Refused, Request
-from annotation.platforms.proof import say_path, tutorial_path
+from annotation.platforms.proof import feedback_path, tutorial_path
 from annotation.workers import teach
 from annotation.workers.models import TutorialRun
 from annotation.workers.teach import Tutorial
@@ -34,9 +34,9 @@ LEAVING = "Your data with us is being erased, so we cannot offer you work."
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Whether somebody is to have the qualification; if not, the tutorial that gives it to them, or
-    why none does.
+class Admission:
+    """Whether a worker gets the qualification; otherwise the tutorial that leads to it, or why
+    there is none.
     """
 
     held: bool = False
@@ -45,8 +45,8 @@ class Standing:
 
 
 def answer_requests(platform: Platform) -> int:
-    """Return how many were answered. Each may be answered again: what was answered is not listed
-    any more.
+    """Answer all requests on a platform, and return their number. An answered request is not listed
+    again.
     """
     if not platform.capabilities.admits:
         return 0
@@ -60,33 +60,33 @@ def _answer(platform: Platform, request: Request) -> int:
         if worker_standing.held:
             platform.answer(request)
         else:
-            why = worker_standing.why or LEARN.format(address=_here(tutorial_path(worker)))
+            why = worker_standing.why or LEARN.format(address=_full_address(tutorial_path(worker)))
             platform.answer(request, refused=why)
     except Refused:  # it was answered meanwhile, or taken back by who asked
         return 0
     return 1
 
 
-def standing(worker: Worker) -> Standing:
-    """Return where a worker stands who wants to be let in."""
+def standing(worker: Worker) -> Admission:
+    """Return whether a worker is admitted."""
     if worker.excluded_at is not None:
-        return Standing(why=OUT.format(address=_here(say_path(worker))))
+        return Admission(why=OUT.format(address=_full_address(feedback_path(worker))))
     if worker.leaves_at is not None:
-        return Standing(why=LEAVING)
+        return Admission(why=LEAVING)
     row = Qualification.objects.filter(worker=worker, name="tutorial").first()
     if row is not None:
         return (
-            Standing(held=True)
+            Admission(held=True)
             if row.wanted
-            else Standing(why=TAKEN_BACK.format(address=_here(say_path(worker))))
+            else Admission(why=TAKEN_BACK.format(address=_full_address(feedback_path(worker))))
         )
-    lesson = _lesson_for(worker)
-    return Standing(lesson=lesson, why="" if lesson else FAILED)
+    lesson = _next_tutorial(worker)
+    return Admission(lesson=lesson, why="" if lesson else FAILED)
 
 
-def _lesson_for(worker: Worker) -> Tutorial | None:
-    """Return the one under way; else one of what is asked on the worker's platform; None if they
-    have failed.
+def _next_tutorial(worker: Worker) -> Tutorial | None:
+    """Return the tutorial that the worker has begun, else one for the questions on their platform;
+    None if they failed.
     """
     runs = TutorialRun.objects.filter(worker=worker)
     left = teach.learnable(worker)
@@ -105,5 +105,5 @@ def _lesson_for(worker: Worker) -> Tutorial | None:
     return teach.tutorials().get(candidates[0]) if candidates else None
 
 
-def _here(path: str) -> str:
+def _full_address(path: str) -> str:
     return settings.SITE_URL.rstrip("/") + path

@@ -1,6 +1,4 @@
-"""A platform's own books beside ours: balance, HITs, decided assignments; and where the two
-disagree.
-"""
+"""Compares a platform's own records (balance, HITs, decided assignments) with ours."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ from annotation.platforms.base import (
     UnknownOutcome,
     endpoint_of,
 )
-from annotation.platforms.proof import hook_path
+from annotation.platforms.proof import notification_path
 from annotation.platforms.registry import other_names, platform_of
 from kbpo import clock
 from kbpo.accounts.audit import note
@@ -42,8 +40,8 @@ HELD = timedelta(minutes=5)
 
 @dataclass(frozen=True)
 class Other:
-    """What was made at an endpoint that is not the one set: nothing is done with it until that is
-    set again.
+    """Open HITs and debts at an endpoint that is not configured now. Nothing happens to them until
+    it is configured again.
     """
 
     endpoint: str
@@ -52,8 +50,8 @@ class Other:
 
 
 @dataclass(frozen=True)
-class Holdings:
-    """What an administrator sees of one platform: its books and ours."""
+class PlatformOverview:
+    """The records of one platform and ours, as the desk shows them."""
 
     platform: str
     account: Account | None
@@ -66,18 +64,18 @@ class Holdings:
 
     @property
     def title(self) -> str:
-        """What an administrator calls it."""
+        """Name of the platform on pages."""
         return platform_of(self.platform).capabilities.title
 
     @property
     def hook(self) -> str:
-        """The address that the platform's notifications may be sent to; a secret."""
-        return settings.SITE_URL.rstrip("/") + hook_path(self.platform)
+        """The secret address for the platform's notifications."""
+        return settings.SITE_URL.rstrip("/") + notification_path(self.platform)
 
     @property
     def difference(self) -> Decimal | None:
-        """What the platform's money lacks (negative) or has too much against our books; None if it
-        was never read.
+        """The platform's balance minus the one that our records imply; None if it was
+        never read.
         """
         if self.row.available is None or self.row.on_hold is None or self.row.baseline is None:
             return None
@@ -85,7 +83,7 @@ class Holdings:
 
 
 def books_of(platform: str) -> PlatformBooks:
-    """Return the row of a platform at the endpoint that is set."""
+    """Return the row of a platform at the configured endpoint."""
     row, _ = PlatformBooks.objects.get_or_create(
         platform=platform, endpoint=endpoint_of(platform_of(platform))
     )
@@ -93,9 +91,8 @@ def books_of(platform: str) -> PlatformBooks:
 
 
 def claim(platform: str) -> bool:
-    """Return whether it is time to look again (after some seconds, or at once after a hint), and
-    this process alone does. It counts as looked at; whoever was killed while it looked holds it for
-    some minutes.
+    """Lock a platform for one reconciliation if one is due, and return whether it was locked. The
+    lock of a process that dies expires after some minutes.
     """
     row, now = books_of(platform), clock.now()
     wait = platform_of(platform).capabilities.looked_at_every
@@ -105,7 +102,7 @@ def claim(platform: str) -> bool:
     return bool(platform_bookses.update(polled_at=now, held_until=now + HELD))
 
 
-def hold_longer(platform: str) -> None:
+def extend_claim(platform: str) -> None:
     """Extend the lock of the process that reconciles a platform."""
     PlatformBooks.objects.filter(pk=books_of(platform).pk).update(held_until=clock.now() + HELD)
 
@@ -116,25 +113,25 @@ def let_go(platform: str) -> None:
 
 
 def note_confirmation(platform: str, address: str) -> None:
-    """Keeps where an administrator confirms that the platform's notifications may come to us."""
+    """Store the address at which an admin confirms the platform's notifications."""
     PlatformBooks.objects.filter(pk=books_of(platform).pk).update(confirm_url=address)
 
 
-def note_trouble(platform: str, sentence: str) -> None:
-    """Keeps why a platform could not be asked, for the administrators."""
+def note_error(platform: str, sentence: str) -> None:
+    """Store why a platform could not be called."""
     PlatformBooks.objects.filter(pk=books_of(platform).pk).update(trouble=sentence)
 
 
 def read(platform: Platform, seen: Iterable[Seen]) -> None:
-    """Reads the balance and notes where the books disagree."""
+    """Read the balance, and store the differences between the platform's records and ours."""
     row = books_of(platform.name)
     try:
         balance = platform.balance()
     except (PlatformDown, UnknownOutcome, Refused) as trouble:
-        note_trouble(platform.name, str(trouble))
+        note_error(platform.name, str(trouble))
         return
     row.available, row.on_hold = balance.get("available"), balance.get("on_hold")
-    paid = paid_there(platform.name)
+    paid = total_paid_there(platform.name)
     if row.baseline is None and row.available is not None and row.on_hold is not None:
         row.baseline = row.available + row.on_hold + paid
     row.differences = list(_differences(platform.name, list(seen)))[:MOST_SENTENCES]
@@ -143,18 +140,16 @@ def read(platform: Platform, seen: Iterable[Seen]) -> None:
 
 
 def explain(platform: str) -> None:
-    """Takes the balance as it is now for right: somebody paid in or took out, and an administrator
-    knows why.
-    """
+    """Accept the present balance as correct, after money was paid in or out by hand."""
     row = books_of(platform)
     if row.available is not None and row.on_hold is not None:
-        row.baseline = row.available + row.on_hold + paid_there(platform)
+        row.baseline = row.available + row.on_hold + total_paid_there(platform)
         row.save(update_fields=["baseline"])
 
 
-def paid_there(platform: str) -> Decimal:
-    """Return what the platform has taken for us at the endpoint that is set, as far as it has told
-    us: rewards and bonuses, with fees.
+def total_paid_there(platform: str) -> Decimal:
+    """Return what the platform has taken at the configured endpoint: rewards and bonuses, with
+    fees.
     """
     here = endpoint_of(platform_of(platform))
     assignments = Assignment.objects.filter(
@@ -172,17 +167,17 @@ def paid_there(platform: str) -> Decimal:
     return paid + (bonuses["sum"] or ZERO)
 
 
-def compare_books(platform: str) -> Holdings:
-    """Return the books of one platform, beside ours."""
+def compare_books(platform: str) -> PlatformOverview:
+    """Return the records of one platform, and ours."""
     here = endpoint_of(platform_of(platform))
     everywhere = Payment.objects.filter(assignment__hit__platform=platform, status__in=UNPAID)
     owed = everywhere.filter(endpoint=here)
     hits = HIT.objects.filter(platform=platform, endpoint__in=["", here])
-    return Holdings(
+    return PlatformOverview(
         platform,
         platform_of(platform).account(),
         books_of(platform),
-        paid_there(platform),
+        total_paid_there(platform),
         owed.aggregate(sum=Sum("amount"))["sum"] or ZERO,
         hits.filter(platform_status__in=["open", "busy"]).count(),
         hits.counts(),
@@ -191,7 +186,7 @@ def compare_books(platform: str) -> Holdings:
 
 
 def _others(platform: str, here: str) -> list[Other]:
-    """Return what is not at its end at other endpoints."""
+    """Return open HITs and debts at other endpoints."""
     living = HIT.objects.filter(platform=platform, called_at__isnull=False).exclude(
         platform_status="gone"
     )
@@ -209,8 +204,8 @@ def _others(platform: str, here: str) -> list[Other]:
     return [Other(end, hits[end], owed[end]) for end in sorted({*hits, *owed})]
 
 
-def platforms() -> list[Holdings]:
-    """Return every platform that is not our own pages."""
+def platforms() -> list[PlatformOverview]:
+    """Return the records of every platform except our own pages."""
     return [compare_books(name) for name in other_names()]
 
 
@@ -219,9 +214,9 @@ def bonuses(limit: int = 50) -> list[Bonus]:
     return list(Bonus.objects.select_related("worker").order_by("-created_at")[:limit])
 
 
-def explain_balance(platform: str, who: User, why: str) -> bool:
-    """Return whether there is such a platform; its balance as it is now counts as right, and who
-    said so is noted.
+def accept_balance(platform: str, who: User, why: str) -> bool:
+    """Accept the present balance as correct and log it, and return whether there is such a
+    platform.
     """
     if platform not in other_names():
         return False

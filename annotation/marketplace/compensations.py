@@ -1,8 +1,8 @@
-"""Step 9c, payments through a HIT of their own: offered until it is taken, taken down by a stop,
-deleted at its end.
+"""Step 9c, payments through a HIT of their own: offered until the worker takes it, taken down by a
+halt, deleted at the end.
 
-The money goes back only when it is known that nobody has taken the HIT, and that nobody can any
-more; so a HIT is taken down first, and whoever has it in hand then may still send it in.
+The money returns only when nobody has taken the HIT and nobody can any more. So a HIT is taken down
+first; a worker who has accepted it by then may still submit it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NEVER_TAKEN = f"Its worker has not taken it in {OFFERED_FOR.days} days."
 
 
 class Withdrawn(Exception):
-    """Nobody was paid, and nobody will be; `status` is the bonus's from now on, the text a
+    """Nobody was paid or will be. `status` is the new status of the bonus; the text is a
     sentence.
     """
 
@@ -50,10 +50,10 @@ class Withdrawn(Exception):
 
 
 def offer(platform: Platform, bonus: Bonus) -> bool:
-    """Return whether the worker has been paid. Raises Withdrawn if nobody was, and nobody
-    will be.
+    """Offer a payment, and return whether the worker has taken it. Raises Withdrawn if nobody was
+    paid or will be.
     """
-    status, why = _why_not(bonus)
+    status, why = _withdrawal_of(bonus)
     if not bonus.external_id and not why and (stop := _stops(bonus).first()) is not None:
         raise PlatformDown(f"Publishing is stopped: {stop.why}")
     try:
@@ -64,15 +64,15 @@ def offer(platform: Platform, bonus: Bonus) -> bool:
         if bonus.attempts < MAX_ATTEMPTS:
             raise
         status, why = "failed", str(no)
-        became = _taken_down(platform, bonus, why)
+        became = _after_refusal(platform, bonus, why)
     if became is Offer.NOBODY:
         raise Withdrawn(status, why)
     return became is Offer.PAID
 
 
-def _why_not(bonus: Bonus) -> tuple[str, str]:
-    """Return why a payment is not offered (any more), as what it then becomes and a sentence;
-    nothing if it is.
+def _withdrawal_of(bonus: Bonus) -> tuple[str, str]:
+    """Return the new status and the reason if a payment is not offered any more; else two empty
+    texts.
     """
     if (stop := _stops(bonus).filter(scope=Halt.Scope.ALL).first()) is not None:
         return "stopped", f"Taken down: {stop.why}"
@@ -86,9 +86,9 @@ def _stops(bonus: Bonus) -> QuerySet[Halt]:
     return held.filter(track=None) | held.filter(track=bonus.track_id)
 
 
-def _taken_down(platform: Platform, bonus: Bonus, why: str) -> Offer:
-    """Return what became of a payment that the platform refuses for good; in doubt until it says
-    whether somebody has it.
+def _after_refusal(platform: Platform, bonus: Bonus, why: str) -> Offer:
+    """Take down a payment that the platform refuses for good, and return its state. Raises
+    UnknownOutcome until the platform says whether somebody has accepted it.
     """
     try:
         return platform.compensate(bonus, offered=False)
@@ -100,7 +100,9 @@ def _taken_down(platform: Platform, bonus: Bonus, why: str) -> Offer:
 
 @transaction.atomic
 def give_back(bonus: Bonus, no: Withdrawn) -> int:
-    """1: nobody is paid, and the money is its track's again."""
+    """Return the money of a payment that nobody got to its track; 1 if it was still to be
+    returned.
+    """
     now = clock.now()
     fields = {
         "status": no.status,
@@ -116,8 +118,8 @@ def give_back(bonus: Bonus, no: Withdrawn) -> int:
 
 
 def spend_bonus_again(bonus: Bonus) -> None:
-    """Sets the money of a bonus aside that was given back, and lets a compensation be offered by a
-    new HIT if its last one was deleted. Raises OverBudget; the caller holds the row and moves it.
+    """Set aside the returned money of a bonus again, with a new HIT if the last one of a
+    compensation was deleted. Raises OverBudget. The caller locks the row and moves it.
     """
     lock(bonus.track)
     movements = Ledger.objects.filter(state=Ledger.State.FAILED, **bonus.purpose.at("purpose"))
@@ -136,8 +138,8 @@ def spend_bonus_again(bonus: Bonus) -> None:
 
 
 def put_back(name: str) -> int:
-    """Return how many payments are owed again, since the stop that took them down was lifted; as
-    far as the caps allow.
+    """Owe payments again whose halt was lifted, as far as the caps allow, and return
+    their number.
     """
     bonuses = Bonus.objects.filter(
         worker__platform=name, status="stopped", next_try_at__lte=clock.now()
@@ -165,7 +167,7 @@ def _put_back(pk: int) -> int:
 
 
 def hurry(name: str) -> None:
-    """Lets everything that a new stop takes down be looked at now, however long it was to wait."""
+    """Make everything that a new halt takes down due at once."""
     waiting = Bonus.objects.filter(
         worker__platform=name, assignment=None, status__in=["owed", "unknown"]
     )
@@ -176,10 +178,8 @@ def hurry(name: str) -> None:
         )
 
 
-def clear_away(platform: Platform) -> int:
-    """Return how many HITs of payments that have ended were deleted, each with the qualification
-    that was made for it.
-    """
+def delete_ended_hits(platform: Platform) -> int:
+    """Delete the HITs of ended payments with their qualifications, and return their number."""
     bonuses = Bonus.objects.filter(
         worker__platform=platform.name,
         endpoint=endpoint_of(platform),
@@ -191,7 +191,7 @@ def clear_away(platform: Platform) -> int:
     cleared = 0
     for bonus in bonuses.select_related("worker", "track").order_by("pk")[:BATCH]:
         try:
-            if bonus.status == "failed" and not _is_nobodys(platform, bonus):
+            if bonus.status == "failed" and not _is_untaken(platform, bonus):
                 continue
             platform.compensate(bonus, over=True)
         except (
@@ -206,9 +206,9 @@ def clear_away(platform: Platform) -> int:
     return cleared
 
 
-def _is_nobodys(platform: Platform, bonus: Bonus) -> bool:
-    """Return whether nobody took what was given up. Somebody may have: while a list was short we
-    knew of no HIT.
+def _is_untaken(platform: Platform, bonus: Bonus) -> bool:
+    """Return whether nobody took a payment that was given up. While the platform's list was
+    incomplete, somebody may have.
     """
     try:
         became = platform.compensate(bonus, offered=False)

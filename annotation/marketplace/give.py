@@ -1,6 +1,4 @@
-"""What an administrator gives the workers of a marketplace besides rewards: bonuses, compensations,
-a qualification.
-"""
+"""Lets admins give workers of a marketplace bonuses, compensations, and the qualification."""
 
 from __future__ import annotations
 
@@ -34,10 +32,10 @@ def grant(
     who: User | None = None,
     key: str = "",
 ) -> Bonus:
-    """Return a bonus for an answer or, without one, a compensation; its money is set aside at once.
-    Raises ValueError.
+    """Return a bonus for an answer or, without an answer, a compensation; its money is set aside at
+    once. Raises ValueError.
 
-    A form's key is good for one of them: sent again, it gives the first.
+    The key of a form grants one of them: sent again, it returns the first.
     """
     if not reason.strip():
         raise ValueError("Say what it is for: the worker reads it.")
@@ -71,7 +69,7 @@ def grant(
         fee=platform_of(worker.platform).capabilities.fee(amount),
         why=reason.strip(),
         who=who,
-        endpoint=_where(worker, assignment),
+        endpoint=_payment_endpoint(worker, assignment),
     )
     try:
         reserve(
@@ -103,9 +101,9 @@ def _check_payable(worker: Worker) -> None:
         )
 
 
-def _where(worker: Worker, assignment: Assignment | None) -> str:
+def _payment_endpoint(worker: Worker, assignment: Assignment | None) -> str:
     """Return the endpoint at which a worker is paid: that of the answer, else that of their latest
-    HIT, else the one set.
+    HIT, else the configured one.
     """
     latest = (
         assignment
@@ -118,12 +116,10 @@ def _where(worker: Worker, assignment: Assignment | None) -> str:
 
 
 def admit(handle: str, who: User, why: str, *, held: bool = True) -> str:
-    """Return what was noted, as a sentence: a worker of a platform holds the qualification of the
-    tutorial, or no more.
-
-    Raises ValueError with a sentence. The platform is told on the next round.
+    """Give the qualification of the tutorial to a worker of a platform, or take it back, and return
+    what was done in a sentence. Raises ValueError. The platform is called by the next tick.
     """
-    worker = _of_a_platform(handle)
+    worker = _platform_worker(handle)
     if not why.strip():
         raise ValueError("Nothing was changed: say why. It stands in the log.")
     Qualification.objects.update_or_create(
@@ -140,10 +136,8 @@ def admit(handle: str, who: User, why: str, *, held: bool = True) -> str:
     return f"{worker} {'may' if held else 'may no more'} accept HITs that ask for the tutorial."
 
 
-def _of_a_platform(identifier: str) -> Worker:
-    """Return the worker that an administrator means: by hash or its beginning, or by their own id
-    there.
-    """
+def _platform_worker(identifier: str) -> Worker:
+    """Return the worker with this hash (or its beginning) or platform id."""
     for name in other_names():
         pattern = platform_of(name).capabilities.worker_id
         if pattern and re.fullmatch(pattern, identifier):
@@ -172,12 +166,10 @@ def grant_to(
     answer: str = "",
     key: str = "",
 ) -> str:
-    """Return what was granted, as a sentence. The worker by hash, its beginning, or their id on
-    Mechanical Turk.
-
-    Raises ValueError with a sentence.
+    """Grant a bonus or compensation, and return it in a sentence. The worker is given by hash, its
+    beginning, or platform id. Raises ValueError.
     """
-    worker, assignment = _of_a_platform(said), None
+    worker, assignment = _platform_worker(said), None
     if answer:
         assignment = (
             Assignment.objects.filter(pk=int(answer) if answer.isdecimal() else 0)

@@ -1,8 +1,8 @@
-"""Takes in one answer that a platform has: stored raw, once, whatever we knew of it before.
+"""Imports one answer from a platform. It is stored raw, once.
 
-A platform tells the same answer many times, tells it before or after our own page did, and hands an
+A platform lists the same answer many times, before or after our own page received it, and gives an
 assignment that one worker returned to another. So the key is (assignment, worker), and the
-platform's word counts.
+platform's record counts.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from django.db import transaction
 from annotation.hits.lease import lease_time
 from annotation.hits.parts import read
 from annotation.models import HIT, UNPROVEN, Assignment, Worker, WorkerIdentity
-from annotation.platforms.proof import proves
+from annotation.platforms.proof import is_signed
 from annotation.workers.teach import qualify_listed
 from annotation.workers.worker import handle_of
 from kbpo import clock
 
 
 def import_answer(hit: HIT, answer: dict[str, Any]) -> int:
-    """1 if the answer was new to us."""
+    """Store an answer, and return 1 if it was new."""
     status = answer.get("status", "submitted")
     assignments = Assignment.objects.filter(
         hit=hit,
@@ -50,7 +50,7 @@ def _import_answer(hit: HIT, answer: dict[str, Any], status: str) -> int:
     row = Assignment.objects.select_for_update(of=("self",)).filter(**key).first()
     if row is not None and row.status not in ("leased", "returned"):
         return 0  # somebody else took it in meanwhile
-    _let_go(hit, worker, row, answer["external_id"])
+    _end_leases(hit, worker, row, answer["external_id"])
     if row is None:
         row = Assignment(
             status="leased",
@@ -75,9 +75,9 @@ def _import_answer(hit: HIT, answer: dict[str, Any], status: str) -> int:
     return 1
 
 
-def _let_go(hit: HIT, worker: Worker, row: Assignment | None, external_id: str) -> None:
-    """Leases that the platform has ended without a word: this worker's other go, and other workers'
-    go at this one.
+def _end_leases(hit: HIT, worker: Worker, row: Assignment | None, external_id: str) -> None:
+    """End leases that the platform ended without notice: other leases of this worker, and other
+    workers' of this assignment.
     """
     leased = hit.assignments.filter(status="leased").exclude(pk=row.pk if row else 0)
     fields = {
@@ -90,10 +90,10 @@ def _let_go(hit: HIT, worker: Worker, row: Assignment | None, external_id: str) 
 
 
 def _raw(hit: HIT, answer: dict[str, Any], handle: str) -> dict[str, Any]:
-    """Return the answer as our page composed it; what did not come from our page is kept as it is,
-    and cannot be used.
+    """Return the answer as our page composed it. An answer that did not come from our page is
+    stored unchanged, and cannot be used.
     """
     fields: dict[str, str] = answer["fields"]
-    if proves(fields.get("proof", ""), hit.pk, answer["external_id"], handle):
+    if is_signed(fields.get("proof", ""), hit.pk, answer["external_id"], handle):
         return dict(read(fields.get("answer", "")))
     return {UNPROVEN: fields}

@@ -1,5 +1,5 @@
-"""Keeps what a worker has done of a HIT on another site, under (assignment, worker): a draft, never
-an answer.
+"""Stores the draft of a worker on another site, by assignment and worker. A draft is never an
+answer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ new one takes the place of the one that was idle for longest: invented names kee
 
 @dataclass(frozen=True)
 class Kept:
-    """What is kept of a go: the draft, or the answer that was sent."""
+    """The stored draft, or the answer that was sent."""
 
     answer: dict[str, Any]
     leased: bool = False
@@ -36,7 +36,7 @@ class Kept:
 
     @property
     def refused(self) -> bool:
-        """Whether nothing was kept, for want of room."""
+        """Whether nothing was stored since there is no room."""
         return not self.leased and not self.ended
 
 

@@ -1,8 +1,8 @@
-"""Step 9c: what workers of other platforms are owed is paid there: approvals, rejections, bonuses,
+"""Step 9c: pays workers of other platforms there, by approvals, rejections, bonuses and
 compensations.
 
 Each row is an intent first ("sent", committed), then the call, then the outcome. A row that was
-sent without an outcome is never repeated blindly: the platform's books are asked what became of it.
+sent without an outcome is never repeated blindly: the platform's records are read first.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from kbpo.queue import BACKOFF, MAX_ATTEMPTS, Moving
 SENT_IN = ("submitted", "accepted", "approved", "paid")
 
 
-def pay_lessons(platform: str) -> int:
-    """Return how many promises became bonuses. A promise that became one is none any more."""
+def pay_tutorials(platform: str) -> int:
+    """Turn promises for passed tutorials into bonuses, and return their number."""
     runs = TutorialRun.objects.filter(
         worker__platform=platform,
         worker__identity__isnull=False,
@@ -58,7 +58,9 @@ def _pay(pk: int) -> int:
 
 
 def _grant(run: TutorialRun) -> int:
-    """1 if the worker is owed a bonus now. Its money is what was promised, and no more."""
+    """Grant the bonus for a tutorial with the promised money, and return 1; 0 if it cannot be
+    granted yet.
+    """
     answer = (
         Assignment.objects.filter(worker=run.worker, status__in=SENT_IN)
         .exclude(external_id="")
@@ -91,7 +93,7 @@ BATCH = 200
 
 
 def tick() -> int:
-    """Return how many rows moved."""
+    """Return the number of rows that moved."""
     return sum(_pay_out(name) for name in other_names())
 
 
@@ -102,12 +104,14 @@ def _pay_out(name: str) -> int:
     ):
         return 0
     platform = platform_of(name)
-    moved = _owe_unusable(name) + pay_lessons(name) + compensations.put_back(name)
+    moved = _owe_unusable(name) + pay_tutorials(name) + compensations.put_back(name)
     compensations.hurry(name)
-    moved += _each(Payment, Q(assignment__hit__platform=name), lambda row: _approve(platform, row))
-    moved += _each(Bonus, Q(worker__platform=name), lambda row: _bonus(platform, row))
-    moved += compensations.clear_away(platform)
-    moved += _reject(platform) + _tell_qualifications(platform)
+    moved += _handle_each(
+        Payment, Q(assignment__hit__platform=name), lambda row: _approve(platform, row)
+    )
+    moved += _handle_each(Bonus, Q(worker__platform=name), lambda row: _bonus(platform, row))
+    moved += compensations.delete_ended_hits(platform)
+    moved += _reject(platform) + _update_qualifications(platform)
     if platform.capabilities.messages:
         tell_of_exclusions(name)
         tell_of_refusals(name)
@@ -116,9 +120,7 @@ def _pay_out(name: str) -> int:
 
 
 def _owe_unusable(name: str) -> int:
-    """Answers that could not be used are paid all the same: a rejection is a person's decision, not
-    a parser's.
-    """
+    """Owe the reward of answers that could not be used: only a person rejects."""
     assignments = Assignment.objects.filter(
         hit__platform=name, status="failed", payment=None, next_try_at__lte=clock.now()
     )
@@ -131,7 +133,7 @@ def _owe_unusable(name: str) -> int:
     return owed
 
 
-def _each(model: type[Row], where: Q, pay: Callable[[Row], bool]) -> int:
+def _handle_each(model: type[Row], where: Q, pay: Callable[[Row], bool]) -> int:
     moved, tried = 0, set[int]()
     while len(tried) < BATCH and (row := _claim(model, where, tried)) is not None:
         tried.add(row.pk)
@@ -141,8 +143,8 @@ def _each(model: type[Row], where: Q, pay: Callable[[Row], bool]) -> int:
 
 @transaction.atomic
 def _claim(model: type[Row], where: Q, tried: set[int]) -> Row | None:
-    """Return the next row to be paid, now "sent": the intent. What was sent before is "unknown":
-    its outcome is asked for.
+    """Return the next row to be paid, now "sent": the intent. A row that was sent before is
+    "unknown": its outcome is read first.
     """
     now = clock.now()
     slowest = max(platform_of(name).capabilities.answers_within for name in other_names())
@@ -163,28 +165,32 @@ def _claim(model: type[Row], where: Q, tried: set[int]) -> Row | None:
 
 
 def _settle(row: Row, pay: Callable[[Row], bool]) -> int:
-    """1 if the row reached its end."""
+    """Pay a row, and return 1 if it reached its end."""
     try:
         done = pay(row)
     except PlatformDown as down:
-        return _later(row, "unknown" if row.asked_before else "owed", str(down))
+        return _postpone(row, "unknown" if row.asked_before else "owed", str(down))
     except UnknownOutcome as doubt:
-        return _later(row, "unknown", str(doubt))
+        return _postpone(row, "unknown", str(doubt))
     except compensations.Withdrawn as no:
         return compensations.give_back(row, no) if isinstance(row, Bonus) else 0
     except Lost as lost:
         return _give_up(row, str(lost))
     except Refused as no:
         if row.attempts < MAX_ATTEMPTS:  # a balance may be too small only for now
-            return _later(row, "unknown" if row.asked_before else "owed", str(no))
+            return _postpone(row, "unknown" if row.asked_before else "owed", str(no))
         return _give_up(row, str(no))
     except Exception as error:
         log.exception("%s could not be paid", row)
-        return _later(row, "unknown", f"An internal error ({type(error).__name__}). We were told.")
-    return _paid(row) if done else _later(row, "owed", "It waits until the worker takes it.")
+        return _postpone(
+            row, "unknown", f"An internal error ({type(error).__name__}). We were told."
+        )
+    return (
+        _mark_paid(row) if done else _postpone(row, "owed", "It waits until the worker takes it.")
+    )
 
 
-def _later(row: Moving, status: str, sentence: str) -> int:
+def _postpone(row: Moving, status: str, sentence: str) -> int:
     wait = BACKOFF * 2 ** min(row.attempts, MOST_DOUBLINGS)
     type(row)._default_manager.filter(pk=row.pk, status="sent").update(
         status=status, reason=sentence, next_try_at=clock.now() + wait
@@ -193,7 +199,7 @@ def _later(row: Moving, status: str, sentence: str) -> int:
 
 
 @transaction.atomic
-def _paid(row: Moving) -> int:
+def _mark_paid(row: Moving) -> int:
     now = clock.now()
     if (
         not type(row)
@@ -210,8 +216,8 @@ def _paid(row: Moving) -> int:
 
 @transaction.atomic
 def _give_up(row: Moving, sentence: str) -> int:
-    """Return the platform will not pay: a person must look. A bonus that was not paid is not spent;
-    what may have been paid through a HIT that is lost stays spent.
+    """Leave a row that the platform will not pay to an admin. A bonus that was not paid returns its
+    money; one that may have been paid through a lost HIT does not.
     """
     row.move("failed", sentence)
     if isinstance(row, Bonus):
@@ -226,9 +232,7 @@ def _give_up(row: Moving, sentence: str) -> int:
 
 
 def _approve(platform: Platform, payment: Payment) -> bool:
-    """Approving ends where it would have ended, however often it is done: approved already is
-    done.
-    """
+    """Approve an assignment. Repeating it changes nothing."""
     assert payment.assignment is not None  # the rows are chosen by their HIT
     platform.decide(payment.assignment)
     return True
@@ -242,9 +246,7 @@ def _bonus(platform: Platform, bonus: Bonus) -> bool:
 
 
 def _reject(platform: Platform) -> int:
-    """Tells the platform of rejections, each of which a person decided, and its worker reads
-    why.
-    """
+    """Reject on the platform what admins rejected here; the worker reads why."""
     assignments = Assignment.objects.filter(
         hit__platform=platform.name, status="rejected", platform_status="submitted"
     )
@@ -268,8 +270,10 @@ def _reject(platform: Platform) -> int:
     return n_told
 
 
-def _tell_qualifications(platform: Platform) -> int:
-    """Tells the platform who is excluded, reinstated, or has passed the tutorial."""
+def _update_qualifications(platform: Platform) -> int:
+    """Update the qualifications of excluded, reinstated and newly taught workers on the
+    platform.
+    """
     _want_exclusions(platform.name)
     qualifications = Qualification.objects.filter(
         worker__platform=platform.name, worker__identity__isnull=False

@@ -1,8 +1,7 @@
-"""Step 7 on other platforms: what they say is laid beside what we have, HIT by HIT.
+"""Step 7 on other platforms: compares the platform's HITs with ours, and updates ours.
 
 A platform's own lists are the truth; notifications and our own pages only hint that it is time to
-look. Calls are made outside of transactions, and each can be repeated: expiring, renewing, deleting
-end where they would have ended.
+read them. Calls are made outside of transactions, and each can be repeated.
 """
 
 from __future__ import annotations
@@ -41,14 +40,14 @@ DECIDED = ("approved", "rejected")
 
 @dataclass(frozen=True)
 class Rows:
-    """The platform's rows with one token of ours."""
+    """The platform's rows with one of our tokens."""
 
     own: Seen | None = None
     twins: Sequence[Seen] = ()
 
 
 def by_mark(hits: Iterable[HIT], seen: Iterable[Seen]) -> dict[str, Rows]:
-    """Return the rows for each token of ours; our HIT is the one that we know by its id, else the
+    """Return the platform's rows for each token: our HIT is the one with the known id, else the
     oldest.
     """
     ours = {hit.token: hit.external_id for hit in hits}
@@ -66,9 +65,9 @@ def _kept_and_surplus(seen_by_id: dict[str, Seen], ours: str) -> Rows:
     return Rows(own, [row for row in seen_by_id.values() if row is not own])
 
 
-def tend_duplicate(platform: Platform, hit: HIT, seen: Seen) -> int:
-    """Return what moved: the second HIT of ours is taken down, its answers are taken in, and at its
-    end it is deleted.
+def take_down_duplicate(platform: Platform, hit: HIT, seen: Seen) -> int:
+    """Take down a second HIT with the same token, import its answers, delete it at its end, and
+    return the number of changes.
     """
     twin = HIT(external_id=seen.external_id, platform=hit.platform, endpoint=hit.endpoint)
     if seen.status in ("open", "busy") and seen.expires_at > clock.now():
@@ -83,7 +82,7 @@ def tend_duplicate(platform: Platform, hit: HIT, seen: Seen) -> int:
 
 def _has_answered(hit: HIT, answer: dict[str, Any]) -> bool:
     """Return whether the worker already has another answer on this HIT. Only one answer of a worker
-    can count; the platform approves and pays the other one automatically.
+    counts; the platform approves and pays the other one automatically.
     """
     same_worker = hit.assignments.filter(
         worker__handle=handle_of(hit.platform, answer["worker_id"])
@@ -107,14 +106,12 @@ HITS_A_HOLD = 10
 
 
 def tick() -> int:
-    """Return how many rows moved, over all platforms but our own pages."""
-    return sum(_look_at(name) for name in other_names())
+    """Return the number of rows that changed, over all platforms except our own pages."""
+    return sum(_reconcile_platform(name) for name in other_names())
 
 
 def hint(platform: str, external_ids: list[str] | None = None) -> int:
-    """Return how many HITs are looked at sooner, because something is said to have happened to
-    them: a hint, no more.
-    """
+    """Make HITs due for reconciliation after a notification, and return their number."""
     PlatformBooks.objects.filter(platform=platform).update(hinted_at=clock.now())
     hits = HIT.objects.filter(platform=platform, external_id__in=external_ids or [])
     marked = hits.update(checked_at=None)
@@ -122,12 +119,12 @@ def hint(platform: str, external_ids: list[str] | None = None) -> int:
     return marked
 
 
-def _look_at(name: str) -> int:
-    """Return what moved on one platform; nothing if it is not yet time, or somebody else is
-    at it.
+def _reconcile_platform(name: str) -> int:
+    """Reconcile one platform if that is due and nobody else does, and return the number
+    of changes.
     """
     platform = platform_of(name)
-    hits = _living(name).filter(endpoint=endpoint_of(platform))
+    hits = _open_hits(name).filter(endpoint=endpoint_of(platform))
     if not hits.exists():
         return 0
     if not books.claim(name):
@@ -137,7 +134,7 @@ def _look_at(name: str) -> int:
         moved = _compare(platform, list(hits), seen) + _answer_requests(platform)
         books.read(platform, seen)
     except (PlatformDown, UnknownOutcome, Refused) as trouble:
-        books.note_trouble(name, str(trouble))
+        books.note_error(name, str(trouble))
         return 0
     finally:
         books.let_go(name)
@@ -160,10 +157,8 @@ def _answer_requests(platform: Platform) -> int:
         return 0
 
 
-def _living(name: str) -> models.QuerySet[HIT]:
-    """HITs that are on a platform or may be: not those that it never was asked for, nor those that
-    are gone.
-    """
+def _open_hits(name: str) -> models.QuerySet[HIT]:
+    """Return HITs that are or may be on a platform."""
     hits = (
         HIT.objects.filter(platform=name)
         .exclude(platform_status="gone")
@@ -173,18 +168,18 @@ def _living(name: str) -> models.QuerySet[HIT]:
 
 
 def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
-    """Return what moved: every HIT of ours beside the platform's row of it."""
+    """Compare every HIT with the platform's row, and return the number of changes."""
     answers_of = _answers_known(hits)
     halted = set(halted_hits(Halt.Scope.ALL).values_list("pk", flat=True))
     by_token = by_mark(hits, seen)
     moved = lookups = 0
     for number, hit in enumerate(hits, start=1):
         if number % HITS_A_HOLD == 0:
-            books.hold_longer(platform.name)
+            books.extend_claim(platform.name)
         try:
             seen_rows = by_token.get(hit.token, Rows())
             row = seen_rows.own
-            moved += sum(tend_duplicate(platform, hit, twin) for twin in seen_rows.twins)
+            moved += sum(take_down_duplicate(platform, hit, twin) for twin in seen_rows.twins)
             if row is None and hit.external_id and lookups < MOST_LOOKUPS:
                 lookups += 1
                 # A list may be short; only a HIT that cannot be found is gone.
@@ -192,7 +187,7 @@ def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
                 if row is None or row.status == "gone":
                     moved += _is_gone(hit)
             if row is not None and row.status != "gone":
-                moved += _tend(
+                moved += _reconcile_hit(
                     platform,
                     hit,
                     row,
@@ -201,7 +196,7 @@ def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
                     alone=not seen_rows.twins,
                 )
         except (PlatformDown, UnknownOutcome) as trouble:
-            books.note_trouble(hit.platform, str(trouble))
+            books.note_error(hit.platform, str(trouble))
             break  # it will not be better for the next one; the clock comes round again
         except Exception as error:
             log.exception("HIT %s could not be looked after", hit.pk)
@@ -212,7 +207,7 @@ def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
 
 
 def _answers_known(hits: list[HIT]) -> dict[int, int]:
-    """Return how many answers of each HIT we have, or know to be decided."""
+    """Return for each HIT the number of answers that we have or know to be decided."""
     ours = HIT.objects.filter(pk__in=[hit.pk for hit in hits])
     have = Count(
         "assignments", filter=Q(assignments__status__in=SENT_IN) & ~Q(assignments__external_id="")
@@ -220,11 +215,11 @@ def _answers_known(hits: list[HIT]) -> dict[int, int]:
     return dict(ours.annotate(have=have).values_list("pk", "have"))
 
 
-def _tend(
+def _reconcile_hit(
     platform: Platform, hit: HIT, seen: Seen, n_known: int, halted: bool, *, alone: bool
 ) -> int:
-    """Return what moved on one HIT: adopted, collected, taken down or offered again, ended short,
-    deleted.
+    """Reconcile one HIT (adopt, collect, take down, offer again, settle, delete), and return the
+    number of changes.
     """
     moved = _adopt(hit, seen)
     now = clock.now()
@@ -250,8 +245,8 @@ def _tend(
 
 
 def _may_have_news(hit: HIT, seen: Seen, n_known: int, now: datetime) -> bool:
-    """Return whether answers are to be fetched: there are more than we know of, or nobody has
-    looked for long.
+    """Return whether answers are to be fetched: the platform has more than we know of, or the last
+    fetch was long ago.
     """
     if seen.sent > n_known and not hit.unread:
         return True
@@ -263,7 +258,7 @@ def _may_have_news(hit: HIT, seen: Seen, n_known: int, now: datetime) -> bool:
 
 
 def _take_down(platform: Platform, hit: HIT, now: datetime) -> None:
-    """Ends a HIT there that is not to be offered here."""
+    """Take down a HIT there that is closed here."""
     if hit.status == "open":
         # Noted before the call: whoever is killed after it has taken it down.
         HIT.objects.filter(pk=hit.pk).update(
@@ -274,9 +269,8 @@ def _take_down(platform: Platform, hit: HIT, now: datetime) -> None:
 
 
 def _import_all(hit: HIT, answers: Iterable[dict[str, Any]]) -> int:
-    """Return how many answers were new to us. One that cannot be taken in stands in nobody's way:
-    it is on the HIT and among the failures on the desk, once in the log, and is tried again when
-    the HIT is looked at anyway.
+    """Import all answers of a HIT, and return the number of new ones. An answer that cannot be
+    imported does not stop the others: it appears on the desk, and is tried again with the HIT.
     """
     new, unread = 0, ""
     for answer in answers:
@@ -294,8 +288,8 @@ def _import_all(hit: HIT, answers: Iterable[dict[str, Any]]) -> int:
 
 
 def _adopt(hit: HIT, seen: Seen) -> int:
-    """1 if the platform has a HIT of which we did not know: we died, or were never told, between
-    call and record.
+    """Store the platform's id of a HIT after its call had no recorded outcome, and return 1 if
+    there was one.
     """
     changed: dict[str, Any] = {}
     if not hit.external_id:
@@ -315,9 +309,7 @@ def _adopt(hit: HIT, seen: Seen) -> int:
 
 
 def _offer_again(platform: Platform, hit: HIT, seen: Seen) -> int:
-    """Return a HIT that ended before its time is offered again: after a halt, and once more when it
-    expired unfinished.
-    """
+    """Offer a HIT again that ended early: after a halt, and once after it expired unfinished."""
     if seen.sent >= seen.max_assignments:
         return finish_under_answered(platform, hit)
     if hit.renewed_at is not None and hit.taken_down_at is None:
@@ -348,8 +340,8 @@ def _is_decided(hit: HIT) -> bool:
 
 
 def _is_gone(hit: HIT) -> int:
-    """Return the platform has the HIT no more; what it still owed us in answers is settled without
-    them.
+    """Record that the platform no longer has the HIT, and settle its questions without further
+    answers.
     """
     HIT.objects.filter(pk=hit.pk).update(platform_status="gone", checked_at=clock.now())
     hit.platform_status = "gone"

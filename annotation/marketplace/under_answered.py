@@ -1,5 +1,5 @@
-"""What becomes of a HIT that ended with too few usable answers: one more place, or a label from
-what there is.
+"""Handles a HIT that ended with too few usable answers: one more place, or labels from the answers
+there are.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ NOBODY = "Nobody on the platform answered it in time."
 
 
 def finish_under_answered(platform: Platform | None, hit: HIT) -> int:
-    """Return how many questions of an ended HIT moved: those that get no further answer are settled
-    with what they have.
+    """Buy more places for an ended HIT or settle its questions with the answers they have, and
+    return the number of changes.
     """
-    places = _places_lost(hit)
+    places = _places_to_replace(hit)
     if places is None:
         return 0
-    if platform is None or places <= 0 or not _promise(platform, hit, places):
+    if platform is None or places <= 0 or not _reserve_places(platform, hit, places):
         return _settle_under_answered(hit)
     total = hit.max_assignments + places
     try:
@@ -45,13 +45,13 @@ def finish_under_answered(platform: Platform | None, hit: HIT) -> int:
     return 1
 
 
-def _places_lost(hit: HIT) -> int | None:
-    """Return how many places are to be bought in the stead of those whose answers cannot be used;
-    None if nobody waits for this HIT, answers are still being read, or a sibling may bring more.
+def _places_to_replace(hit: HIT) -> int | None:
+    """Return the number of places to buy instead of unusable answers; None if nobody waits for this
+    HIT, answers are still being parsed, or another HIT of the same questions may bring more.
 
-    The siblings of a HIT have ended too: one place more here makes up for what cannot be used
-    there. A free place that nobody took is not bought again: it was offered twice, and the question
-    is settled short.
+    The other HITs have ended too: one place more here makes up for unusable answers there. A place
+    that nobody took is not bought again: it was offered twice, and the question is settled with
+    fewer answers.
     """
     questions = list(hit.questions.filter(status="published"))
     if not questions or hit.assignments.filter(status="submitted").exists():
@@ -70,10 +70,10 @@ def _places_lost(hit: HIT) -> int | None:
 
 
 @transaction.atomic
-def _promise(platform: Platform, hit: HIT, places: int) -> bool:
-    """Return whether the platform's limit and every payer's reservation allow more places. They are
-    ours from here on, before the platform is asked for them; if it never hears of it, its own
-    number counts again (`elsewhere._adopt`).
+def _reserve_places(platform: Platform, hit: HIT, places: int) -> bool:
+    """Return whether the platform's limit and every payer's reservation allow more places, and
+    count them as ours before the platform is called. If the call never arrives, the platform's own
+    number counts again (`_adopt` of `reconcile.py`).
     """
     if hit.max_assignments + places > platform.capabilities.max_assignments or hit.status != "open":
         return False
@@ -82,15 +82,17 @@ def _promise(platform: Platform, hit: HIT, places: int) -> bool:
         prices[question.payer] += question.price
     for payer in sorted(prices):
         lock_payer(payer)
-    if any(_left(payer, price, hit) < price * places for payer, price in prices.items()):
+    if any(
+        _free_reservation(payer, price, hit) < price * places for payer, price in prices.items()
+    ):
         return False
     HIT.objects.filter(pk=hit.pk).update(max_assignments=hit.max_assignments + places)
     return True
 
 
-def _left(payer: Purpose, price: Decimal, hit: HIT) -> Decimal:
-    """Return what is free of a payer's reservation. An answer that failed is paid, and still
-    counted among the open places.
+def _free_reservation(payer: Purpose, price: Decimal, hit: HIT) -> Decimal:
+    """Return what is free of a payer's reservation. A failed answer is paid, and still counted
+    among the open places.
     """
     paid = hit.assignments.filter(status="failed", payment__isnull=False).count()
     return balance(purpose=payer).open - committed(payer) + price * paid

@@ -1,4 +1,4 @@
-"""Box 3, human annotation: its nouns, as Django and the other rooms import them."""
+"""Models of human annotation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nouns of quality: policy, gold, refusals of pay."""
+"""Models of quality control: policy, gold, rejections."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ SIGNALS = ("majority", "gold", "unread", "too_fast", "short_edit")
 
 
 def signals_that_exclude() -> list[str]:
-    """Return the kinds of signals that exclude by themselves where nobody has said otherwise."""
+    """Return the kinds of signals that exclude automatically by default."""
     return ["majority", "gold", "unread"]
 
 
 class Policy(models.Model):
-    """How a track's answers are checked and aggregated. A track without a row has the defaults."""
+    """How the answers of a track are checked and aggregated. A track without a row has the
+    defaults.
+    """
 
     class Aggregation(models.TextChoices):
         MAJORITY = "majority", "majority"
@@ -59,8 +61,8 @@ class Policy(models.Model):
 
 
 class Gold(models.Model):
-    """A question whose right answer somebody is sure of: dealt out among others, paid
-    like them, and never a label.
+    """A question with a known answer. It is published among the others and paid like them, and
+    never becomes a label.
     """
 
     question = models.OneToOneField(
@@ -85,7 +87,7 @@ class Gold(models.Model):
 
 
 class Rejection(models.Model):
-    """A refusal of pay: by a named person, with evidence; it can be undone."""
+    """A rejected payment, by an admin and with evidence; it can be undone."""
 
     assignment = models.ForeignKey(
         "annotation.Assignment", on_delete=models.PROTECT, related_name="rejections"

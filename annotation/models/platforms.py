@@ -1,5 +1,5 @@
-"""What is kept of other platforms: money besides rewards, qualifications, types made there, and
-their books.
+"""Models of other platforms: bonuses, qualifications, types made there, and the platform's own
+records.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kbpo.queue import Moving
 
 
 class Bonus(Moving):
-    """Money for a worker of a platform besides the reward of an answer, exactly once: a bonus, or a
+    """A payment to a worker of a platform besides rewards, made exactly once: a bonus or a
     compensation.
     """
 
@@ -97,23 +97,22 @@ class Bonus(Moving):
 
     @property
     def purpose(self) -> Purpose:
-        """What its money is for, where it has a reservation of its own."""
+        """The purpose of its money, where it has a reservation of its own."""
         return Purpose("bonus", self.pk)
 
     @property
     def payer(self) -> Purpose | None:
-        """Whose reservation it is spent from; None: its own."""
+        """The purpose whose reservation pays it; None for its own."""
         return whole(self.payer_kind, self.payer_number)
 
     @payer.setter
     def payer(self, payer: Purpose | None) -> None:
+        """The purpose whose reservation pays it; None for its own."""
         self.payer_kind, self.payer_number = payer or (None, None)
 
 
 class Qualification(models.Model):
-    """A qualification of a worker on their platform: what we want, and what the platform was
-    told.
-    """
+    """A qualification of a worker on their platform: wanted here, and granted there."""
 
     UNTOLD = Q(told=None, wanted=True) | Q(told=True, wanted=False) | Q(told=False, wanted=True)
 
@@ -140,7 +139,7 @@ class Qualification(models.Model):
 
 
 class ExternalType(models.Model):
-    """A type of HIT or of qualification that was made on an endpoint, so that it is made once."""
+    """A type of HIT or of qualification on an endpoint; stored so that it is made once."""
 
     platform = models.CharField(max_length=16)
     endpoint = models.CharField(max_length=200)
@@ -164,7 +163,7 @@ class ExternalType(models.Model):
 
 
 class PlatformBooks(models.Model):
-    """What a platform's own books last said, beside ours: one row a platform and endpoint."""
+    """The last balance and lists of a platform, one row for each platform and endpoint."""
 
     platform = models.CharField(max_length=16)
     endpoint = models.CharField(max_length=200, blank=True)

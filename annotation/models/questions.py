@@ -1,6 +1,4 @@
-"""Box 3, human annotation: questions, where they are published, who answered, and what they are
-owed.
-"""
+"""Models of questions, HITs, workers, answers and payments."""
 
 from __future__ import annotations
 
@@ -43,8 +41,8 @@ UNLISTED = ("leased", "returned")
 
 
 class Considered(models.Model):
-    """A sample that was considered: its target was asked about, or its labels answered all that it
-    needs.
+    """A sample that was processed: a question was asked about its target, or existing labels
+    sufficed.
     """
 
     sample = models.OneToOneField(
@@ -60,7 +58,7 @@ class Considered(models.Model):
 
 
 class Halt(models.Model):
-    """An administrator's stop, of one batch (a payer), of one track, or of all, until it is
+    """A stop by an admin of one batch (a payer), of one track, or of everything, until it is
     lifted.
     """
 
@@ -95,17 +93,18 @@ class Halt(models.Model):
 
     @property
     def payer(self) -> Purpose | None:
-        """What pays for the batch that is stopped; None if it is not one batch."""
+        """The payer of the halted batch; None for a track or everything."""
         return whole(self.payer_kind, self.payer_number)
 
     @payer.setter
     def payer(self, payer: Purpose | None) -> None:
+        """The payer of the halted batch; None for a track or everything."""
         self.payer_kind, self.payer_number = payer or (None, None)
 
 
 class Question(Moving):
-    """What we ask about one target through one interface. A target is asked again only for what was
-    not yet shown.
+    """A question about one target through one interface. A target is asked again only for
+    predicates that were not shown.
     """
 
     class Status(models.TextChoices):
@@ -205,11 +204,12 @@ class Question(Moving):
 
     @property
     def payer(self) -> Purpose:
-        """What pays for it."""
+        """The purpose whose reservation pays it."""
         return Purpose(self.payer_kind, self.payer_number)
 
     @payer.setter
     def payer(self, payer: Purpose) -> None:
+        """The purpose whose reservation pays it."""
         self.payer_kind, self.payer_number = payer
 
     @property
@@ -219,8 +219,8 @@ class Question(Moving):
 
     @property
     def answers_most(self) -> int:
-        """How many answers money is kept for: also the third where two are asked first. What is
-        asked again since answers were excluded has money for these answers alone.
+        """The number of answers that money is reserved for, with the third where two are asked
+        first. A question that is asked again after exclusions has money for those answers alone.
         """
         has_third = self.staged and self.answers_wanted == FIRST and not self.asked_again
         return self.answers_wanted + has_third
@@ -232,9 +232,7 @@ class Question(Moving):
 
 
 class HIT(Moving):
-    """Questions on a platform: the unit that a worker accepts. `token` is the platform's
-    idempotency key.
-    """
+    """Questions that a worker accepts together on a platform. `token` is the idempotency key."""
 
     class Status(models.TextChoices):
         INTENT = "intent"  # saved before the platform is called
@@ -283,8 +281,8 @@ class HIT(Moving):
 
 
 class Worker(models.Model):
-    """Somebody who answers. Only `WorkerIdentity` knows who; here and in exports there is a keyed
-    hash.
+    """A person who answers. Identities are in `WorkerIdentity` only; here and in exports there is a
+    keyed hash.
     """
 
     platform = models.CharField(max_length=16)
@@ -325,8 +323,8 @@ class Worker(models.Model):
 
 
 class WorkerIdentity(models.Model):
-    """The platform's worker id and the address of payouts: personal data, kept in this one table
-    because payment needs them.
+    """The platform's worker id and the payout address: personal data that payment needs, in this
+    table alone.
     """
 
     worker = models.OneToOneField(Worker, on_delete=models.CASCADE, related_name="identity")
@@ -341,7 +339,7 @@ class WorkerIdentity(models.Model):
 
 
 class Assignment(Moving):
-    """One worker's go at a HIT. The raw answer is kept exactly as it was sent."""
+    """A HIT accepted by one worker. The raw answer is stored unchanged."""
 
     class ReturnedBy(models.TextChoices):
         WORKER = "worker"  # given back: it is not offered to them again
@@ -424,7 +422,7 @@ class Assignment(Moving):
 
     @property
     def earned(self) -> Decimal:
-        """What its worker gets for it."""
+        """What the worker gets for it."""
         return self.hit.reward + self.extra
 
 
@@ -466,8 +464,8 @@ class Response(models.Model):
 
 
 class Signal(models.Model):
-    """A check of one answer: by speed, by what most of the others said, or by gold. It excludes
-    nobody by itself.
+    """A check of one answer: by speed, by the majority of the others, or by gold. A signal alone
+    excludes nobody.
     """
 
     class Kind(models.TextChoices):
@@ -502,7 +500,7 @@ class Signal(models.Model):
 
 
 class Payment(Moving):
-    """What one assignment (or a tutorial that was passed: `why` says so) is owed, exactly once."""
+    """What one assignment (or a passed tutorial, if `why` says so) is owed, exactly once."""
 
     class Status(models.TextChoices):
         OWED = "owed"
@@ -546,9 +544,7 @@ class Payment(Moving):
 
 
 class DocumentOrder(models.Model):
-    """An administrator's order to have documents annotated whole: at which price, and out of which
-    reservation.
-    """
+    """An order to have documents annotated completely, with its price and reservation."""
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="document_orders")
     samples = ArrayField(
@@ -584,5 +580,5 @@ class DocumentOrder(models.Model):
 
     @property
     def purpose(self) -> Purpose:
-        """What money that it pays with is for."""
+        """The purpose of its money."""
         return Purpose("documents", self.pk)

@@ -1,5 +1,5 @@
-"""The contract of a platform: where questions meet people. Every call carries an idempotency key of
-ours.
+"""The contract of a platform, where people answer questions. Every call carries an idempotency key
+of ours.
 """
 
 from __future__ import annotations
@@ -16,18 +16,16 @@ if TYPE_CHECKING:
 
 
 class PlatformDown(Exception):
-    """The platform did not answer; the outcome is known to be 'nothing happened'. Try again
-    later.
-    """
+    """The platform did not answer, and nothing happened there. Try again later."""
 
 
 class UnknownOutcome(Exception):
-    """The platform may or may not have done it: look into its lists (`survey`), never repeat."""
+    """The platform may or may not have done it: read its lists (`survey`), never repeat."""
 
 
 class Refused(Exception):
-    """The platform said no, and will say so again; the text is a sentence, `code` is the platform's
-    word for it.
+    """The platform refused, and will refuse again; the text is a sentence, `code` the platform's
+    error code.
     """
 
     def __init__(self, text: str, code: str = "") -> None:
@@ -36,13 +34,11 @@ class Refused(Exception):
 
 
 class Lost(Refused):
-    """What was there is not there any more, and nobody can say what became of it: a person must
-    look.
-    """
+    """The object no longer exists and its outcome cannot be known: an admin must look."""
 
 
 class Offer(StrEnum):
-    """What has become of a payment that is offered through a HIT of its own."""
+    """The state of a payment that is offered through a HIT of its own."""
 
     PAID = "paid"
     WAITS = "waits"  # for its worker, who may take it, or has it in hand
@@ -51,7 +47,7 @@ class Offer(StrEnum):
 
 @dataclass(frozen=True)
 class Account:
-    """The endpoint that is set, as an administrator must know it."""
+    """The configured endpoint, as admins see it."""
 
     endpoint: str
     real: bool
@@ -62,7 +58,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a platform is called, and what it can do."""
+    """Name and abilities of a platform."""
 
     title: str = ""
     """In words for administrators"""
@@ -92,16 +88,14 @@ class Capabilities:
     """How long one of its calls may take."""
 
     def fee(self, reward: Decimal) -> Decimal:
-        """Return what it takes on top of the reward of a HIT, all its questions together, or of a
-        bonus.
-        """
+        """Return the platform's fee for a reward (of all questions of a HIT) or a bonus."""
         rounded = (reward * self.fee_rate).quantize(Decimal("0.01"), rounding=ROUND_CEILING)
         return max(self.least_fee, rounded)
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A HIT in a platform's own books."""
+    """A HIT in the platform's own records."""
 
     external_id: str
     token: str
@@ -117,7 +111,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Advert:
-    """What workers of another platform choose a HIT by, and how long they need for it."""
+    """Title, description and time limit of HITs on another platform."""
 
     title: str
     questions: int
@@ -131,7 +125,7 @@ class Advert:
 
 @dataclass(frozen=True)
 class Request:
-    """Somebody asks to be let in: for our qualification of the tutorial."""
+    """A worker's request for our qualification of the tutorial."""
 
     external_id: str
     worker_id: str
@@ -139,8 +133,8 @@ class Request:
 
 class Platform:
     """One place where people work. Raises PlatformDown, UnknownOutcome or Refused; anything else is
-    a bug. Each call may be repeated: what is so already counts as done. At our own pages there is
-    nothing to call, since their HITs and workers are rows of ours.
+    a bug. Each call may be repeated: what is done already counts as done. At our own pages there is
+    nothing to call, since their HITs and workers are rows of the database.
     """
 
     name: ClassVar[str]

@@ -1,8 +1,7 @@
-"""Signed words in addresses and forms of task pages: pages inside another site's frame have no
-cookies to trust.
+"""Signs addresses and forms of task pages, since pages in another site's frame have no cookies.
 
-The address of a task page names its HIT; the form in it names HIT, assignment and worker. Nobody
-but us can write either, and the one cannot stand for the other.
+The address of a task page names its HIT; the form in it names HIT, assignment and worker. Only this
+service can sign either, and neither can replace the other.
 """
 
 from __future__ import annotations
@@ -35,48 +34,46 @@ def task_path(hit: HIT) -> str:
 
 
 def thanks_path(bonus: Bonus) -> str:
-    """Return the path of the page by which somebody takes a payment that is for them alone."""
+    """Return the path of the page by which one worker takes a payment."""
     return reverse(
         "task_thanks",
         kwargs={"signed": signing.Signer(salt=THANKS_SALT, sep="~").sign(str(bonus.pk))},
     )
 
 
-def say_path(worker: Worker) -> str:
-    """Return the path of the page on which a worker without an account says what they think, and
-    appeals.
-    """
+def feedback_path(worker: Worker) -> str:
+    """Return the path of the feedback and appeals page of a worker without an account."""
     return reverse(
         "task_say", kwargs={"signed": signing.Signer(salt=SAY_SALT, sep="~").sign(worker.handle)}
     )
 
 
-def go_say_path(said_by_form: str) -> str:
-    """Return the path of that page for who has a HIT in hand. A worker's id in an address proves
-    nothing: until their platform has listed the assignment, the page takes feedback and shows
-    nothing.
+def assignment_feedback_path(said_by_form: str) -> str:
+    """Return the path of that page for a worker who has accepted a HIT. The worker's id in an
+    address proves nothing: until the platform has listed the assignment, the page takes feedback
+    and shows nothing.
     """
     return reverse("task_say", kwargs={"signed": said_by_form})
 
 
 def tutorial_path(worker: Worker) -> str:
-    """Return the path of the page on which a worker who may accept no HIT yet does the tutorial."""
+    """Return the path of the tutorial for a worker who may not accept HITs yet."""
     return reverse(
         "task_learn",
         kwargs={"signed": signing.Signer(salt=LEARN_SALT, sep="~").sign(worker.handle)},
     )
 
 
-def go_of_page(said_by_form: str) -> tuple[str, str]:
-    """Return the hash of the worker and the assignment that a page's path names; nothing if we have
-    not written it.
+def assignment_of_path(said_by_form: str) -> tuple[str, str]:
+    """Return the worker's hash and the assignment in a signed path; nothing if the signature is
+    wrong.
     """
-    said = proven(said_by_form)
+    said = signed_fields(said_by_form)
     return said.get("worker", ""), said.get("assignment", "")
 
 
-def worker_of_page(signed: str, salt: str = SAY_SALT) -> str:
-    """Return the hash of the worker whose page a path names; nothing if we have not written it."""
+def worker_of_path(signed: str, salt: str = SAY_SALT) -> str:
+    """Return the worker's hash in a signed path; nothing if the signature is wrong."""
     try:
         return signing.Signer(salt=salt, sep="~").unsign(signed)
     except signing.BadSignature:
@@ -84,12 +81,12 @@ def worker_of_page(signed: str, salt: str = SAY_SALT) -> str:
 
 
 def hit_of(signed: str) -> int | None:
-    """Return the HIT that a path names; None if we have not written it."""
+    """Return the HIT in a signed path; None if the signature is wrong."""
     return _number(signed, HIT_SALT)
 
 
 def bonus_of(signed: str) -> int | None:
-    """Return the payment that a path names; None if we have not written it."""
+    """Return the payment in a signed path; None if the signature is wrong."""
     return _number(signed, THANKS_SALT)
 
 
@@ -100,17 +97,17 @@ def _number(signed: str, salt: str) -> int | None:
         return None
 
 
-def prove(hit: int, assignment: str, handle: str, site: str = "") -> str:
-    """Return what the form carries: whose go at which HIT this is, and where the answer is to be
-    sent.
+def sign_form(hit: int, assignment: str, handle: str, site: str = "") -> str:
+    """Return the signed field of a form: worker, assignment and HIT, and where the answer
+    is sent.
     """
     return signing.dumps(
         {"hit": hit, "assignment": assignment, "worker": handle, "site": site}, salt=FORM_SALT
     )
 
 
-def proven(proof: str) -> dict[str, Any]:
-    """Return what a form's proof says; nothing if we have not written it."""
+def signed_fields(proof: str) -> dict[str, Any]:
+    """Return the content of a form's signed field; nothing if the signature is wrong."""
     try:
         said: dict[str, Any] = signing.loads(proof, salt=FORM_SALT)
     except signing.BadSignature:
@@ -118,9 +115,9 @@ def proven(proof: str) -> dict[str, Any]:
     return said
 
 
-def proves(proof: str, hit: int, assignment: str, handle: str) -> bool:
-    """Return whether a proof is ours and of this go at this HIT."""
-    said = proven(proof)
+def is_signed(proof: str, hit: int, assignment: str, handle: str) -> bool:
+    """Return whether a signature is ours and for this worker, assignment and HIT."""
+    said = signed_fields(proof)
     return (said.get("hit"), said.get("assignment"), said.get("worker")) == (
         hit,
         assignment,
@@ -128,15 +125,15 @@ def proves(proof: str, hit: int, assignment: str, handle: str) -> bool:
     )
 
 
-def hook_path(platform: str) -> str:
-    """Return the path that a platform's notifications may be sent to; a secret."""
+def notification_path(platform: str) -> str:
+    """Return the secret path for a platform's notifications."""
     return reverse(
         "task_notify", kwargs={"signed": signing.Signer(salt=HOOK_SALT, sep="~").sign(platform)}
     )
 
 
-def platform_of_hook(signed: str) -> str | None:
-    """Return the platform whose notifications come to a path; None if we have not written it."""
+def platform_of_notification(signed: str) -> str | None:
+    """Return the platform of a notification path; None if the signature is wrong."""
     try:
         return signing.Signer(salt=HOOK_SALT, sep="~").unsign(signed)
     except signing.BadSignature:

@@ -1,4 +1,4 @@
-"""The platforms there are: one line each, named by string so that no client library is imported
+"""The registry of platforms: one line each, named by string, so that no client library is imported
 before it is used.
 """
 
@@ -26,28 +26,28 @@ def names() -> list[str]:
 
 
 def platform_of(name: str) -> Platform:
-    """Return the platform of that name. Raises KeyError if there is none."""
+    """Return the platform with this name. Raises KeyError if there is none."""
     found: Platform = import_string((OUR_PAGES | MARKETPLACES)[name])()
     return found
 
 
 def fee_rate_of(name: str) -> Decimal:
-    """Return what a platform takes on top of a reward. Raises KeyError if there is no such
+    """Return a platform's fee as a share of the reward. Raises KeyError if there is no such
     platform.
     """
     return platform_of(name).capabilities.fee_rate
 
 
 def frame_sites() -> list[str]:
-    """Return the sites that show our task pages in a frame, of all platforms."""
+    """Return the sites of all platforms that show our task pages in a frame."""
     return [site for name in MARKETPLACES for site in platform_of(name).capabilities.frame_sites]
 
 
 def local_names() -> list[str]:
-    """Return the platforms that are our own pages."""
+    """Return the names of platforms that are our own pages."""
     return list(OUR_PAGES)
 
 
 def other_names() -> list[str]:
-    """Return the platforms that must be called."""
+    """Return the names of platforms with an API to call."""
     return list(MARKETPLACES)

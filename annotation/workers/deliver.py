@@ -7,7 +7,7 @@ from django.db import transaction
 
 from annotation.models import Worker
 from annotation.platforms.base import Platform, PlatformDown, Refused, UnknownOutcome
-from annotation.platforms.proof import say_path
+from annotation.platforms.proof import feedback_path
 from annotation.workers.models import Message
 from kbpo import clock
 
@@ -62,5 +62,5 @@ def _claim(pk: int) -> Message | None:
 
 def ending(worker: Worker) -> str:
     """Return the end of each message to a marketplace worker, with the address for answers."""
-    address = settings.SITE_URL.rstrip("/") + say_path(worker)
+    address = settings.SITE_URL.rstrip("/") + feedback_path(worker)
     return f"You can answer here, without an account; the address is yours alone: {address}"

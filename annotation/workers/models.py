@@ -1,6 +1,4 @@
-"""The people who judge: what they agreed to and learned, what they say and are told, and how they
-were paid.
-"""
+"""Models of annotators: terms, tutorials, messages and payouts."""
 
 from __future__ import annotations
 
@@ -19,8 +17,8 @@ from kbpo.tracks.models import Track
 
 
 class Intake(models.Model):
-    """How the service (without a track) or one track deals with annotators; a track's own goes
-    first.
+    """The rules for annotators of the service (without a track) or of one track, which take
+    precedence.
     """
 
     class Volunteers(models.TextChoices):
@@ -65,8 +63,8 @@ class Intake(models.Model):
 
 
 class Terms(models.Model):
-    """A version of the terms; the latest holds. Without any row it is the latest that ships with
-    the service.
+    """A version of the terms; the latest holds. Without a row the version that ships with the
+    service holds.
     """
 
     version = models.PositiveIntegerField(unique=True)
@@ -85,7 +83,7 @@ IN_FRAME = "What was in hand in a marketplace's frame; empty on pages of our own
 
 
 class Consent(models.Model):
-    """An annotator agreed to a version of the terms."""
+    """An annotator's agreement to a version of the terms."""
 
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="consents")
     version = models.PositiveIntegerField()
@@ -103,7 +101,9 @@ class Consent(models.Model):
 
 
 class TutorialRun(models.Model):
-    """One attempt at a version of an interface's tutorial; `answers` grows by one a question."""
+    """One attempt at a version of an interface's tutorial; `answers` grows by one with each
+    question.
+    """
 
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="tutorials")
     interface = models.CharField(max_length=32)
@@ -148,13 +148,13 @@ class TutorialRun(models.Model):
 
     @property
     def purpose(self) -> Purpose:
-        """What the money of its promise is for."""
+        """The purpose of its promised money."""
         return Purpose("tutorial", self.promise_id or 0)
 
 
 class Application(Waiting):
-    """Somebody asks to judge as a volunteer; admitted at once where the policy is open, by an admin
-    otherwise.
+    """An application as a volunteer: admitted at once where the rules are open, else by
+    an admin.
     """
 
     user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="application")
@@ -172,8 +172,8 @@ class Application(Waiting):
 
 
 class Message(models.Model):
-    """What an admin wrote to an annotator, who reads it on their own page; a marketplace hands it
-    to its workers.
+    """A message of an admin to an annotator, shown on their page or delivered by the
+    marketplace.
     """
 
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="messages")
@@ -198,7 +198,7 @@ class Message(models.Model):
 
 
 class Feedback(models.Model):
-    """What an annotator thinks of the work; for admins only."""
+    """An annotator's feedback about the work, for admins only."""
 
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="feedback")
     interface = models.CharField(max_length=32)
@@ -215,8 +215,8 @@ class Feedback(models.Model):
 
 
 class Appeal(models.Model):
-    """An annotator disagrees with being excluded or not paid; an admin answers, and may take it
-    back.
+    """An annotator's appeal against an exclusion or a rejected payment, with the answer of an
+    admin.
     """
 
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="appeals")
@@ -247,13 +247,13 @@ class Appeal(models.Model):
 
 
 def _number() -> str:
-    """Return a receipt's number, which says nothing about how many there are."""
+    """Return a random number for a receipt."""
     return secrets.token_hex(5).upper()
 
 
 class Payout(models.Model):
-    """What an admin paid an annotator in one go, outside of this service; a receipt. One that was
-    marked by mistake is undone by a row of the opposite amount: neither is ever changed.
+    """A payment to an annotator outside of this service, with a receipt. A mistaken one is undone
+    by a row of the opposite amount: rows are never changed.
     """
 
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="payouts")
@@ -292,9 +292,7 @@ class Payout(models.Model):
 
 
 class PayoutItem(models.Model):
-    """A payment that was part of a payout. One payment, one payout that holds: the database sees to
-    it.
-    """
+    """A payment in a payout. The database ensures that each payment is in one valid payout."""
 
     payout = models.ForeignKey(Payout, on_delete=models.CASCADE, related_name="items")
     payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="payout_items")

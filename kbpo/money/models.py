@@ -1,4 +1,4 @@
-"""Money: what things cost, what may be spent, and one ledger of everything that was."""
+"""Models of money: prices, budgets, and the ledger."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kbpo.tracks.models import Track
 
 
 class Price(models.Model):
-    """What one answer costs on a track: the worker's reward, the platform's fee, the expected
+    """The price of one answer on a track: the worker's reward, the platform's fee, the expected
     time.
     """
 
@@ -50,8 +50,8 @@ class Price(models.Model):
 
     @property
     def per_answer(self) -> Decimal:
-        """The most that one answer costs: reward and extra, each plus fee, rounded up to the
-        cent, since a marketplace is paid them one by one.
+        """The most that one answer costs: reward and extra, each with the fee and rounded up to the
+        cent, since a marketplace is paid for them separately.
         """
         return self._with_fee(self.reward) + self.extra_price
 
@@ -65,7 +65,7 @@ class Price(models.Model):
 
 
 class Budget(models.Model):
-    """A cap on what a track may spend in all, in a day, for one submission, or for one team."""
+    """A limit on the spending of a track: in total, a day, for one submission, or for one team."""
 
     class Scope(models.TextChoices):
         TRACK = "track"
@@ -152,18 +152,17 @@ class Ledger(models.Model):
 
     @property
     def purpose(self) -> Purpose:
-        """What it is for."""
+        """The purpose of the movement."""
         return Purpose(self.purpose_kind, self.purpose_number)
 
     @purpose.setter
     def purpose(self, purpose: Purpose) -> None:
+        """The purpose of the movement."""
         self.purpose_kind, self.purpose_number = purpose
 
 
 class BooksCheck(models.Model):
-    """One time that the books were held against each other, or will be: a row without an end waits
-    for the clock.
-    """
+    """A check of the books: finished, or queued if it has no end."""
 
     who = models.ForeignKey(
         User, null=True, on_delete=models.SET_NULL, related_name="+", help_text="None: the clock"

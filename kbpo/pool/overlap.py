@@ -9,7 +9,7 @@ from scoring.arrays import Floats
 
 
 def overlaps(kind: str, systems: list[int]) -> Floats:
-    """Σ_x p_i p_j of every pair, shape (m, m)."""
+    """Return Σ_x p_i p_j of every pair, shape (m, m)."""
     column = {system: j for j, system in enumerate(systems)}
     table = np.zeros((len(systems), len(systems)))
     stored = Overlap.objects.filter(kind=kind, first__in=systems, second__in=systems)

@@ -1,4 +1,4 @@
-"""Reads the pool: all that the sampled submissions of a track predict in the test part, as sparse
+"""Reads the pool: all predictions of the sampled submissions of a track in the test part, as sparse
 arrays.
 """
 
@@ -25,8 +25,8 @@ from scoring.pool import Pool, arranged
 
 
 def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[str] = ()) -> Pool:
-    """Return the pool of some submissions of a track, in their order, under the distributions that
-    the track shows, or others of its kind.
+    """Return the pool of some submissions of a track, in their order, under the track's
+    distributions or others of its kind.
     """
     kind, names = kind_of(track), list(distributions or track.distributions)
     columns = _columns(kind, names)
@@ -80,8 +80,8 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
 
 
 def _predicted(kind: Kind, names: Sequence[str], submissions: Sequence[int]) -> Arrays:
-    """Return what follows from what some submissions predict alone: a row an instance, and by
-    `begin` and `column` the entries of the sparse tables.
+    """Return the arrays that follow from the predictions alone: a row for each instance, and the
+    entries of the sparse tables by `begin` and `column`.
     """
     column, predictions = _rows(kind, names, submissions)
     instance, first_prediction, row = np.unique(
@@ -124,8 +124,8 @@ def _predicted(kind: Kind, names: Sequence[str], submissions: Sequence[int]) -> 
 
 
 def _types(kind: Kind, hashed: Ids, instance: Ids, submission: Ids) -> Ids:
-    """(u,) codes of types, in the alphabetical order of their names, from the hashes of these and
-    the statements that they are of.
+    """Return (u,) codes of types in the alphabetical order of their names, from the hashes of types
+    and statements.
     """
     _, sample, code = np.unique(hashed, return_index=True, return_inverse=True)
     named_types = fetch(
@@ -172,7 +172,7 @@ def _rows(
 
 
 def _columns(kind: Kind, distributions: Sequence[str]) -> dict[str, str]:
-    """Name -> SQL of what is read of each prediction."""
+    """Return name -> SQL of the values that are read of each prediction."""
     sources = kind.pool
     return {
         "instance_id": "p.instance_id",
@@ -190,7 +190,7 @@ def _columns(kind: Kind, distributions: Sequence[str]) -> dict[str, str]:
 
 
 def entities(document: Ids, subject: Ids, object_: Ids) -> tuple[Ids, Ids]:
-    """Codes of subjects and of objects, one code an entity of a document, from numbers of their
+    """Return codes of subjects and of objects, one code for each entity of a document, from
     canonical mentions.
     """
     code = code_pairs(np.tile(document, 2), np.concatenate([subject, object_]))

@@ -33,10 +33,10 @@ def support(submission: Submission, kind: str) -> tuple[Ids, Ids, Floats]:
 
 
 def matrix(track: Track, kind: str, instances: Ids, submissions: Sequence[int]) -> Floats:
-    """P (n, m): the probability of each instance under each submission's distribution; 0 where it
-    is not predicted.
+    """Return P (n, m): the probability of each instance under each submission's distribution; 0
+    where it is not predicted.
 
-    Only rows that exist are read; `instances` may repeat.
+    Only existing rows are read; `instances` may repeat.
     """
     unique, position = np.unique(instances, return_inverse=True)
     table = np.zeros((unique.size, len(submissions)))
@@ -47,8 +47,8 @@ def matrix(track: Track, kind: str, instances: Ids, submissions: Sequence[int]) 
 
 
 def by_target(track: Track, kind: str, targets: Ids, submissions: Sequence[int]) -> Floats:
-    """Σ_{x∈τ} p_i(x): the probability that one draw of each submission hits each target, shape (t,
-    m).
+    """Return Σ_{x∈τ} p_i(x): the probability that one draw of each submission hits each target,
+    shape (t, m).
     """
     table = np.zeros((targets.size, len(submissions)))
     order = np.argsort(targets)

@@ -1,4 +1,4 @@
-"""Numbers targets at random, for one use on one track: secret, the same for ever, independent of
+"""Draws a random number for each target, for one use on one track: secret, constant, independent of
 every other use.
 """
 
@@ -11,7 +11,7 @@ from scoring.arrays import Floats, Ids
 
 
 def numbers(track: Track, use: str, targets: Ids) -> Floats:
-    """(n,) a number in [0, 1) for each target."""
+    """Return (n,) a number in [0, 1) for each target."""
     key, _ = TrackKey.objects.get_or_create(track=track)
     return uniforms(
         (f"{use}:{target}" for target in targets.tolist()), key=key.secret.encode()[:64]

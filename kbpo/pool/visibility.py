@@ -1,8 +1,9 @@
-"""Who may see a judgment.
+"""Decides who may see a judgment.
 
-What counts is never shown while it counts. A judgment of the development part is public at once.
-One of the test part is hidden until the last open track on its corpus closes; then everything of
-that corpus opens. The team that owns a study sees all of it at once, and admins see everything.
+A test judgment is hidden while it counts. Judgments of the development part are public at once.
+Those of the test part are hidden until the last open track on the corpus closes; then all of that
+corpus are public. The team that owns a study sees all of its judgments at once, and admins see
+everything.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from kbpo.tracks.models import Track
 
 
 def sees_all(user: object, track: Track) -> bool:
-    """Return whether a reader sees every judgment of a track: an admin, or a member of the team
-    that owns the study.
+    """Return whether a user sees every judgment of a track: an admin, or a member of the owning
+    team.
     """
     if getattr(user, "is_staff", False):
         return True

@@ -52,6 +52,6 @@ def _keep_knowledge(path: Path, documents: int) -> None:
 
 
 def systems(directory: Path) -> list[dict[str, str]]:
-    """Return team, run, file and description of each system, as the files list them."""
+    """Return team, run, file and description of each system."""
     listed: list[dict[str, str]] = json.loads((directory / "systems" / "systems.json").read_text())
     return listed

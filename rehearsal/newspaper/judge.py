@@ -26,7 +26,7 @@ UNHEARD_OF = 0.5
 
 
 class SimulatedJudge:
-    """What the judge said, by what it is asked."""
+    """The judge's scores, by request."""
 
     def __init__(self, directory: Path) -> None:
         self._texts = {
@@ -50,15 +50,13 @@ class SimulatedJudge:
             self._said[relation] = float(value)
 
     def scores(self, asked: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Return the number and the value of each thing that is asked."""
+        """Return the number and the score of each request."""
         return [
             {"id": asked_thing["id"], "value": self.score(asked_thing)} for asked_thing in asked
         ]
 
     def score(self, asked: Mapping[str, Any]) -> float:
-        """Return the score of a relation, from 0 to 1; in the middle if none of the systems said so
-        when it judged.
-        """
+        """Return the score of a relation, from 0 to 1; 0.5 if it has none."""
         document = asked["document"]
         begin = self._texts[document].find(asked["text"])
         subject, object_ = (
@@ -73,7 +71,7 @@ def _relation(document: str, subject: Span, predicate: str, object_: Span) -> Re
 
 
 def main(directory: str) -> None:
-    """Score what is asked until no more is."""
+    """Score all requests from the standard input."""
     judge = SimulatedJudge(Path(directory))
     for line in sys.stdin:
         asked = json.loads(line)

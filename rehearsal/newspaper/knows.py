@@ -1,9 +1,7 @@
-"""What a perfect worker knows: the true answer to a question about two mentions, from gold standard
-files.
+"""The true answer to a question about two mentions, from gold standard files.
 
 The files have the columns of the Re-DocRED test set, so that one class serves the demo corpus and
-real documents. A predicate holds between two mentions if, and only if, the gold standard lists it
-for them.
+real documents. A predicate holds between two mentions if, and only if, the gold standard lists it.
 """
 
 import gzip
@@ -102,7 +100,7 @@ class Knowledge:
         return self._by_document.get(document_id, {})
 
     def mention(self, document_id: str, span: Span) -> Known:
-        """Return what is known of a mention."""
+        """Return the gold mention at a span; an untyped one if there is none."""
         return self.mentions.get((document_id, span)) or Known("", -1, span, "")
 
 

@@ -1,4 +1,4 @@
-"""The two studies of texts, and what a perfect annotator says of each text."""
+"""The two studies of texts, and the true ratings of each text."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def read_studies(directory: Path) -> list[TextStudy]:
 
 
 class Written:
-    """The opinions that were written down beside the texts."""
+    """The true ratings and answers, from a file."""
 
     def __init__(self, path: Path) -> None:
         truth = json.loads(path.read_text(encoding="utf-8"))
         self.ratings, self.questions = truth["ratings"], truth["questions"]
 
     def rate(self, text: str) -> Rated:
-        """Return what is right to say of a text."""
+        """Return the true rating of a text."""
         rating = self.ratings[text]
         return Rated(rating["facets"], rating["mended"])
 
@@ -71,7 +71,7 @@ class Written:
         return bool(answer != self.questions[question]["absurd"])
 
     def check(self, question: str, answer: str, passage: str) -> Shown:
-        """Return what a passage shows of an answer, and the words that say so."""
+        """Return what a passage says about an answer, with the words that show it."""
         known_answer = self.questions[question]
         if passage != known_answer["passage"]:
             return Shown("neither")

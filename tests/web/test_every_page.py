@@ -449,7 +449,7 @@ def _in_a_frame(toy: Toy) -> dict[str, list[Page]]:
     bonus = Bonus.objects.get()
     asked = hits[0].questions.get()
     task = proof.task_path(hits[0])
-    mine = proof.prove(hits[0].pk, "3A", known.handle, SITE)
+    mine = proof.sign_form(hits[0].pk, "3A", known.handle, SITE)
     goes = (FRAME, newcomer, learner, FRAME.replace("W9", "WOUT"))
     return {
         "task": [
@@ -460,7 +460,7 @@ def _in_a_frame(toy: Toy) -> dict[str, list[Page]]:
         ],
         "task_document": [("", f"{task}document/{asked.pk}/?proof={mine}")],
         "task_thanks": [("", f"{proof.thanks_path(bonus)}?{FRAME}")],
-        "task_say": [("", proof.say_path(out))],
+        "task_say": [("", proof.feedback_path(out))],
         "task_learn": [
             ("", proof.tutorial_path(one)) for one in (stranger, learner_of_it, known, out)
         ],
@@ -472,7 +472,7 @@ def _complete(hit: HIT) -> str:
     done = Worker.objects.create(platform="mturk", handle=handle_of("mturk", "WDONE"))
     learn(done)
     said = {
-        "proof": proof.prove(hit.pk, "3DONE", done.handle, SITE),
+        "proof": proof.sign_form(hit.pk, "3DONE", done.handle, SITE),
         "a": "other",
         "b": "other",
         "none": "1",

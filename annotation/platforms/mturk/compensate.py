@@ -61,7 +61,7 @@ def step(bonus: Bonus, offered: bool) -> Offer:
     return Offer.NOBODY if hit["HITStatus"] in ENDED else Offer.WAITS
 
 
-def clear_away(bonus: Bonus) -> None:
+def delete_ended_hits(bonus: Bonus) -> None:
     """Deletes the HIT of a payment, then the qualification that let its worker alone take it."""
     if bonus.external_id:
         try:

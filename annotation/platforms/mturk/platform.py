@@ -307,7 +307,7 @@ class MTurk(Platform):
     def compensate(self, bonus: Bonus, *, offered: bool = True, over: bool = False) -> Offer:
         here(bonus.endpoint, f"Payment {bonus.pk}")
         if over:
-            compensate.clear_away(bonus)
+            compensate.delete_ended_hits(bonus)
             return Offer.NOBODY
         return compensate.step(bonus, offered)
 

@@ -1,5 +1,5 @@
-"""Our own annotators, in our own pages. The database is the platform, so nothing here can be in
-doubt.
+"""The platform of our own annotators, on our own pages. The database is the platform, so no outcome
+is unknown.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from annotation.platforms.base import Capabilities, Platform
 
 
 class Pool(Platform):
-    """Questions are up as soon as their HIT is open; answers arrive through our pages; payment is a
-    list to be paid.
+    """Questions are available as soon as their HIT is open; answers arrive through our pages;
+    admins pay from a list.
     """
 
     name: ClassVar[str] = "pool"

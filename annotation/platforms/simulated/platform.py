@@ -1,7 +1,5 @@
-"""Simulated workers are people of the pool as far as the server can tell: they log in and answer
-through its pages.
-
-So this platform adds nothing to `pool` but its name, which keeps their workers and HITs apart;
+"""The platform of simulated workers. The server treats them as people of the pool: they log in and
+answer through its pages. Only the name differs, which separates their workers and HITs;
 `rehearsal/annotators.py` is the crowd.
 """
 
@@ -13,6 +11,6 @@ from annotation.platforms.pool.platform import Pool
 
 
 class Simulated(Pool):
-    """The pool, for workers who are programs."""
+    """The pool, for workers that are programs."""
 
     name: ClassVar[str] = "simulated"

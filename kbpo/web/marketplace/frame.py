@@ -38,7 +38,7 @@ class Go:
 
     @property
     def proof(self) -> str:
-        return proof.prove(self.hit.pk, self.assignment, self.handle, self.site)
+        return proof.sign_form(self.hit.pk, self.assignment, self.handle, self.site)
 
 
 def framed(
@@ -71,7 +71,7 @@ def go_of_address(request: HttpRequest, hit: HIT, assignment: str) -> Go | None:
 
 def go_of(said_by_form: str, hit: HIT) -> Go | None:
     """Return the assignment in our signed form; None if it is invalid, or of another HIT."""
-    claims = proof.proven(said_by_form)
+    claims = proof.signed_fields(said_by_form)
     if claims.get("hit") != hit.pk or claims.get("site") not in frame_sites():
         return None
     return Go(hit, claims["assignment"], claims["worker"], claims["site"])

@@ -30,7 +30,7 @@ from kbpo.web.marketplace.task import NOT_AVAILABLE, NOT_OURS, no
 @require_GET
 def document(request: HttpRequest, signed: str, pk: int) -> HttpResponse:
     """Return the whole document of a question to the holder of the HIT."""
-    claims = proof.proven(request.GET.get("proof", ""))
+    claims = proof.signed_fields(request.GET.get("proof", ""))
     if not claims or claims.get("hit") != proof.hit_of(signed):
         return no(request, NOT_OURS, 403)
     asked = get_object_or_404(Question.objects.select_related("target"), pk=pk, hits=claims["hit"])
@@ -65,7 +65,7 @@ def notify(request: HttpRequest, signed: str) -> HttpResponse:
     """Handle a notification of a marketplace as a hint where to look. The address itself is a
     secret.
     """
-    platform = proof.platform_of_hook(signed)
+    platform = proof.platform_of_notification(signed)
     if platform is None:
         raise Http404
     body = request.body[:100_000]
@@ -122,7 +122,7 @@ PASSED = (
 @require_http_methods(["GET", "HEAD", "POST"])
 def learn(request: HttpRequest, signed: str) -> HttpResponse:
     """Return the terms, the tutorial, and its result."""
-    worker = get_object_or_404(Worker, handle=proof.worker_of_page(signed, proof.LEARN_SALT) or "-")
+    worker = get_object_or_404(Worker, handle=proof.worker_of_path(signed, proof.LEARN_SALT) or "-")
     response = _page(request, worker)
     response["Referrer-Policy"] = "no-referrer"
     return response

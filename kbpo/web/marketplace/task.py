@@ -91,7 +91,9 @@ def task(request: HttpRequest, signed: str) -> HttpResponse:
         return no(request, NOT_OURS, 403)
     worker = Worker.objects.filter(handle=go.handle).first()
     if why := _why_not(go, worker):
-        return no(request, why, say=proof.go_say_path(go.proof) if worker is not None else "")
+        return no(
+            request, why, say=proof.assignment_feedback_path(go.proof) if worker is not None else ""
+        )
     questions = questions_shown(hit, worker)
     return _act(request, go, questions)
 
@@ -306,7 +308,7 @@ def _send(
 
 def _feedback_address(go: Go) -> str:
     """Return the address of the worker's page for feedback."""
-    return proof.go_say_path(go.proof)
+    return proof.assignment_feedback_path(go.proof)
 
 
 def _hit_summary(hit: HIT, questions: list[Question]) -> dict[str, Any]:

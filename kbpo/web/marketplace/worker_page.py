@@ -31,9 +31,9 @@ def say(request: HttpRequest, signed: str) -> HttpResponse:
     """Return the messages to a worker and their exclusion. A POST stores feedback or an appeal;
     from a frame whose assignment the platform has not listed, feedback alone.
     """
-    handle, assignment = proof.worker_of_page(signed), ""
+    handle, assignment = proof.worker_of_path(signed), ""
     if not handle:
-        handle, assignment = proof.go_of_page(signed)
+        handle, assignment = proof.assignment_of_path(signed)
     if not handle:
         raise Http404
     worker = get_object_or_404(Worker, handle=handle)

@@ -77,7 +77,7 @@ def test_a_proof_that_we_did_not_write_proves_nothing(up: Submission, turk: Turk
             for name, value in GOOD.items()
         }
     )
-    other = proof.prove(hit.pk + 1, assignment, "0" * 32)
+    other = proof.sign_form(hit.pk + 1, assignment, "0" * 32)
     turk.send({"assignmentId": assignment, "answer": answer, "proof": other})
     rounds()
     answered = Assignment.objects.get(external_id=assignment)
@@ -172,7 +172,7 @@ def test_a_whole_document_is_shown_only_with_a_proof_of_its_hit(up: Submission, 
     hit = HIT.objects.get(external_id=turk.hits()[0])
     path = f"/annotate/task/{signed}/document/{hit.questions.get().pk}/"
     assert Client().get(path).status_code == 403
-    good = proof.prove(hit.pk, "3A", "0" * 32)
+    good = proof.sign_form(hit.pk, "3A", "0" * 32)
     assert Client().get(path, {"proof": good}).status_code == 200
     other = HIT.objects.exclude(pk=hit.pk).first()
     assert other is not None
@@ -191,7 +191,9 @@ def test_a_notification_is_taken_only_at_its_secret_address(up: Submission, turk
     for content in (json.dumps(body), "no json", "[" * 90_000, "[]", '{"Events": 5}'):
         hook = Client(enforce_csrf_checks=True)
         assert (
-            hook.post(proof.hook_path("mturk"), content, content_type="text/plain").status_code
+            hook.post(
+                proof.notification_path("mturk"), content, content_type="text/plain"
+            ).status_code
             == 204
         )
     assert PlatformBooks.objects.get().hinted_at is not None

@@ -42,7 +42,7 @@ def _context() -> dict[str, Any]:
 def explain(request: HttpRequest) -> HttpResponse:
     """Accept the current balance as right, with a reason."""
     why = why_of(request)
-    if not why or not books.explain_balance(text_of(request, "name"), admin_of(request), why):
+    if not why or not books.accept_balance(text_of(request, "name"), admin_of(request), why):
         messages.error(request, "Nothing was changed. Say where the difference comes from.")
     else:
         messages.success(

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from annotation.platforms.base import Account, Advert, Capabilities, Platform, Seen
-from annotation.platforms.proof import prove
+from annotation.platforms.proof import sign_form
 from annotation.workers.worker import handle_of
 from kbpo import clock
 
@@ -69,7 +69,7 @@ class Corkboard(Platform):
         now = clock.now()
         for note in cls.notes.values():
             external_id = f"{who} {note.pk}"
-            proof = prove(note.pk, external_id, handle_of(cls.name, who))
+            proof = sign_form(note.pk, external_id, handle_of(cls.name, who))
             cls.answers.setdefault(f"note-{note.pk}", []).append(
                 {
                     "external_id": external_id,
