@@ -268,7 +268,7 @@ class Errors:
 
     def take(self, cut: Cut, estimate: Estimate, design: Design) -> None:
         """Keep what a slice has to tell, if it is one whole stratum."""
-        if not cut.is_stratum or not 2 <= self.columns.size <= MOST:
+        if cut.stratum is None or not 2 <= self.columns.size <= MOST:
             return
         defined = np.isfinite(np.asarray(estimate.value)[self.columns])
         covariance = covariance_of(estimate, design, self.columns)

@@ -29,7 +29,7 @@ from scoring.documents import Annotated, Facts
 from scoring.double_sampling import Checks
 from scoring.inclusion import Inclusion
 from scoring.pool import Pool
-from scoring.slices import TABLE, Cut
+from scoring.slices import Cut
 
 Row = dict[str, Any]
 FORMAT = 4
@@ -297,21 +297,15 @@ def slice_rows(cuts: Sequence[Cut]) -> Iterator[Row]:
             "group": cut.group,
             "name": cut.name,
             "weighed_by": cut.kind,
-            "confidence": cut.confidence and list(cut.confidence),
             "stratum": cut.stratum,
         }
 
 
 def in_slices(instances: Iterable[Row], cuts: Sequence[Cut]) -> Iterator[Row]:
-    """Yields rows of instances with the slices in which each lies, and what it weighs where a table
-    says so.
-    """
+    """Yield rows of instances with the slices in which each lies."""
     inside = np.stack([cut.inside for cut in cuts]) if cuts else np.zeros((0, 0), dtype=np.bool_)
-    weighed = {number: cut.weight for number, cut in enumerate(cuts) if cut.weight is not None}
     for place, row in enumerate(instances):
         row["slices"] = np.flatnonzero(inside[:, place]).tolist() if cuts else []
-        if weighed:
-            row["weights"] = {str(number): float(w[place]) for number, w in weighed.items()}
         yield row
 
 
@@ -404,10 +398,6 @@ def read_cuts(release: Release) -> list[Cut]:
             name=row["name"],
             inside=inside[number],
             kind=row["weighed_by"],
-            confidence=row["confidence"] and (row["confidence"][0], row["confidence"][1]),
-            weight=_floats(weights[str(number)] for weights in instances["weights"])
-            if row["weighed_by"] == TABLE
-            else None,
             stratum=row["stratum"],
         )
         for number, row in enumerate(slice_rows)

@@ -14,26 +14,17 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
-from scipy import sparse
 
 from estimators.design import Design
 from estimators.estimate import Estimate
-from scoring.arrays import Bools, Floats, Ids, Matrix
+from scoring.arrays import Bools, Ids
 from scoring.data import LIKE, Data
 from scoring.default import Centred
 from scoring.documents import Facts
 from scoring.floors import Floors
 from scoring.inputs import about_inputs_like
-from scoring.pool import Pool
 from scoring.rated import with_noise
 from scoring.score import DEFAULT, Score, rows
-
-OWN = "own"
-"""The group of slices that admins defined"""
-CONFIDENCE = "confidence"
-"""What a slice is weighted by where each prediction counts as much as its system is sure of it"""
-TABLE = "table"
-"""What a slice is weighted by that an admin gave numbers"""
 
 
 @dataclass(frozen=True)
@@ -45,17 +36,9 @@ class Cut:
     inside: Bools
     """(u,)"""
     kind: str
-    """What weighs it: a distribution, CONFIDENCE or TABLE"""
-    confidence: tuple[float, float] | None = None
-    weight: Floats | None = None
-    """(u,) of each instance, where a table weighs it"""
+    """The distribution that weighs it"""
     stratum: int | None = None
     """Where the slice is all of one stratum, it may have recall too"""
-
-    @property
-    def is_stratum(self) -> bool:
-        """Whether it is one of those slices that are a stratum each, and not an admin's own."""
-        return self.group != OWN and self.stratum is not None
 
     @property
     def key(self) -> str:
@@ -102,35 +85,12 @@ def restricted(data: Data, cut: Cut, *, with_facts: bool = True) -> Data:
     its distribution, which sums to 1 again.
     """
     pool, inside = data.pool, np.flatnonzero(cut.inside)
-    confidence = pool.confidence[inside] if cut.confidence else pool.confidence
-    p = _within(_weighed(pool, cut)[inside], confidence, cut.confidence)
+    p = pool.p[cut.kind][inside]
+    p.eliminate_zeros()
+    totals = np.asarray(p.sum(axis=0)).ravel()
+    p.data *= (1 / np.where(totals > 0, totals, 1.0))[p.indices]
     facts = _facts(data.facts, inside, cut.stratum) if data.facts and with_facts else None
     return replace(data.of_rows(inside, {cut.kind: p}), facts=facts)
-
-
-def _weighed(pool: Pool, cut: Cut) -> Matrix:
-    """What each system's predictions weigh, before they are made to sum to 1."""
-    if cut.kind == CONFIDENCE:
-        return sparse.csr_array(pool.member.multiply(pool.confidence))
-    if cut.weight is not None:
-        return sparse.csr_array(pool.member.multiply(cut.weight[:, None]))
-    return pool.p[cut.kind]
-
-
-def _within(p: Matrix, confidence: Matrix, ends: tuple[float, float] | None) -> Matrix:
-    """Probabilities of the predictions with such a confidence, in columns that sum to 1 (or to 0:
-    there are none). The table p, which is the caller's own copy, is changed.
-    """
-    kept = p
-    kept.eliminate_zeros()  # what weighs nothing is none of it
-    if ends is not None:
-        outside = sparse.csr_array(confidence, copy=True)
-        outside.data = ((outside.data < ends[0]) | (outside.data > ends[1])).astype(np.float64)
-        kept = sparse.csr_array(kept - kept.multiply(outside))
-        kept.eliminate_zeros()
-    totals = np.asarray(kept.sum(axis=0)).ravel()
-    kept.data *= (1 / np.where(totals > 0, totals, 1.0))[kept.indices]
-    return kept
 
 
 def _facts(facts: Facts, inside: Ids, stratum: int | None) -> Facts:

@@ -189,7 +189,7 @@ class Client:
     def predictions(self, number: int, **filters: str) -> Iterator[Json]:
         """Yield a submission's predictions with what people said of each, as far as you may see.
 
-        Filters are those of the page: `verdict` (right, wrong, undecided, judged, unjudged, turned,
+        Filters are those of the page: `verdict` (right, wrong, undecided, judged, unjudged,
         disputed), `part` (the part that is wrong, or any), `votes="split"`, `who="alone"`,
         `relation`, `type`, `confidence`, `q` (words of the text), `entity` (name of the subject or
         object), `document`, `sort`.

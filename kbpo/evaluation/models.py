@@ -12,7 +12,6 @@ from django.utils.functional import cached_property
 
 from kbpo import clock
 from kbpo.accounts.models import User
-from kbpo.instances.models import Instance
 from kbpo.queue import Moving, nudge
 from kbpo.submissions.models import Submission
 from kbpo.tracks import stamps
@@ -168,26 +167,6 @@ class Headline(models.Model):
         return Figure(**{name: getattr(self, name) for name in HEADLINE})
 
 
-class Slice(models.Model):
-    """A question to the labels that exist: a filter and a weight over predictions, as an admin
-    declared them.
-    """
-
-    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="slices")
-    name = models.CharField(max_length=80)
-    rule = models.JSONField(
-        help_text="See kbpo/evaluation/slices/rule.py: predicate, subject_type, …, weight"
-    )
-    made_at = models.DateTimeField(default=clock.now)
-
-    class Meta:
-        db_table_comment = "Slices that admins defined"
-        constraints = [models.UniqueConstraint(fields=["track", "name"], name="slice_once_a_track")]
-
-    def __str__(self) -> str:
-        return self.name
-
-
 LEAST = 10
 """Fewer judgments than this have no interim interval"""
 
@@ -231,24 +210,6 @@ class InterimInterval(models.Model):
 
     def __str__(self) -> str:
         return f"interim interval of {self.submission_id} after {self.n}"
-
-
-class Flip(models.Model):
-    """A verdict on a prediction that turned, since more answers about its target came in."""
-
-    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="flips")
-    instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="+")
-    criterion = models.CharField(max_length=24)
-    before = models.FloatField(help_text="1 right, 0 wrong")
-    now = models.FloatField()
-    made_at = models.DateTimeField(default=clock.now)
-
-    class Meta:
-        db_table_comment = "Verdicts that turned, as they were told to teams"
-        indexes = [models.Index(fields=["submission", "made_at"])]
-
-    def __str__(self) -> str:
-        return f"{self.criterion} of {self.instance_id}"
 
 
 class Rescoring(Moving):

@@ -14,7 +14,6 @@ from kbpo import clock
 from kbpo.evaluation.correction.read import checks_of
 from kbpo.evaluation.data import read
 from kbpo.evaluation.due import Seen, is_due, remember_counted
-from kbpo.evaluation.flips import log_flips
 from kbpo.evaluation.models import Evaluation, Rescoring
 from kbpo.evaluation.score import details_of, report_of
 from kbpo.evaluation.stages import end_stages, lock, store_interim_intervals, tell
@@ -94,8 +93,6 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     end_stages(track, computed, done)
     previous = track.evaluations.order_by("-number").first()
     before = previous.report if previous is not None else Report()
-    if previous is not None:
-        log_flips(track, data.systems, before.last_label, last_label)
     reduce_since(track, clock.now().replace(hour=0, minute=0, second=0, microsecond=0))
     standing = set(Submission.objects.filter(track=track).on_board().values_list("pk", flat=True))
     evaluation = Evaluation(

@@ -10,7 +10,7 @@ from kbpo.evaluation.correction.why import not_corrected
 from kbpo.evaluation.due import references_of
 from kbpo.evaluation.judges import agreement
 from kbpo.evaluation.preferences import strengths
-from kbpo.evaluation.slices.estimate import slice_scores
+from kbpo.evaluation.slices import slice_scores
 from kbpo.evaluation.worth import worth
 from kbpo.instances.models import Label
 from kbpo.sampling.guess import VERSION

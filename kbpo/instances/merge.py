@@ -29,8 +29,6 @@ ORDER = "array_position(%s::text[], l.source::text) DESC, l.created_at, l.id"
 PEOPLE = "people"
 """The part that says who gave each rating, as keyed hashes: criterion -> a list, one entry a rating
 """
-UNTIL = " AND l.id <= %s"
-"""Labels up to a number: what was known then"""
 PUBLIC = " AND l.public_at <= statement_timestamp()"
 """What everybody may see"""
 IN_PLACE = """
@@ -126,28 +124,26 @@ def standing_statements(labels: Iterable[Said]) -> list[Said]:
 
 
 def values_of(
-    targets: Collection[int], rule: Rule, *, public: bool = False, until: int | None = None
+    targets: Collection[int], rule: Rule, *, public: bool = False
 ) -> Iterator[tuple[int, Value, bool]]:
-    """Return the targets that have a label (a public one; one up to a number), with the value that
+    """Return the targets that have a label (a public one), with the value that
     counts by the rule of their kind, and whether somebody asked without an answer.
     """
     found = each(
-        ("values", rule, public, until),
+        ("values", rule, public),
         targets,
-        lambda missing: _values(missing, rule, public, until),
+        lambda missing: _values(missing, rule, public),
     )
     for target in sorted(found):
         yield target, *found[target]
 
 
-def _values(
-    targets: list[int], rule: Rule, public: bool, until: int | None
-) -> dict[int, tuple[Value, bool]]:
+def _values(targets: list[int], rule: Rule, public: bool) -> dict[int, tuple[Value, bool]]:
     rows = fetch(
         "SELECT l.target_id, l.value, l.source, l.n, l.question, l.again FROM instances_label l"
-        f" WHERE l.target_id = ANY(%s){PUBLIC if public else ''}{UNTIL if until else ''}"
+        f" WHERE l.target_id = ANY(%s){PUBLIC if public else ''}"
         f" ORDER BY l.target_id, {ORDER}",
-        [targets, *([until] if until else []), list(Label.PRECEDENCE)],
+        [targets, list(Label.PRECEDENCE)],
     )
     found = {}
     for target, group in groupby(rows, key=itemgetter(0)):
@@ -165,16 +161,15 @@ def values_inside(
     rule: Rule,
     *kinds: str,
     public: bool = False,
-    until: int | None = None,
 ) -> Iterator[tuple[str, int, tuple[int, int], Value]]:
     """Kind, document, first span and value that counts of every target of these kinds that has a
-    (public) label (up to a number), in documents.
+    (public) label, in documents.
     """
     chosen = sorted(str(kind) for kind in kinds)
     found = each(
-        ("values inside", rule, *chosen, public, until),
+        ("values inside", rule, *chosen, public),
         documents,
-        lambda missing: _values_inside(missing, rule, chosen, public, until),
+        lambda missing: _values_inside(missing, rule, chosen, public),
     )
     for document, targets in found.items():
         for kind, span, value in targets:
@@ -182,15 +177,15 @@ def values_inside(
 
 
 def _values_inside(
-    documents: list[int], rule: Rule, kinds: list[str], public: bool, until: int | None
+    documents: list[int], rule: Rule, kinds: list[str], public: bool
 ) -> dict[int, list[tuple[str, tuple[int, int], Value]]]:
     rows = fetch(
         "SELECT l.target_id, l.value, l.source, l.n, l.question, l.again, t.kind,"
         " t.document_id, t.a_begin, t.a_end"
         " FROM instances_target t JOIN instances_label l ON l.target_id = t.id WHERE t.document_id"
-        f" = ANY(%s) AND t.kind = ANY(%s){PUBLIC if public else ''}{UNTIL if until else ''}"
+        f" = ANY(%s) AND t.kind = ANY(%s){PUBLIC if public else ''}"
         f" ORDER BY l.target_id, {ORDER}",
-        [documents, kinds, *([until] if until else []), list(Label.PRECEDENCE)],
+        [documents, kinds, list(Label.PRECEDENCE)],
     )
     found: dict[int, list[tuple[str, tuple[int, int], Value]]] = {}
     for _, group in groupby(rows, key=itemgetter(0)):

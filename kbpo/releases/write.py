@@ -32,7 +32,7 @@ from kbpo.evaluation.correction.read import checks_of
 from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.slices.estimate import cuts, has_recall, ordered
+from kbpo.evaluation.slices import cuts, has_recall, ordered_criteria
 from kbpo.instances.targets import located
 from kbpo.releases.datasheet import LICENCE, citation, datasheet
 from kbpo.releases.parquet import write_parquet, writer
@@ -290,7 +290,7 @@ def _about(track: Track, evaluation: Evaluation, rows: dict[str, int], data: Row
             "recall_criteria": list(recall_criteria(track)),
             "published": list(kind.measures.published),
             "simple_has_recall": True,
-            "slice_criteria": ordered(track),
+            "slice_criteria": ordered_criteria(track),
             "slices_have_recall": has_recall(track),
         },
         "versions": {

@@ -321,8 +321,6 @@ class Judged:
     """How long each answer took that it rests on, the shortest first, as far as that is known"""
     about_seconds: Sequence[float] = ()
     """About how long each of the others, which were given on one page with answers to more"""
-    turned: Any = None
-    """How its verdict turned last, if it did since it was first told"""
     dispute: Any = None
     """What its team said against the judgment, and what became of it"""
     disputable: bool = False
@@ -467,14 +465,12 @@ class Track(ABC):
         instances: NDArray[np.int64],
         submissions: Sequence[int],
         *,
-        until: int | None = None,
         answers: Answers | None = None,
     ) -> dict[str, NDArray[np.float64]]:
         """Verdicts in [0, 1], or missing (NaN), per criterion, shape (n, m): each instance as each
         submission predicts it. Where a submission does not predict it, missing or not is all that
-        counts. By the labels up to number `until`, if that is given: what was known then. With
-        `answers` of experts, each target that has one by its own answer alone, in the place of what
-        labels say of it and its mentions.
+        counts. With `answers` of experts, each target that has one by its own answer alone, in the
+        place of what labels say of it and its mentions.
         """
 
     def noise(
@@ -531,12 +527,6 @@ class Track(ABC):
         ascending, and are all that these submissions predict. If several submissions predict an
         instance, the first one defines its traits, so that a slice has equal members for every
         system.
-        """
-        return {}
-
-    def cut_by(self) -> Mapping[str, Sequence[str]]:
-        """The traits by whose names admins may cut slices and weigh them, each with the names that
-        there are.
         """
         return {}
 

@@ -21,7 +21,6 @@ from kbpo.instances.targets import Place
 from kbpo.tracks.base import QuestionDraft, Track
 from kbpo.tracks.registry import kind_of
 from scoring.documents import Facts
-from scoring.pool import Pool
 
 NAME, RELATION = "name", "relation"
 """What is asked for in a document that is annotated whole: first every name (`mentions_question`),
@@ -75,28 +74,6 @@ class Marks:
     lacking: Mapping[Any, int]
     """What relations name without its being marked -> the line that names it first; known once all
     values are read"""
-
-
-@dataclass(frozen=True)
-class Named:
-    """Which documents of a corpus name which entities of the world."""
-
-    source: str
-    """corpus: mentions that came with it; runs: subjects that sampled runs predict; people: names
-    that annotation found, wherever a text says them"""
-    rows: list[tuple[int, Any, int, bool]]
-    """(document, entity, how often, whether the ends of the classes of frequency go by that: a
-    person or an organisation)"""
-
-
-@dataclass(frozen=True, eq=False)
-class AboutEntities:
-    """What the n predictions of a system are about, in the order of their instances."""
-
-    entity: NDArray[np.int64]
-    """(n,) code of the entity, as the system has it"""
-    fact: NDArray[np.int64]
-    """(n,) code of what is said of it: several predictions may say the same"""
 
 
 def folded(name: str) -> str:
@@ -157,40 +134,6 @@ class TrackWithRecall(Track):
     def entities_found(self, documents: Sequence[int], when: datetime) -> dict[str, int]:
         """Name -> code of its entity, of all entities of the world that people had found in these
         documents by then.
-        """
-
-    @abstractmethod
-    def entities_named(self, documents: Sequence[int], when: datetime) -> Named:
-        """Return the entities of the corpus, from the first of these sources that has any: the
-        mentions that came with the corpus, the predictions of the track's runs, the entities that
-        people had found in these documents by `when`. They have the frequency classes of the trait
-        `frequency`.
-        """
-
-    @abstractmethod
-    def entities_known(self, documents: Sequence[int]) -> list[object]:
-        """What `entities_named` follows from: the same as long as that is."""
-
-    @abstractmethod
-    def about_entities(self, submission_id: int) -> AboutEntities:
-        """What a submission's predictions are about."""
-
-    @abstractmethod
-    def stratum_names(self) -> Mapping[int, str]:
-        """Number of a stratum (`PoolColumns.stratum`) -> its name, of all that there are."""
-
-    @abstractmethod
-    def across_documents(
-        self,
-        pool: Pool,
-        facts: Facts,
-        row: NDArray[np.int64],
-        marked: NDArray[np.int64],
-        predicted: NDArray[np.int64],
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Codes of what rows of the pool say, and of true facts that people marked, the same where
-        two say the same of the world in whatever document; `predicted` is a row that predicts each
-        of these facts, -1 if none does.
         """
 
     @abstractmethod

@@ -12,7 +12,6 @@ from kbpo.web.desk import (
     money,
     reading,
     scores,
-    slices,
     tracks,
 )
 from kbpo.web.desk.people import accounts, platforms, requests, workers
@@ -62,7 +61,7 @@ DESK = (
     platforms,
     money,
 )
-OF_TRACKS = (tracks, corpora, forms, annotations, judgments, slices, describe, reading, scores)
+OF_TRACKS = (tracks, corpora, forms, annotations, judgments, describe, reading, scores)
 urlpatterns = [
     pattern
     for family in (*PUBLIC, *RESEARCH, *ACCOUNT, *DESK, *OF_TRACKS)

@@ -139,7 +139,6 @@ MEANING_OTHERS: dict[str, set[str]] = {
     "scoring.rescore": {"instance"},
     # How many entities of the world documents name.
     "kbpo.sampling.documents.second_stage": {"entities"},
-    "kbpo.evaluation.studies.write": {"entities"},
     # The cluster of a mention in the file that a corpus came with.
     "kbpo.corpus.load": {"entity"},
     "kbpo.corpus.lookup": {"entity"},

@@ -5,17 +5,14 @@ unbiased where not.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from kbpo.evaluation.data import read as read_data
-from kbpo.evaluation.models import Slice
 from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.slices.estimate import cuts, slice_scores
-from kbpo.evaluation.slices.rule import BadRule, Rule, read
+from kbpo.evaluation.slices import cuts, slice_scores
 from kbpo.instances.models import Instance
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.submissions.models import Submission
@@ -26,15 +23,6 @@ from tests.evaluation.world import BASED, LIVES, WORKS, World, half_asked
 from tests.reports import figure_of, figures_of
 
 pytestmark = pytest.mark.django_db
-KNOWN: dict[str, Any] = {
-    "traits": {
-        "predicate": [WORKS, BASED],
-        "subject_type": ["PER", "ORG"],
-        "object_type": ["PER", "ORG"],
-        "frequency": ["low", "medium", "high"],
-    },
-    "weights": ["instance", "relation"],
-}
 
 
 def across(one: Instance) -> bool:
@@ -106,7 +94,7 @@ def test_slices_are_weighed_as_the_guaranteed_number_is_and_told_by_criterion(
     heavy = sparse.csr_array(p.multiply(np.arange(1, p.shape[0] + 1)[:, None]))
     data = replace(data, pool=replace(data.pool, p={"instance": p, "entity": heavy}))
     world.track.distribution = "entity"
-    found = [one for one in cuts(world.track, data) if one.group != "own"]
+    found = list(cuts(world.track, data))
     assert found and {one.kind for one in found} == {"entity"}
     inside = np.flatnonzero(found[0].inside)
     np.testing.assert_allclose(
@@ -118,32 +106,6 @@ def test_slices_are_weighed_as_the_guaranteed_number_is_and_told_by_criterion(
     assert {key.criterion for key in told} == {"relation", "linking", "correct"}
 
 
-@pytest.mark.parametrize(
-    ("rule", "holds"),
-    [
-        ({"predicate": [WORKS, LIVES], "same_sentence": False}, across),
-        ({"subject_type": ["ORG"]}, lambda one: one.predicate.name == BASED),
-        pytest.param(
-            {"object_type": ["GPE"]},
-            lambda one: one.predicate.name != WORKS,
-            marks=pytest.mark.soak,
-        ),
-        ({"confidence": [0.5, 1.0]}, lambda one: one.pk % 3 != 0),
-        ({"frequency": ["high"]}, lambda one: subject(one) == "Anna"),
-        ({"document": "news"}, lambda one: one.document.key.startswith("news")),
-        ({"weight": "instance"}, lambda one: True),
-    ],
-)
-def test_an_admins_slice_holds_what_its_rule_says(
-    world: World, whole: Submission, rule: Any, holds: Any
-) -> None:
-    Slice.objects.create(track=world.track, name="Mine", rule=rule)
-    instances = [one for one in world.instances if holds(one)]
-    found = scores(whole)["own:Mine"]
-    assert found.n_predictions == len({one.target_id for one in instances})
-    assert found.value == pytest.approx(world.share_true(instances))
-
-
 def test_recall_of_a_predicate_counts_what_nobody_found(world: World) -> None:
     """All documents are read in full, and hold one true WORKS that no system predicts."""
     unpredicted = next(one for one in world.instances if one.predicate.name == WORKS)
@@ -152,24 +114,12 @@ def test_recall_of_a_predicate_counts_what_nobody_found(world: World) -> None:
     world.answer(world.sample(row), source="import")
     world.answer([unpredicted.target], source="import")
     settle_documents(world.track, [one.pk for one in world.documents])
-    for name, rule in (
-        ("Works", {"predicate": [WORKS], "weight": "instance"}),
-        ("Twice", {"predicate": [WORKS, WORKS]}),
-        ("Two", {"predicate": [WORKS, LIVES]}),
-        ("Within", {"predicate": [WORKS], "same_sentence": True}),
-        ("Sure", {"predicate": [WORKS], "confidence": [0.5, 1.0]}),
-    ):
-        Slice.objects.create(track=world.track, name=name, rule=rule)
     evaluation = evaluate(world.track)
     true = [one for one in world.instances if one.predicate.name == WORKS and world.truth[one.pk]]
     found = figure_of(evaluation, row, quantity="recall", slice=f"relation:{WORKS}")
     assert found.value == pytest.approx((len(true) - 1) / len(true))
     recalls = figures_of(evaluation, submission=row.pk, quantity="recall")
     assert not any(key.slice.startswith("type:") for key in recalls)
-    own = {key.slice: one for key, one in recalls.items() if key.slice.startswith("own:")}
-    assert set(own) == {"own:Works", "own:Twice"}, "one predicate and nothing else"
-    for one in own.values():
-        assert (one.value, one.low80, one.high80) == (found.value, found.low80, found.high80)
 
 
 @pytest.mark.soak
@@ -196,40 +146,3 @@ def test_slices_of_a_sample_are_unbiased_and_covered(world: World) -> None:
         known = np.array(some)[~np.isnan(some)]
         assert abs(known.mean()) < 4 * known.std() / np.sqrt(known.size) + 0.005, key
     assert 0.70 < np.mean([one for some in hits.values() for one in some]) < 0.97
-
-
-def test_a_rule_reads_back_as_it_was_said() -> None:
-    raw = {
-        "predicate": [WORKS],
-        "confidence": [0.5, 1.0],
-        "same_sentence": False,
-        "weight": "relation",
-    }
-    assert read(raw, **KNOWN).as_json() == raw
-    assert read({"document": "a"}, **KNOWN) == Rule(document="a", weight="instance")
-
-
-@pytest.mark.parametrize(
-    ("raw", "sentence"),
-    [
-        ([], "a JSON object"),
-        ({}, "asks for nothing"),
-        ({"predicat": [WORKS]}, "no part “predicat”"),
-        ({"predicate": WORKS}, "a list of names"),
-        ({"predicate": []}, "a list of names"),
-        ({"predicate": ["per:nothing"]}, "no predicate “per:nothing”"),
-        ({"subject_type": ["GPE"]}, "no subject type “GPE”"),
-        ({"frequency": ["rare"]}, "no frequency “rare”"),
-        ({"confidence": [0.5]}, "two numbers"),
-        ({"confidence": [0.9, 0.1]}, "the lower first"),
-        ({"confidence": [True, 1]}, "two numbers"),
-        ({"confidence": [float("nan"), 1]}, "two numbers"),
-        ({"same_sentence": "yes"}, "true or false"),
-        ({"document": 3}, "the beginning"),
-        ({"weight": "DROP TABLE"}, "weight must be one of"),
-        ({"weight": ["instance"]}, "weight must be one of"),
-    ],
-)
-def test_a_bad_rule_is_refused_with_a_sentence(raw: Any, sentence: str) -> None:
-    with pytest.raises(BadRule, match=sentence):
-        read(raw, **KNOWN)

@@ -11,7 +11,6 @@ from django.urls import reverse
 
 from kbpo.accounts.models import Audit
 from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.studies.reach import reach, read_incidence, sharing
 from kbpo.sampling.documents.draw import settle_documents, waiting_documents
 from kbpo.sampling.documents.second_stage import tick
 from kbpo.sampling.models import DocumentBatch, DocumentSample
@@ -107,27 +106,6 @@ def test_the_page_is_the_admins(world: World, said: str) -> None:
     client.force_login(world.toy.users["Rosa"])
     address = reverse("desk-reading", args=["world"]) + said
     assert client.get(address).status_code == 403 and Client().get(address).status_code == 302
-
-
-def test_diagnostics_show_what_documents_share_and_what_draws_reach(
-    world: World, admin: Client
-) -> None:
-    world.read_in_full(world.documents, lambda one: True)
-    settle_documents(world.track, [one.pk for one in world.documents])
-    found = read_incidence(world.track)
-    assert found is not None and found.source == "people", "as long as there are no runs"
-    # Anna and five towns are in all twelve documents, four people and five firms in one each.
-    assert found.by_frequency() == [(1, 12 * 9), (12, 6)]
-    uniform, two_stage = sharing(found, 6)
-    assert uniform.by_documents == [(1, 6 * 9.0), (6, 6.0)] == two_stage.by_documents
-    assert uniform.shared == {"low": 0, "medium": 6, "high": 0} or sum(uniform.shared.values()) == 6
-    assert uniform.documents == 6
-    row = world.system("all", lambda one: True)
-    for seen in reach(row):
-        assert seen.strata == 3 and sum(seen.by_stratum.values()) == pytest.approx(1000)
-        assert (
-            sum(seen.entities.values()) == 1 and seen.several == 1
-        )  # the world gives all one subject
 
 
 def test_the_board_and_the_submission_tell_what_annotators_miss(

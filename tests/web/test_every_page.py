@@ -374,7 +374,6 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
         "desk-track-quality",
         "desk-gold",
         "desk-scores",
-        "desk-slices",
         "desk-reading",
         "desk-experts",
     )

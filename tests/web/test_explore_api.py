@@ -13,7 +13,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from kbpo.evaluation.models import Flip
 from kbpo.evaluation.run import evaluate
 from kbpo.sampling.models import ExpertCheck
 from kbpo.sampling.open_track import close_track, freeze_track
@@ -133,9 +132,7 @@ def test_a_record_has_what_people_answered_as_the_page_has_it(row: Submission, t
     assert {str(one["people"]) for one in told.json()["results"]} == {"None"}
 
 
-def test_what_became_of_a_dispute_and_how_a_verdict_turned_stand_in_the_record(
-    row: Submission, toy: Toy
-) -> None:
+def test_what_became_of_a_dispute_stands_in_the_record(row: Submission, toy: Toy) -> None:
     explorer = Explorer(row, public=False)
     one, other = explorer.judged.ids.tolist()[:2]
     places = {pk: Prediction.objects.get(pk=pk).instance for pk in (one, other)}
@@ -149,9 +146,6 @@ def test_what_became_of_a_dispute_and_how_a_verdict_turned_stand_in_the_record(
         payload={},
         remark="Not said yet.",
     )
-    Flip.objects.create(
-        submission=row, instance=places[other], criterion=row.track.criterion, before=1, now=0
-    )
 
     def told(name: str, verdict: str = "judged") -> dict[int, Any]:
         asked = {"limit": "500", "verdict": verdict}
@@ -162,16 +156,13 @@ def test_what_became_of_a_dispute_and_how_a_verdict_turned_stand_in_the_record(
 
     open_ = {"status": "open", "agrees": None, "remark": ""}
     assert told("Rosa")[one]["dispute"] == open_ and told("Rosa")[other]["dispute"] is None
-    assert told("Rosa")[other]["turned"]["before"] == 1.0 and told("Rosa")[one]["turned"] is None
     about = set(row.predictions.filter(instance__target=places[one].target_id))
     assert set(told("Rosa", "disputed")) == {found.pk for found in about}
-    assert list(told("Rosa", "turned")) == [other]
     ExpertCheck.objects.filter(pk=check.pk).update(status="dropped")
     assert told("Rosa")[one]["dispute"] == open_ | {"status": "dropped", "remark": "Not said yet."}
     close_track(freeze_track(row.track))
     public = told("")
-    assert {public[pk][name] for pk in places for name in ("dispute", "turned")} == {None}
-    assert told("", "disputed") == told("", "turned") == {}
+    assert {public[pk]["dispute"] for pk in places} == {None} and told("", "disputed") == {}
 
 
 def test_no_question_to_the_database_is_asked_of_each_prediction(row: Submission, toy: Toy) -> None:

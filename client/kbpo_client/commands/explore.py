@@ -10,7 +10,7 @@ from kbpo_client.commands.printing import SHOWN_CHARACTERS, show_json
 from kbpo_client.commands.service import RUN, Service, json_option, service_of
 
 MISSED = "Instead what is true and not in it: what others found, or nobody did."
-VERDICTS = ("all", "right", "wrong", "undecided", "judged", "unjudged", "turned", "disputed")
+VERDICTS = ("all", "right", "wrong", "undecided", "judged", "unjudged", "disputed")
 PARTS = ("any", "relation", "subject", "object")
 BANDS = ("high", "middle", "low", "none")
 SORTS = ("text", "sure", "unsure", "worst", "most")

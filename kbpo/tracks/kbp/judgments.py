@@ -29,10 +29,9 @@ def judge(
     submissions: Sequence[int],
     *,
     answers: Answers | None = None,
-    until: int | None = None,
 ) -> dict[str, Floats]:
     """f (n, m) per criterion: 1 right, 0 wrong, NaN missing, for each instance as each submission
-    predicts it; by the labels up to number `until`, if that is given.
+    predicts it.
 
     A target with an answer is judged by that alone, and so are its two mentions; to what else they
     belong is still what the labels say, so that the verdict on a target never depends on answers
@@ -48,7 +47,6 @@ def judge(
         {fact[1] for fact in facts.values()},
         {fact[2] for fact in facts.values()},
         answers,
-        until=until,
     )
     column = {submission: j for j, submission in enumerate(submissions)}
     judged_rows: list[JudgedRow] = []
@@ -131,17 +129,16 @@ class _World:
         answers: Answers | None = None,
         *,
         public: bool = False,
-        until: int | None = None,
         texts: dict[int, str] | None = None,
         keeps: bool = False,
     ) -> None:
-        pairs = values_of(targets, together, public=public, until=until)
+        pairs = values_of(targets, together, public=public)
         self.values = {target: value for target, value, _ in pairs}
         self.closed = set[int]()
         spans: dict[int, dict[Span, dict[str, Any]]] = defaultdict(dict)
         kinds = (Target.Kind.DOCUMENT, Target.Kind.MENTION)
         for kind, document, span, value in values_inside(
-            documents, together, *kinds, public=public, until=until
+            documents, together, *kinds, public=public
         ):
             if kind == Target.Kind.MENTION:
                 spans[document][span] = value

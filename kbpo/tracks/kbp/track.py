@@ -20,7 +20,7 @@ from formats.mistaken import what_it_seems
 from formats.schema import load_schema
 from kbpo.corpus.export import records
 from kbpo.corpus.fetch import fetch
-from kbpo.corpus.models import Document, Predicate
+from kbpo.corpus.models import Document
 from kbpo.instances.merge import Said, Value
 from kbpo.instances.models import Target
 from kbpo.tracks.base import Answers, Baseline, Judged, QuestionDraft, Trait, Unusable, Verdicts
@@ -40,15 +40,13 @@ from kbpo.tracks.kbp.facts import found_by, read_facts, targets_in_scope
 from kbpo.tracks.kbp.marks import read_marks
 from kbpo.tracks.kbp.merge import together
 from kbpo.tracks.kbp.read import Reading
-from kbpo.tracks.kbp.same_relation import across_documents
 from kbpo.tracks.kbp.store import store
 from kbpo.tracks.kbp.to_judge import to_judge
-from kbpo.tracks.kbp.traits import cut_by, read_traits
+from kbpo.tracks.kbp.traits import read_traits
 from kbpo.tracks.kbp.words import FACETS, FOUND_COLUMNS, GROUPS, PAGES, WORDS, in_catalogue
-from kbpo.tracks.recall import AboutEntities, Found, Marks, Named, TrackWithRecall
+from kbpo.tracks.recall import Found, Marks, TrackWithRecall
 from scoring.arrays import Ids
 from scoring.documents import Facts
-from scoring.pool import Pool
 
 
 def relations_of(instances: Sequence[int]) -> dict[int, dict[str, Any]]:
@@ -146,19 +144,15 @@ class KbpTrack(TrackWithRecall):
         instances: Ids,
         submissions: Sequence[int],
         *,
-        until: int | None = None,
         answers: Answers | None = None,
     ) -> dict[str, NDArray[np.float64]]:
-        return judgments.judge(instances, submissions, until=until, answers=answers)
+        return judgments.judge(instances, submissions, answers=answers)
 
     def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
         return to_judge(self.corpus, instances)
 
     def traits(self, instances: Ids, submissions: Sequence[int]) -> Mapping[str, Trait]:
         return read_traits(self.track, submissions)
-
-    def cut_by(self) -> Mapping[str, Sequence[str]]:
-        return cut_by(self.corpus)
 
     def example(self) -> Iterable[str]:
         return example_lines(self.corpus)
@@ -225,24 +219,6 @@ class KbpTrack(TrackWithRecall):
 
     def entities_found(self, documents: Sequence[int], when: datetime) -> dict[str, int]:
         return entities.entities_found(self.corpus, documents, when)
-
-    def entities_named(self, documents: Sequence[int], when: datetime) -> Named:
-        return entities.entities_named(self.track, documents, when)
-
-    def entities_known(self, documents: Sequence[int]) -> list[object]:
-        return entities.entities_known(self.track, documents)
-
-    def about_entities(self, submission_id: int) -> AboutEntities:
-        return entities.about_entities(submission_id)
-
-    def stratum_names(self) -> Mapping[int, str]:
-        names = Predicate.objects.filter(corpus=self.corpus).order_by("pk")
-        return dict(names.values_list("pk", "name"))
-
-    def across_documents(
-        self, pool: Pool, facts: Facts, row: Ids, marked: Ids, predicted: Ids
-    ) -> tuple[Ids, Ids]:
-        return across_documents(pool, facts, row, marked, predicted)
 
     def said(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
         return relations_of(instances)

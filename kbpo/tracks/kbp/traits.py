@@ -1,4 +1,4 @@
-"""Reads what scores of relations are cut by: predicate, type, entity, sentence, document and date.
+"""Reads the traits by which scores of relations are cut: predicate, type, frequency, sentence.
 
 As everywhere in the pool, an instance is what the first submission that predicts it says: a slice
 is the same set of instances for every system, so that systems can be compared in it.
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from estimators.sums import code_pairs
 from kbpo.corpus.fetch import fetch, fetch_arrays
-from kbpo.corpus.frequency import FREQUENCIES, PEOPLE
+from kbpo.corpus.frequency import PEOPLE
 from kbpo.corpus.kept import Arrays, kept
 from kbpo.corpus.models import Corpus, Document, Mention, Predicate
 from kbpo.corpus.names import entity_types
@@ -30,6 +30,7 @@ from scoring.arrays import Ids
 Names = NDArray[np.str_]
 
 
+TRAITS = ("predicate", "subject_type", "frequency", "sentence")
 COLUMNS = {
     "instance": "p.instance_id",
     "document": "i.document_id",
@@ -37,7 +38,6 @@ COLUMNS = {
     "subject": "i.subject_begin",
     "object": "i.object_begin",
     "subject_type": "hashtextextended(p.subject_type, 0)",
-    "object_type": "hashtextextended(p.object_type, 0)",
     "link": "hashtextextended(p.subject_link, 0)",
     "canonical": "p.subject_canonical_begin::bigint << 32 | p.subject_canonical_end",
 }
@@ -51,15 +51,6 @@ SAID_BY = """
     WHERE p.submission_id = ANY(%s) GROUP BY 1, 2, 3, 4, 5
 """
 """How often each run tells of a subject in the same way"""
-TRAITS = (
-    "predicate",
-    "subject_type",
-    "object_type",
-    "frequency",
-    "sentence",
-    "document",
-    "date",
-)
 Occurrence = tuple[int, str, int, bool]
 """Document, name, how often, whether the ends of the classes go by it: a person or an organisation
 """
@@ -75,7 +66,7 @@ IN_CORPUS = """
 TEXTS = """
     SELECT DISTINCT hashtextextended(said.text, 0), said.text
     FROM submissions_prediction p
-    CROSS JOIN LATERAL (VALUES (p.subject_type), (p.object_type), (p.subject_link)) AS said(text)
+    CROSS JOIN LATERAL (VALUES (p.subject_type), (p.subject_link)) AS said(text)
     WHERE p.submission_id = ANY(%s)
 """
 NAMES = """
@@ -94,9 +85,8 @@ def in_corpus(corpus: Corpus) -> list[object]:
 
 def read_traits(track: Track, submissions: Sequence[int]) -> dict[str, Trait]:
     """Return the traits of all that some submissions predict, by ascending instance: `predicate`,
-    `subject_type`, `object_type`, `frequency` (low, medium or high: in how many documents the
-    subject occurs), `sentence` (same or across), `document` (its id in the corpus file) and `date`
-    (2013-03-17; empty where it has none).
+    `subject_type`, `frequency` (low, medium or high: in how many documents the subject occurs) and
+    `sentence` (same or across).
     """
     corpus, state = track.corpus, state_of(submissions)
     newest = Mention.objects.filter(document__corpus=corpus).aggregate(last=Max("pk"))["last"]
@@ -108,18 +98,6 @@ def read_traits(track: Track, submissions: Sequence[int]) -> dict[str, Trait]:
         lambda: _of_each_instance(track, submissions),
     )
     return {name: Trait(arrays[f"names {name}"], arrays[f"code {name}"]) for name in TRAITS}
-
-
-def cut_by(corpus: Corpus) -> dict[str, list[str]]:
-    """Return the traits by whose names slices are cut, each with the names that there are."""
-    schema = corpus.schema
-    types = [entity_type["name"] for entity_type in schema.get("entity_types", ())]
-    return {
-        "predicate": [predicate["name"] for predicate in schema.get("predicates", ())],
-        "subject_type": types,
-        "object_type": types,
-        "frequency": list(FREQUENCIES),
-    }
 
 
 def _of_each_instance(track: Track, submissions: Sequence[int]) -> Arrays:
@@ -141,11 +119,8 @@ def _of_each_instance(track: Track, submissions: Sequence[int]) -> Arrays:
     coded = {
         "predicate": _texts(rows["predicate"], predicates),
         "subject_type": _texts(rows["subject_type"], text_of),
-        "object_type": _texts(rows["object_type"], text_of),
         "frequency": (frequency, class_of),
         "sentence": (np.array(["across", "same"]), (first == last).astype(np.int64)),
-        "document": (np.array([row.key for row in read], dtype=np.str_), document),
-        "date": (np.array([row.date for row in read], dtype=np.str_), document),
     }
     arrays: dict[str, NDArray[Any]] = {}
     for name, (names, code) in coded.items():
@@ -262,7 +237,7 @@ def _sampled(track: Track, *order: str) -> list[int]:
 
 def _classes(track: Track, subjects: Subjects) -> Names:
     """Return the frequency class of each subject: by the mentions that came with the corpus; where
-    it came without any, by what the sampled runs of the track predict (`entities_named`).
+    it came without any, by what the sampled runs of the track predict.
     """
     frequency = _in_corpus(track.corpus) or _frequencies(predicted_names(track))
     counts = np.array([number for number, _ in frequency.values()], dtype=np.int64)

@@ -185,10 +185,9 @@ class PreferenceTrack(TextTrack):
         instances: NDArray[np.int64],
         submissions: Sequence[int],
         *,
-        until: int | None = None,
         answers: Answers | None = None,
     ) -> dict[str, NDArray[np.float64]]:
-        verdicts = super().judge(instances, submissions, until=until, answers=answers)
+        verdicts = super().judge(instances, submissions, answers=answers)
         is_first = self._wrote(0, instances, submissions)
         tied = self._tied(instances)
         for name, values in verdicts.items():

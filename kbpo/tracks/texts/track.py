@@ -293,10 +293,8 @@ class TextTrack(Track):
         instances: Ids,
         submissions: Sequence[int],
         *,
-        until: int | None = None,
         answers: Answers | None = None,
     ) -> dict[str, NDArray[np.float64]]:
-        # Labels after `until` count, too: a mean moves with each rating, and no verdict turns.
         targets = targets_of(instances)
         rated_of = rated(np.unique(targets).tolist())
         for target, answer in (answers or {}).items():

@@ -23,7 +23,6 @@ from annotation.quality.reliability import reliability
 from kbpo.accounts.models import Token, User
 from kbpo.accounts.teams import ONLY_LOOKS
 from kbpo.evaluation.extent import extent_of
-from kbpo.evaluation.flips import turned
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.leaderboard import newest_headlines
@@ -199,7 +198,6 @@ def shown(submission: Submission) -> dict[str, Any]:
                 "withdrawn",
             )
         },
-        "turned": turned(submission),
     }
 
 

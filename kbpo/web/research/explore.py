@@ -58,7 +58,7 @@ SHOWN = 8
 LONGEST_NAME = 140
 """Characters of a claim in the title of its page and in what its region is called"""
 HOW = ("limit", "offset", "format")
-SELDOM = ("undecided", "turned", "disputed")
+SELDOM = ("undecided", "disputed")
 """Verdicts that most runs have none of"""
 KEYS = {"right": "r", "wrong": "w", "unjudged": "u"}
 
@@ -207,9 +207,7 @@ def rows_of(explorer: Explorer, ids: list[int]) -> list[Judged]:
     judged = explorer.judged.ids
     unjudged = set(ids) - set(judged.tolist())
     predictions = describe(explorer.submission, ids, public=explorer.public, unjudged=unjudged)
-    predictions = with_disputes(
-        explorer.submission, predictions, explorer.own, explorer.flips, explorer.disputes
-    )
+    predictions = with_disputes(explorer.submission, predictions, explorer.own, explorer.disputes)
     instances = [row.prediction.instance_id for row in predictions]
     counted = fetch(
         "SELECT instance_id, count(*) FROM submissions_prediction WHERE instance_id = ANY(%s) AND"
@@ -432,12 +430,10 @@ def _any_record(explorer: Explorer) -> dict[str, Any]:
 
 def as_record(row: Judged) -> dict[str, Any]:
     """Return a prediction for programs: with what the page tells of it besides."""
-    turned, dispute = row.turned, row.dispute
+    dispute = row.dispute
     return row.as_json() | {
         "seconds": [round(seconds) for seconds in row.seconds],
         "about_seconds": [round(seconds) for seconds in row.about_seconds],
-        "turned": turned
-        and {"before": turned.before, "now": turned.now, "at": turned.made_at.isoformat()},
         "dispute": dispute
         and {
             "status": dispute.status,

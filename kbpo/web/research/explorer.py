@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 
 from annotation.desk import experts
 from kbpo.corpus.fetch import fetch
-from kbpo.evaluation.flips import flips_of
-from kbpo.evaluation.models import Flip
 from kbpo.instances.models import Instance, Label
 from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Prediction, Submission, Tally
@@ -57,7 +55,6 @@ VERDICTS = {
     "undecided": "Judged in part",
     "judged": "Judged",
     "unjudged": "Not judged",
-    "turned": "Verdict changed",
     "disputed": "Disputed",
 }
 """What is judged is right, wrong, or undecided: people were divided about a part of it"""
@@ -250,10 +247,8 @@ class Rows:
     alone: Mask
     """No other system on the board predicts it"""
 
-    def groups(self, told: Mapping[str, set[int]]) -> dict[str, Options]:
-        """Return every filter with its values, and which rows each keeps; `told` are verdicts that
-        rest on more than labels, with the predictions of each.
-        """
+    def groups(self, disputed: set[int]) -> dict[str, Options]:
+        """Return every filter with its values, and which rows each keeps."""
         right, wrong = self.value == 1, self.value == 0
         parts = {name: values == 0 for name, values in self.parts.items()}
         return {
@@ -263,7 +258,7 @@ class Rows:
                 "undecided": self.judged & ~right & ~wrong,
                 "judged": self.judged,
                 "unjudged": ~self.judged,
-                **{name: np.isin(self.ids, sorted(ids)) for name, ids in told.items()},
+                "disputed": np.isin(self.ids, sorted(disputed)),
             },
             "part": {ANY: np.logical_or.reduce([wrong, *parts.values()]), **parts},
             "votes": {"split": self.split},
@@ -322,7 +317,7 @@ class Explorer:
         self.submission, self.public, self.restricted = submission, public, restricted
         """`restricted`: the viewer sees judged predictions alone, those of the development part"""
         self.own = own or not public
-        """The viewer sees the disputes of the run's team, and which verdicts turned"""
+        """The viewer sees the disputes of the run's team"""
         self.kind = kind_of(submission.track)
         self.all_found = True
         """Whether the search looked into every text that has the words"""
@@ -339,11 +334,6 @@ class Explorer:
         return self.kind.measures.criterion(self.submission.track.criterion).higher_is_better
 
     @cached_property
-    def flips(self) -> dict[int, Flip]:
-        """How verdicts turned, by instances, as their team is told."""
-        return flips_of(self.submission) if self.own else {}
-
-    @cached_property
     def tally(self) -> Tally:
         """What the run predicts, counted."""
         return tally_of(self.submission)
@@ -354,17 +344,14 @@ class Explorer:
         return experts.of_submission(self.submission) if self.own else {}
 
     @cached_property
-    def told(self) -> dict[str, set[int]]:
-        """The predictions whose verdict turned, and those that its team disputes or did."""
-        predictions = self.submission.predictions.values_list("pk", flat=True)
-        instances = {"turned": list(self.flips), "disputed": list[int]()}
-        if self.disputes:  # two narrow questions, whatever the plan of one
-            disputed = Instance.objects.filter(target__in=list(self.disputes))
-            instances["disputed"] = list(disputed.values_list("pk", flat=True))
-        return {
-            name: set(predictions.filter(instance__in=instance_ids)) if instance_ids else set()
-            for name, instance_ids in instances.items()
-        }
+    def disputed(self) -> set[int]:
+        """The predictions that the run's team disputes or has disputed."""
+        if not self.disputes:
+            return set()
+        # Two narrow questions, whatever the plan of one.
+        instances = Instance.objects.filter(target__in=list(self.disputes))
+        predictions = self.submission.predictions.filter(instance__in=list(instances))
+        return set(predictions.values_list("pk", flat=True))
 
     @cached_property
     def others(self) -> list[int]:
@@ -479,7 +466,7 @@ class Explorer:
                 return page, {}
             counted_whole = self._counts_of_whole(choice)
             return replace(page, n=counted_whole["verdict"][choice["verdict"]]), counted_whole
-        groups = bounded.groups(self.told)
+        groups = bounded.groups(self.disputed)
         kept = _kept(groups, _chosen(choice, groups))
         page = _page_of(bounded.at(np.flatnonzero(kept)), choice, size, self._more_is_better)
         if not counted:
@@ -508,7 +495,7 @@ class Explorer:
         chosen = _chosen(choice, groups)
         counts = _counts(groups, chosen, n)
         total = int(n[_kept(groups, chosen)].sum())
-        of_judged = self.judged.groups(self.told)
+        of_judged = self.judged.groups(self.disputed)
         judged = _counts(of_judged, _chosen(choice, of_judged))
         verdict = judged["verdict"] | {"": total, "unjudged": total - judged["verdict"]["judged"]}
         if choice["verdict"] == "unjudged":

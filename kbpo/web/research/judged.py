@@ -130,17 +130,15 @@ def with_disputes(
     submission: Submission,
     rows: list[Judged],
     own: bool,
-    turned: Mapping[int, Any],
     disputes: Mapping[int, ExpertCheck],
 ) -> list[Judged]:
     """Return the rows, for their own team with what it disputes (by targets) and may dispute (what
-    people judged), and with how the verdict turned, by instances.
+    people judged).
     """
     unchecked = kind_of(submission.track).words.unchecked
     return [
         replace(
             row,
-            turned=turned.get(row.prediction.instance_id),
             dispute=disputes.get(row.prediction.instance.target_id),
             disputable=own
             and not unchecked

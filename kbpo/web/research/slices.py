@@ -11,10 +11,6 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.components.plots import Moment
 from scoring.report import FEW, Figure, Key
-from scoring.slices import OWN
-
-DEFINED = "Defined here"
-"""What the page calls the group of slices that admins defined"""
 
 
 def told(latest: Latest, *, own: bool) -> dict[Key, Figure]:
@@ -58,12 +54,12 @@ def by_slice(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[st
         is_beside = key.quantity == kind.measures.mean and key.criterion != track.criterion
         name = key.criterion if is_beside else key.quantity
         scores_of.setdefault(key.slice, {})[name] = figure
-    names = {name: group.label for name, group in kind.groups.items()} | {OWN: DEFINED}
+    names = {name: group.label for name, group in kind.groups.items()}
     there = {key.partition(":")[0] for key in scores_of}
     groups = [group for group in names if group in there]
     group = chosen if chosen in groups else next(iter(groups), "")
     words = dict(track.corpus.relation_names())
-    if group in kind.groups:
+    if group:
         words |= kind.groups[group].words
     beside = [name for name in kind.measures.criterion_names() if name != track.criterion]
     rows: list[dict[str, Any]] = []
@@ -102,7 +98,6 @@ def by_slice(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[st
         "criteria": [kind.measures.criterion(name).label for name in beside],
         "axis": drawing.axis_over([row["interval"] for row in rows]),
         "recall": any(row["recall"] for row in rows),
-        "own": group == OWN,
         "options": [
             {"url": f"{address}?by={key}#slices", "text": names[key], "current": key == group}
             for key in groups

@@ -30,7 +30,6 @@ from annotation.questions import share
 from kbpo.accounts.models import User
 from kbpo.accounts.teams import may_act
 from kbpo.evaluation.extent import Extent, extent_of
-from kbpo.evaluation.flips import flips_of
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.leaderboard import ranks
@@ -56,7 +55,6 @@ from kbpo.web.research.sampled import sampled
 from kbpo.web.research.score_tables import checked, not_corrected, tables
 from kbpo.web.research.slices import by_slice, watched
 from kbpo.web.table import Table, columns
-from scoring.slices import OWN
 from scoring.words import no_width_text
 
 ENDED = {
@@ -284,7 +282,7 @@ class _Page:
         """Return the part that changes with evaluations alone: its past, and its slices by a
         group.
         """
-        by = by if by in {**kind_of(self.submission.track).groups, OWN: ""} else ""
+        by = by if by in kind_of(self.submission.track).groups else ""
 
         def told() -> dict[str, Any]:
             address = reverse("submission", args=[self.submission.pk])
@@ -340,7 +338,6 @@ def context(
             "noticed": noticed(submission),
             "sampled": sampled(latest),
         }
-        shown["n_turned"] = len(flips_of(submission))
         shown["more"] = more(submission, sample, further)
     if seen:
         answers = verdicts(submission, public=not sees_all)
