@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from kbpo import clock
@@ -163,26 +163,7 @@ def board(
 
 
 class NoBoard(ValueError):
-    """There is no board of a day; the text is a sentence."""
-
-
-def evaluation_on(track: Track, day: str) -> Evaluation:
-    """Return the evaluation that stood at the end of a day (UTC), written as in 2026-05-01. Raises
-    NoBoard.
-    """
-    try:
-        asked = date.fromisoformat(day)
-    except ValueError as problem:
-        raise NoBoard(f"“{day[:20]}” is no day; write it as in 2026-05-01.") from problem
-    if asked > clock.now().date():
-        raise NoBoard(f"{asked} has not come yet.")
-    end = datetime.combine(asked, time.max, tzinfo=UTC)
-    evaluation = track.evaluations.filter(made_at__lte=end).order_by("-number").first()
-    if evaluation is None:
-        earliest = track.evaluations.order_by("number").first()
-        since = f"the first is of {earliest.made_at:%Y-%m-%d}" if earliest else "nor is it yet"
-        raise NoBoard(f"Nothing had been scored by {asked}; {since}.")
-    return evaluation
+    """There is no such board; the text is a sentence."""
 
 
 def evaluation_of(track: Track, number: int) -> Evaluation:
@@ -199,16 +180,13 @@ def evaluation_of(track: Track, number: int) -> Evaluation:
     return evaluation
 
 
-def compared_at(track: Track, *, number: int | None = None, day: str = "") -> Evaluation | None:
-    """Return the evaluation by which systems are compared: of a number, or the last of a day, else
-    the newest; None before the first. Raises NoBoard, also where the board alone is kept of it.
+def compared_at(track: Track, number: int | None) -> Evaluation | None:
+    """Return the evaluation by which systems are compared: of a number, else the newest; None
+    before the first. Raises NoBoard, also where the board alone is kept of it.
     """
-    if number is not None:
-        evaluation = evaluation_of(track, number)
-    elif day:
-        evaluation = evaluation_on(track, day)
-    else:
+    if number is None:
         return track.evaluations.order_by("-number").first()
+    evaluation = evaluation_of(track, number)
     if evaluation.is_reduced:
         listed = track.evaluations.filter(pk__in=track.evaluations.listed().values("pk"))
         later = listed.filter(number__gt=evaluation.number).order_by("number").first()

@@ -121,18 +121,6 @@ class Evaluation(models.Model):
         listed = self.track.evaluations.listed()
         return Evaluation.objects.filter(pk=self.pk, pk__in=listed.values("pk")).exists()
 
-    @property
-    def stays_whole(self) -> bool:
-        """Whether its report is kept for ever, and everybody is told of it: else that a private
-        run ended a stage would show here.
-        """
-        told = self.track.evaluations.listed()
-        if self.made_at.astimezone(UTC).date() >= clock.now().date():
-            if not self.stage_end:
-                return False
-            told = told.filter(Q(is_other=True))  # the last of its day is told of until a later one
-        return Evaluation.objects.filter(pk=self.pk, pk__in=told.values("pk")).exists()
-
 
 class Headline(models.Model):
     """What a submission is ranked by in an evaluation whose report is complete, as it is printed:

@@ -49,7 +49,6 @@ class Comparison(APIView):
             OpenApiParameter("distribution", str),
             OpenApiParameter("criterion", str),
             OpenApiParameter("population", str, description=POPULATION),
-            OpenApiParameter("on", str, description="As it stood at the end of a day: 2026-05-01"),
             whole("evaluation", BIGGEST, "As this evaluation left it"),
         ],
         responses=OpenApiTypes.OBJECT,
@@ -62,7 +61,7 @@ class Comparison(APIView):
         view = view_for(request, track)
         asked = {name: getattr(view, name) for name in ("distribution", "criterion", "population")}
         try:
-            evaluation = compared_at(track, number=view.number, day=view.on)
+            evaluation = compared_at(track, view.number)
         except NoBoard as problem:
             raise Http404(str(problem)) from problem
         if evaluation is None:

@@ -75,9 +75,6 @@ class BoardDetail(APIView):
         parameters=[
             *(OpenApiParameter(name, str) for name in ("distribution", "criterion", "sort")),
             OpenApiParameter("population", str, description=POPULATION),
-            OpenApiParameter(
-                "on", str, description="A day, as in 2026-05-01: the board at its end (UTC)"
-            ),
             whole("evaluation", BIGGEST, "The board of this evaluation"),
         ],
         responses=OpenApiTypes.OBJECT,

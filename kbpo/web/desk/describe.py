@@ -115,7 +115,6 @@ class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
             "scope",
             "workers_per_question",
             "presentation",
-            "ends_when_ranked",
         )
         labels = {
             "distribution": "What counts the same",
@@ -123,7 +122,6 @@ class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
             "target_half_width": "Target half-width",
             "design": "How the sample is drawn",
             "workers_per_question": "People per question",
-            "ends_when_ranked": "End when ranked",
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -22,7 +22,6 @@ from django.views.decorators.vary import vary_on_cookie
 from rest_framework.renderers import JSONRenderer
 
 from kbpo.accounts.models import User
-from kbpo.evaluation.compare import soonest
 from kbpo.evaluation.leaderboard import Board, Row, saved_on
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
@@ -131,7 +130,6 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
             *switches(view, track, shown.report, partial(view.url, address)),
             *helped(shown, view, address),
         ],
-        "next": soonest(shown),
         "strengths": strengths_of(shown),
         "facts": facts(track, shown),
         "judges": of_board(shown),

@@ -7,7 +7,6 @@ from typing import Any
 from django.urls import reverse
 
 from kbpo.accounts.models import Team
-from kbpo.evaluation.compare import soonest
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.leaderboard import Board, Row
 from kbpo.submissions.models import Submission
@@ -123,7 +122,6 @@ def as_json(shown: Board) -> dict[str, Any]:
             [shown.rows[index].submission.pk for index in group] for group in shown.groups
         ],
         "strengths": _strengths(shown),
-        "next": _next(shown),
         "being_judged": [
             {"team": submission.public_team, "name": submission.public_name}
             for submission in shown.being_judged
@@ -186,21 +184,6 @@ def _strengths(shown: Board) -> dict[str, Any] | None:
     for row in strengths.get("rows", ()):
         del row["submission"]
     return strengths or None
-
-
-def _next(shown: Board) -> dict[str, Any] | None:
-    """Return the two systems that the fewest more judgments part, as the page names them; None
-    where the board tells of none.
-    """
-    found = soonest(shown)
-    if found is None:
-        return None
-    return {
-        "better": found.better.submission.pk,
-        "worse": found.worse.submission.pk,
-        "judgments": found.judgments,
-        "at_most": None if found.at_most is None else str(found.at_most),
-    }
 
 
 def as_track(row: Track) -> dict[str, Any]:

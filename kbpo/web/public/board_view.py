@@ -17,7 +17,6 @@ from kbpo.evaluation.leaderboard import (
     board,
     default_sort,
     evaluation_of,
-    evaluation_on,
     sorts,
 )
 from kbpo.submissions.models import Submission
@@ -47,8 +46,6 @@ class View:
     """What makes the first column: `PEOPLE` alone, or `ALL` metrics and judges with them"""
     unsaid: str = ALL
     """What narrows it where the URL does not say"""
-    on: str = ""
-    """The day whose board is asked for; empty: as it stands now"""
     number: int | None = None
     """The evaluation whose board is asked for"""
     population: str = ""
@@ -64,7 +61,7 @@ class View:
         switches |= {"population": self.population} if self.population else {}
         switches |= {"sort": self.sort} | ({"all": "1"} if self.all else {})
         switches["helped"] = self.helped
-        switches |= ({"on": self.on} if self.on else {}) | changes
+        switches |= changes
         if switches["helped"] == self.unsaid:
             del switches["helped"]
         return f"{address}?{urlencode(switches)}"
@@ -95,7 +92,6 @@ def view_of(asked: Mapping[str, str], track: Track) -> View:
         sort=_choice(asked, "sort", sorts(track), default_sort(track, criterion)),
         all="all" in asked,
         helped=_choice(asked, "helped", [ALL, PEOPLE], ALL),
-        on=asked.get("on", "")[:20],
         number=int(number) if number else None,
         population=_choice(
             asked, "population", list(populations) or [""], kind.measures.population
@@ -141,12 +137,8 @@ def track_of(slug: str) -> Track | None:
 
 
 def board_of(track: Track, view: View) -> Board:
-    """The board that a view asks for. Raises NoBoard for a day or a number without one."""
-    evaluation = None
-    if view.number is not None:
-        evaluation = evaluation_of(track, view.number)
-    elif view.on:
-        evaluation = evaluation_on(track, view.on)
+    """The board that a view asks for. Raises NoBoard for a number without one."""
+    evaluation = None if view.number is None else evaluation_of(track, view.number)
     return board(
         track,
         distribution=view.distribution,

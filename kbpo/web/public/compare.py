@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -60,7 +59,7 @@ def newest(request: HttpRequest) -> HttpResponse:
 @at_one_moment
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """Return the comparison, or what there is to compare. `?a=12&b=15`, or two of `?s=`, are
-    submissions; `?evaluation=7` or `?on=2026-05-01` compares them as they stood then.
+    submissions; `?evaluation=7` compares them as they stood then.
     """
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     kind, view = kind_of(track), read(request, track)
@@ -69,7 +68,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     a, b, why_not = _chosen(request, board)
     evaluation = None
     try:
-        evaluation = compared_at(track, number=view.number, day=view.on)
+        evaluation = compared_at(track, view.number)
     except NoBoard as problem:
         why_not = why_not or str(problem)
     of_pair = partial(address, track, view, a.pk if a else "", b.pk if b else "")
@@ -86,12 +85,12 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "mean": kind.measures.printed(kind.measures.mean, track.criterion).label,
         "weighted": kind.measures.distributions[view.distribution].label.lower(),
         "switches": [one for one in switches(view, track, report, of_pair) if one["of"] != "level"],
-        "past": view.on or view.number is not None,
+        "past": view.number is not None,
     }
     if a and b and evaluation:
         context |= compared(request, evaluation, a, b, view)
         context["swap"] = address(track, view, b.pk, a.pk)
-        context["now"] = address(track, replace(view, number=None, on=""), a.pk, b.pk)
+        context["now"] = address(track, replace(view, number=None), a.pk, b.pk)
         context["permalink"] = permalink(evaluation, view, a.pk, b.pk)
     elif not (a and b):
         near = closest(evaluation, distribution=view.distribution, criterion=view.criterion)
@@ -148,19 +147,12 @@ def address(track: Track, view: View, first: int | str, second: int | str, **cha
     } | ({"population": view.population} if view.population else {})
     if view.number is not None:
         query["evaluation"] = str(view.number)
-    elif view.on:
-        query["on"] = view.on
     return f"{reverse('compare-track', args=[track.slug])}?{urlencode(query | changes)}"
 
 
 def permalink(evaluation: Evaluation, view: View, first: int, second: int) -> str:
-    """Return the address of a comparison that stays as it is, whatever is scored later; of an
-    evaluation that a later one of today may yet replace, that of the day, which stays once the day
-    is over.
-    """
-    number = evaluation.number if evaluation.stays_whole else None
-    fixed = replace(view, number=number, on=f"{evaluation.made_at.astimezone(UTC):%Y-%m-%d}")
-    return address(evaluation.track, fixed, first, second)
+    """Return the address of the comparison by this evaluation."""
+    return address(evaluation.track, replace(view, number=evaluation.number), first, second)
 
 
 def compared(

@@ -71,11 +71,6 @@ class Command(BaseCommand):
         )
         parser.add_argument("--seconds", type=int, help="Expected seconds for one answer")
         parser.add_argument(
-            "--ends-when-ranked",
-            action="store_true",
-            help="Judge a run no further once its rank is decided; the rest of the money returns",
-        )
-        parser.add_argument(
             "--presented",
             action="store_true",
             help=f"Show outputs, to people and metrics, with {', '.join(SAID.values())}",
@@ -103,7 +98,7 @@ class Command(BaseCommand):
             seconds=options["seconds"],
             fee_rate=registry.fee_rate_of(options["platform"]),
         )
-        names = "kind description distribution criterion design scope platform ends_when_ranked"
+        names = "kind description distribution criterion design scope platform"
         fields: dict[str, Any] = {name: options[name] for name in names.split()}
         if options["study"]:
             fields["owner"] = Team.objects.filter(slug=options["study"]).first()
