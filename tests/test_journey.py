@@ -189,7 +189,9 @@ def test_money_is_spent_or_given_back_to_the_cent(travel: Travel) -> None:
 
 def test_overlaps_are_those_of_the_predictions(travel: Travel, exported: Export) -> None:
     rows = travel.service.fetch(
-        "SELECT first_id, second_id, kind, value FROM sampling_overlap WHERE first_id = ANY(%s)",
+        "SELECT d.submission_id, o.key::bigint, d.kind, o.value::float8"
+        " FROM sampling_samplingdistribution d, jsonb_each_text(d.overlaps) o"
+        " WHERE d.submission_id = ANY(%s)",
         exported.systems,
     )
     # Designs with thresholds need no overlaps.

@@ -29,7 +29,6 @@ from kbpo.corpus.load import find_schema, load_corpus
 from kbpo.corpus.models import Corpus
 from kbpo.sampling.documents.draw import draw_documents
 from kbpo.sampling.documents.import_annotations import import_annotations
-from kbpo.sampling.models import TrackKey
 from kbpo.sampling.open_track import Money, create_track, open_track
 from rehearsal.annotators import Crowd, Work
 from rehearsal.newspaper import files
@@ -245,7 +244,8 @@ def make_travel(
                 owner=owner,
             )
         )
-        TrackKey.objects.filter(track=track).update(secret=f"track {name}")
+        track.secret = f"track {name}"
+        track.save(update_fields=["secret"])
         set_exclude_for(track, ["majority", "gold"], None, "Programs need no time to read")
         if read_in_full:
             drawn = draw_documents(track, read_in_full, seed)

@@ -22,7 +22,7 @@ from kbpo.money.models import Price
 from kbpo.money.spend import balance, reserve
 from kbpo.queue import nudge
 from kbpo.sampling.documents import draw as sampling
-from kbpo.sampling.models import DocumentBatch, DocumentSample, TrackKey
+from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import RELATION
 
@@ -173,8 +173,7 @@ def _next_documents(track: Track, n: int) -> tuple[list[int], list[int], int]:
             f"{len(waiting):,} drawn documents wait to be ordered. This track draws its documents"
             " in two stages, and the second is drawn once the first is annotated."
         )
-    key, _ = TrackKey.objects.get_or_create(track=track)
-    message = f"{key.secret}|documents|{DocumentSample.objects.filter(track=track).count()}"
+    message = f"{track.secret}|documents|{DocumentSample.objects.filter(track=track).count()}"
     seed = int.from_bytes(hashlib.sha256(message.encode()).digest()[:7], "big")
     batch = DocumentBatch(track=track, size=missing, seed=seed, drawn_at=clock.now())
     new = sampling.uniform_draw(batch) if missing else []

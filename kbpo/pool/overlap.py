@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kbpo.sampling.models import Overlap
+from kbpo.sampling.models import SamplingDistribution
 from scoring.arrays import Floats
 
 
@@ -12,7 +12,9 @@ def overlaps(kind: str, systems: list[int]) -> Floats:
     """Return Σ_x p_i p_j of every pair, shape (m, m)."""
     column = {system: j for j, system in enumerate(systems)}
     table = np.zeros((len(systems), len(systems)))
-    stored = Overlap.objects.filter(kind=kind, first__in=systems, second__in=systems)
-    for system, other, value in stored.values_list("first_id", "second_id", "value"):
-        table[column[system], column[other]] = table[column[other], column[system]] = value
+    stored = SamplingDistribution.objects.filter(kind=kind, submission__in=systems)
+    for system, overlap_with in stored.values_list("submission_id", "overlaps"):
+        for other in overlap_with.keys() & {str(system) for system in systems}:
+            i, j = column[system], column[int(other)]
+            table[i, j] = table[j, i] = overlap_with[other]
     return table

@@ -5,14 +5,12 @@ every other use.
 from __future__ import annotations
 
 from estimators.poisson import uniforms
-from kbpo.sampling.models import TrackKey
 from kbpo.tracks.models import Track
 from scoring.arrays import Floats, Ids
 
 
 def numbers(track: Track, use: str, targets: Ids) -> Floats:
     """Return (n,) a number in [0, 1) for each target."""
-    key, _ = TrackKey.objects.get_or_create(track=track)
     return uniforms(
-        (f"{use}:{target}" for target in targets.tolist()), key=key.secret.encode()[:64]
+        (f"{use}:{target}" for target in targets.tolist()), key=track.secret.encode()[:64]
     )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from kbpo import clock
 from kbpo.corpus.fetch import fetch
 from kbpo.queue import OwnersFault, nudge, work
-from kbpo.sampling.models import Overlap, SamplingDistribution
+from kbpo.sampling.models import SamplingDistribution
 from kbpo.sampling.plan import plan
 from kbpo.sampling.plan import tick as plan_further
 from kbpo.submissions.models import Submission
@@ -96,24 +96,16 @@ def make_overlaps(submission: Submission) -> None:
         " GROUP BY o.submission_id",
         [submission.pk, submission.track_id],
     )
-    totals = {
-        (owner, kind): total
-        for owner, kind, total in SamplingDistribution.objects.filter(
-            submission__track=submission.track
-        ).values_list("submission_id", "kind", "total")
-    }
-    overlaps = [
-        Overlap(
-            first_id=min(other, submission.pk),
-            second_id=max(other, submission.pk),
-            kind=kind,
-            value=float(product) / (totals[other, kind] * totals[submission.pk, kind]),
-        )
-        for other, *row in products_of
-        for kind, product in zip(kinds, row, strict=True)
-        if (other, kind) in totals
-    ]
-    Overlap.objects.bulk_create(overlaps, ignore_conflicts=True)
+    distributions_of = SamplingDistribution.objects.filter(submission__track=submission.track)
+    total_of = {(row.submission_id, row.kind): row.total for row in distributions_of}
+    for place, own in enumerate(kinds, 1):
+        mine = distributions_of.get(submission=submission, kind=own)
+        mine.overlaps = {
+            row[0]: float(row[place]) / (total_of[row[0], own] * mine.total)
+            for row in products_of
+            if (row[0], own) in total_of
+        }
+        mine.save(update_fields=["overlaps"])
 
 
 def _as(weight: str, alias: str) -> str:

@@ -9,7 +9,7 @@ from django.db import models
 
 from kbpo import clock
 from kbpo.accounts.models import User
-from kbpo.corpus.models import Document, Upload, new_key
+from kbpo.corpus.models import Document, Upload
 from kbpo.instances.models import Instance, Target
 from kbpo.queue import Moving
 from kbpo.submissions.models import Submission
@@ -27,6 +27,10 @@ class SamplingDistribution(models.Model):
     kind = models.CharField(max_length=24)
     total = models.FloatField(help_text="Σ weight over X_i")
     n = models.IntegerField(help_text="|X_i|")
+    overlaps = models.JSONField(
+        default=dict,
+        help_text="Design iid: submission (this or an earlier one) -> Σ_x p_i(x) p_j(x)",
+    )
     made_at = models.DateTimeField(default=clock.now)
 
     class Meta:
@@ -40,26 +44,6 @@ class SamplingDistribution(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} of {self.submission_id}"
-
-
-class Overlap(models.Model):
-    """Σ_x p_i(x) p_j(x) of two submissions (first.id <= second.id), for the published
-    estimators.
-    """
-
-    first = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
-    second = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
-    kind = models.CharField(max_length=24)
-    value = models.FloatField()
-
-    class Meta:
-        db_table_comment = "Pairwise overlaps of sampling distributions, computed once a pair"
-        constraints = [
-            models.UniqueConstraint(fields=["first", "second", "kind"], name="overlap_once")
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.first_id}×{self.second_id}"
 
 
 class SampleBatches(models.QuerySet["SampleBatch"]):
@@ -206,21 +190,6 @@ class Threshold(models.Model):
 
     def __str__(self) -> str:
         return f"π of {self.target_id}"
-
-
-class TrackKey(models.Model):
-    """The track's secret: seeds of its batches derive from it; it is published only once the track
-    is closed.
-    """
-
-    track = models.OneToOneField(Track, on_delete=models.CASCADE, related_name="key")
-    secret = models.CharField(max_length=64, default=new_key)
-
-    class Meta:
-        db_table_comment = "Secret keys of tracks, for seeds"
-
-    def __str__(self) -> str:
-        return f"key of {self.track_id}"
 
 
 class DocumentBatch(models.Model):

@@ -18,7 +18,6 @@ from kbpo.corpus.models import Corpus
 from kbpo.corpus.slugs import slug_of
 from kbpo.instances.record import make_public
 from kbpo.money.models import Budget, Price
-from kbpo.sampling.models import TrackKey
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of, kinds, n_inputs
@@ -75,7 +74,6 @@ def create_track(
     track = Track(corpus=corpus, name=name.strip(), slug=slug, **fields)
     _check(track)
     track.save()
-    TrackKey.objects.create(track=track)
     money, asking = money or Money(), kind_of(track).asking[0]
     price = Price(
         track=track,

@@ -13,7 +13,7 @@ from django.db import models
 
 from formats.presentation import Presentation
 from kbpo import clock
-from kbpo.corpus.models import Corpus
+from kbpo.corpus.models import Corpus, new_key
 from kbpo.tracks import stamps
 from kbpo.tracks.registry import class_of
 
@@ -109,6 +109,12 @@ class Track(models.Model):
     )
     owner = models.ForeignKey(
         "accounts.Team", null=True, blank=True, on_delete=models.PROTECT, related_name="studies"
+    )
+    secret = models.CharField(
+        max_length=64,
+        default=new_key,
+        editable=False,
+        help_text="Seeds of its draws derive from it; it is published once the track is closed",
     )
     created_at = models.DateTimeField(default=clock.now)
     opened_at = models.DateTimeField(null=True)

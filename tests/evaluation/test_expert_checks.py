@@ -31,7 +31,6 @@ from kbpo.sampling.models import (
     SampleBatch,
     SamplingDistribution,
     Threshold,
-    TrackKey,
 )
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -288,7 +287,8 @@ def again(crowd: Crowd, seed: int) -> None:
     """Other random numbers, of targets and of checks; other answers of the crowd."""
     random = np.random.default_rng(seed)
     ExpertRound.objects.all().delete()
-    TrackKey.objects.filter(track=crowd.track).update(secret=f"secret {seed}")
+    crowd.track.secret = f"secret {seed}"
+    crowd.track.save(update_fields=["secret"])
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE instances_target t SET u = n.u FROM unnest(%s::bigint[], %s::float8[]) AS n"

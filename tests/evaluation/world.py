@@ -16,7 +16,7 @@ from kbpo.corpus.models import Corpus, Document, Predicate
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
-from kbpo.sampling.models import Overlap, Sample, SampleBatch, SamplingDistribution, Threshold
+from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution, Threshold
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.models import Track
 from scoring.data import Data
@@ -186,9 +186,12 @@ class World:
         row.counts = {"relations": len(mine)}
         row.save()
         SamplingDistribution.objects.create(
-            submission=row, kind="instance", total=len(mine), n=len(mine)
+            submission=row,
+            kind="instance",
+            total=len(mine),
+            n=len(mine),
+            overlaps={row.pk: 1 / len(mine)},
         )
-        Overlap.objects.create(first=row, second=row, kind="instance", value=1 / len(mine))
         return row
 
     def sample(self, row: Submission, pi: float = 1.0) -> list[Target]:

@@ -118,6 +118,7 @@ class FixedWorld:
             corpus=self.corpus,
             name=self.name,
             slug="golden",
+            secret="golden track",
             status="open",
             scope="sentence",
             design=self.design,
@@ -126,7 +127,6 @@ class FixedWorld:
             is_study=True,  # nothing is hidden, so that every number is stored
             owner=owner,
         )
-        model("sampling.TrackKey").objects.create(track=self.track, secret="golden track")
         Price.objects.create(
             track=self.track, interface="relation", reward=Decimal("0.05"), seconds=20
         )

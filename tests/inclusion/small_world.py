@@ -24,7 +24,6 @@ from kbpo.sampling.models import (
     SampleBatch,
     SamplingDistribution,
     Threshold,
-    TrackKey,
 )
 from kbpo.submissions.models import Prediction, Submission
 from tests.conftest import Toy
@@ -45,11 +44,10 @@ class SmallWorld:
             "instance",
             ["instance"],
         )
-        track.scope = "document"
+        track.scope, track.secret = "document", "small world"
         track.save()
         toy.corpus.n_documents = documents
         toy.corpus.save()
-        TrackKey.objects.create(track=track, secret="small world")
         self.track = track
         self.documents = [
             Document.objects.create(

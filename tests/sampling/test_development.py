@@ -12,7 +12,7 @@ from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Target
 from kbpo.sampling import distribution
 from kbpo.sampling.confirm import CannotConfirm, confirm
-from kbpo.sampling.models import Overlap, SampleBatch
+from kbpo.sampling.models import SampleBatch, SamplingDistribution
 from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
 from kbpo.submissions.tally import count
@@ -52,7 +52,9 @@ def test_overlaps_are_those_of_test_predictions(toy: Toy) -> None:
     world = shared_world(toy, "iid")
     upload(world, "Patterns")
     upload(world, "Neural")
-    assert [one.value for one in Overlap.objects.all()] == pytest.approx([1 / (N - N_DEV)] * 3)
+    stored = SamplingDistribution.objects.order_by("submission").values_list("overlaps", flat=True)
+    values = [value for overlaps in stored for value in overlaps.values()]
+    assert values == pytest.approx([1 / (N - N_DEV)] * 3)
 
 
 def test_the_price_that_was_looked_at_covers_development_predictions(toy: Toy) -> None:

@@ -16,7 +16,6 @@ from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.money.models import Budget, Price
-from kbpo.sampling.models import TrackKey
 from kbpo.sampling.open_track import (
     CannotMove,
     Money,
@@ -47,7 +46,7 @@ def test_a_track_comes_with_budget_price_and_secret(toy: Any) -> None:
     assert caps == {"track": Decimal("80"), "day": Decimal("10"), "team": Decimal("20")}
     price = Price.objects.get(track=track)
     assert (price.interface, price.reward, price.seconds) == ("relation", Decimal("0.05"), 20)
-    assert len(TrackKey.objects.get(track=track).secret) == 64
+    assert len(track.secret) == 64
 
 
 @pytest.mark.parametrize(

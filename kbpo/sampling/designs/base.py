@@ -15,7 +15,7 @@ from typing import Any
 from scipy.special import ndtri
 
 from kbpo.money.models import Price
-from kbpo.sampling.models import SampleBatch, TrackKey
+from kbpo.sampling.models import SampleBatch
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -229,6 +229,6 @@ def seed_of(submission: Submission, kind: str, stage: int = 1) -> int:
     """The seed of a batch: derived from the track's secret, so that nobody can foresee or choose
     the sample.
     """
-    key, _ = TrackKey.objects.get_or_create(track=submission.track)
-    digest = hashlib.sha256(f"{key.secret}|{submission.pk}|{kind}|{stage}".encode()).digest()
+    message = f"{submission.track.secret}|{submission.pk}|{kind}|{stage}"
+    digest = hashlib.sha256(message.encode()).digest()
     return int.from_bytes(digest[:7], "big")
