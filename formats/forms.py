@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 
+from formats.cleaning import clean
 from formats.messages import Report, quoted
-from formats.presentation import clean
 from formats.yaml_text import BadYaml, Node, read_yaml
 
 KINDS = ("rating", "choice", "preference", "text")

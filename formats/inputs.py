@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from formats.cleaning import clean
 from formats.limits import Limits
 from formats.messages import Report, quoted
 from formats.objects import Objects
-from formats.presentation import clean
 from formats.tables import identifier
 
 _TEXTS = ("source", "question", "prompt", "split", "part", "cluster")

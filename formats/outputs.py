@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from formats.cleaning import Cleaned, clean
 from formats.limits import Limits
 from formats.messages import Report, quoted
 from formats.mistaken import what_it_seems
-from formats.presentation import AS_IT_IS, Casing, Cleaned, Presentation, clean, present
 from formats.tables import Lines, Row, identifier, read_rows, some_of
 
 REQUIRED = ("input_id", "output")
@@ -17,11 +17,10 @@ EXPECTED = "is one output an input, with input_id and output"
 
 @dataclass(frozen=True, slots=True)
 class OutputRecord:
-    """One output: as it was handed in (cleaned), and as people and metrics see it."""
+    """One output, cleaned."""
 
     input_id: str
     output: str
-    shown: str
     passage: int | None
     """The passage that it was taken from, counted from 0."""
     line: int
@@ -32,9 +31,6 @@ def read_outputs(
     inputs: Mapping[str, int],
     limits: Limits,
     report: Report,
-    *,
-    presentation: Presentation = AS_IT_IS,
-    casing: Casing | None = None,
 ) -> Iterator[OutputRecord]:
     """Return the usable outputs in the order of their lines; all else is in the report.
 
@@ -63,8 +59,7 @@ def read_outputs(
             continue
         passage = _passage(row, name, inputs[name], report)
         known[name] = row.number
-        shown = present(output.text, presentation, casing)
-        yield OutputRecord(name, output.text, shown, passage, row.number)
+        yield OutputRecord(name, output.text, passage, row.number)
     if not report.fatal:
         _finish(is_any, elsewhere, known, inputs, report)
 

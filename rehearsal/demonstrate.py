@@ -206,7 +206,6 @@ class Demo:
                 kind=texts.kind,
                 half_width=texts.half_width,
                 budget=BUDGET,
-                presented=class_of(texts.kind).presents,
                 study=slugify(texts.owner) or None,
                 open=True,
                 stdout=io.StringIO(),

@@ -5,7 +5,6 @@ how it may be used and cited.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -79,7 +78,7 @@ def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
             "",
             "Runs were uploaded one after the other. Of each a random sample was judged by people;"
             " every judgment counts for all runs, divided by the probability π that it was asked."
-            f" Design: {track.how_drawn()}.{_presented(track.shown_as.words)}"
+            f" Design: {track.how_drawn()}."
             f" Guaranteed was the number under `{track.distribution}`, criterion"
             f" `{track.criterion}`, to ±{track.target_half_width} at {track.confidence_level:.0%}.",
             "",
@@ -157,10 +156,3 @@ def _parquet(told: dict[str, Any]) -> str:
     if told["versions"]["pyarrow"] is None:
         return WITHOUT
     return "Files of Parquet hold the same rows; what is of several types is JSON in them, as text."
-
-
-def _presented(steps: Sequence[str]) -> str:
-    """Return a sentence that lists how outputs were changed before people and metrics saw them. It
-    starts with a blank, to follow another sentence.
-    """
-    return f" People and metrics saw outputs with {'; '.join(steps)}." if steps else ""

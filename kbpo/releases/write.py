@@ -275,7 +275,6 @@ def _about(track: Track, evaluation: Evaluation, rows: dict[str, int], data: Row
             "distribution": track.distribution,
             "criterion": track.criterion,
             "scope": track.scope,
-            "presented": track.shown_as.words,
             "closed_at": track.closed_at.isoformat() if track.closed_at else None,
         },
         "corpus": {

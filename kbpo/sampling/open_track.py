@@ -192,8 +192,6 @@ def _check(track: Track) -> None:
             "Where systems are compared two by two, each new one brings pairs to those before it:"
             " only the design poisson can draw them later."
         )
-    if track.presentation and not kind.presents:
-        wrong["presentation"] = f"The {kind.words.items} of this kind are shown as they are."
     wrong |= kind.unfit()
     if track.is_study and n_inputs(track, test=True) < n_inputs(track):
         wrong["corpus"] = (

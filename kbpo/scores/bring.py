@@ -348,7 +348,6 @@ def _scorer(track: Track, named: Name, who: User, *, not_tuned: bool) -> Scorer:
     scorer, is_new = Scorer.objects.get_or_create(
         corpus=track.corpus,
         source=Scorer.Source.BROUGHT,
-        presentation="",
         **vars(named),
         defaults={"user": who, "came_late": _has_judgments(track)},
     )

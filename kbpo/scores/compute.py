@@ -85,7 +85,7 @@ def _some(row: Computing) -> None:
     behind = Track.objects.filter(
         pk__in=unscored.values("submission__track"), corpus=submission.track.corpus_id
     )
-    if all(track.shown_as != kind.track.shown_as for track in behind):
+    if not behind.exists():
         _retire(scorers_of(submission.track), scorers)
 
 
@@ -98,7 +98,6 @@ def _scorer(kind: Kind, metric: Metric) -> Scorer:
         name=metric.name,
         version=metric.version,
         prompt="",
-        presentation=kind.track.shown_as.name,
         source=Scorer.Source.COMPUTED,
         defaults={"is_used": last is None or last.is_used},
     )

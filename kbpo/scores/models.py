@@ -27,8 +27,7 @@ class ScorerQuerySet(models.QuerySet["Scorer"]):
 
 class Scorer(models.Model):
     """A metric, or a judge: a program that has read the text. Another version or another prompt is
-    another scorer, and so is a metric that sees texts, and what they are held against, shown in
-    another way.
+    another scorer.
     """
 
     class Source(models.TextChoices):
@@ -39,11 +38,6 @@ class Scorer(models.Model):
     name = models.CharField(max_length=200)
     version = models.CharField(max_length=200, blank=True)
     prompt = models.CharField(max_length=200, blank=True)
-    presentation = models.CharField(
-        max_length=100,
-        blank=True,
-        help_text="How texts are shown to what is computed here; empty: as they are",
-    )
     source = models.CharField(max_length=8, choices=Source.choices, default=Source.BROUGHT)
     is_used = models.BooleanField(
         default=True, help_text="Whether the model g may learn from it: an admin's switch"
@@ -68,7 +62,7 @@ class Scorer(models.Model):
         db_table_comment = "Metrics and judges, each in one version and with one prompt"
         constraints = [
             models.UniqueConstraint(
-                fields=["corpus", "name", "version", "prompt", "presentation", "source"],
+                fields=["corpus", "name", "version", "prompt", "source"],
                 name="scorer_once",
             )
         ]

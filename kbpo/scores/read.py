@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from django.db.models import Q
 from numpy.typing import NDArray
 
 from kbpo.corpus.fetch import fetch
@@ -25,11 +24,8 @@ class Scores:
 
 
 def scorers_of(track: Track) -> ScorerQuerySet:
-    """The metrics and judges of a track, in the order of their making: what was brought for its
-    corpus, and what is computed here of texts as this track shows them.
-    """
-    shown = Q(source=Scorer.Source.BROUGHT) | Q(presentation=track.shown_as.name)
-    return Scorer.objects.filter(shown, corpus=track.corpus_id).order_by("pk")
+    """Return the metrics and judges of a track's corpus, in the order in which they were added."""
+    return Scorer.objects.filter(corpus=track.corpus_id).order_by("pk")
 
 
 def read_scores(

@@ -390,8 +390,6 @@ class Track(ABC):
     """Whether people say how good a text is: then what they said is read and written row by row,
     and text by text (`kbpo.tracks.texts.ratings`)
     """
-    presents: ClassVar[bool] = False
-    """Whether what systems write may be shown as printed text (`Track.presentation`)"""
     opposes: ClassVar[bool] = False
     """Whether a target is predicted by two systems, and what is good for one is bad for the other:
     then nothing is guessed of it, and a system that joins brings others more predictions

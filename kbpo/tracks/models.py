@@ -11,7 +11,6 @@ from django.core.cache import cache
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
-from formats.presentation import Presentation
 from kbpo import clock
 from kbpo.corpus.models import Corpus, new_key
 from kbpo.tracks import stamps
@@ -72,14 +71,6 @@ class Track(models.Model):
     scope = models.CharField(max_length=12, choices=Scope.choices, default=Scope.SENTENCE)
     workers_per_question = models.PositiveSmallIntegerField(
         help_text="Of three, two are asked first, and the third only where they differ."
-    )
-    presentation = models.JSONField(
-        default=dict,
-        blank=True,
-        help_text=(
-            "What is done to outputs before anybody or any metric sees them"
-            " (formats/presentation.py); empty: nothing"
-        ),
     )
     platform = models.CharField(max_length=16, default="pool")
     closes_on = models.DateField(
@@ -173,13 +164,6 @@ class Track(models.Model):
         if self.status == self.Status.OPEN:
             return ""
         return f"{self.name} is {self.status} and takes no submissions now."
-
-    @property
-    def shown_as(self) -> Presentation:
-        """How what systems write is shown to people and metrics. Raises ValueError if that cannot
-        be read.
-        """
-        return Presentation.of(self.presentation)
 
     def how_drawn(self, design: str = "") -> str:
         """How samples are drawn here, or would be by another design, in the words of what is

@@ -5,11 +5,9 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import re
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -24,7 +22,6 @@ from formats.limits import Limits
 from formats.messages import Report
 from formats.opening import open_text
 from formats.outputs import read_outputs
-from formats.presentation import PRESENTED
 from kbpo.accounts.models import User
 from kbpo.corpus.load import CannotLoad
 from kbpo.evaluation.leaderboard import board
@@ -35,7 +32,6 @@ from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of
 from kbpo.tracks.texts.load import load_inputs
 from kbpo.tracks.texts.models import Input
 from kbpo.tracks.texts.shipped import AnswersTrack, GenerationTrack
@@ -58,7 +54,7 @@ def read(*lines: str) -> tuple[list[str], dict[str, int], str]:
     rows = open_text(source, Limits().for_outputs(), report)
     outputs = list(read_outputs(rows, {"a": 0, "b": 0, "c": 0}, Limits(), report))
     said = " ".join(message.text for message in report)
-    return [output.shown for output in outputs], dict(report.by_code), said
+    return [output.output for output in outputs], dict(report.by_code), said
 
 
 def test_unknown_missing_and_duplicate_inputs_are_named() -> None:
@@ -147,77 +143,6 @@ def test_inputs_are_downloaded_without_what_people_wrote_for_them(
     corpus.may_be_downloaded = False
     corpus.save()
     assert client.get(link).status_code == 404
-
-
-PRINTED = "The U.S. (■) didn't pay Mara."
-
-
-@pytest.fixture
-def printed(db: None, tmp_path: Path) -> Track:
-    """An open track that shows outputs as printed text; one input names somebody."""
-    path = tmp_path / "inputs.jsonl"
-    source = "On Monday the U.S. sent Mara home. There Mara slept."
-    references = ["the u.s. -lrb- unk -rrb- did n't pay mara .", "She slept."]
-    rows = [{"input_id": "a", "source": source, "references": references}, {"input_id": "b"}]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    call_command("load_inputs", "Articles", path, stdout=io.StringIO())
-    call_command(
-        "create_track",
-        "Printed",
-        corpus="articles",
-        kind="generation",
-        presented=True,
-        open=True,
-        stdout=io.StringIO(),
-    )
-    return Track.objects.get()
-
-
-def handed_in(track: Track, *texts: str) -> list[str]:
-    """The texts of a file's outputs as they are stored."""
-    path = Path(mkdtemp()) / "outputs.jsonl"
-    path.write_text("".join(line(key, text) + "\n" for key, text in zip("ab", texts, strict=False)))
-    claims = kind_of(track).read(str(path), Report(), lambda share: None)
-    return [claim.content["text"] for claim in claims]
-
-
-def test_people_and_metrics_see_a_tokenised_text_as_it_would_be_printed(
-    printed: Track, client: Client
-) -> None:
-    tokenised = "the u.s. -lrb- unk -rrb- did n't pay mara ."
-    assert handed_in(printed, tokenised, "it rains") == [PRINTED, "It rains"]
-    assert handed_in(printed, PRINTED) == [PRINTED], "two casings of one text are one target"
-    kind = kind_of(printed)
-    assert isinstance(kind, GenerationTrack)
-    asked = Input.objects.get(key="a")
-    assert list(kind.beside(asked, PRINTED)) == ["She slept."], "a reference in print is itself"
-    told = client.get(f"/tracks/{printed.slug}/about/").content.decode()
-    assert "they get capitals, where a text has none" in told
-    Track.objects.update(presentation={})
-    assert handed_in(Track.objects.get(), tokenised) == [tokenised]
-    told = client.get(f"/tracks/{printed.slug}/about/").content.decode()
-    assert "they get capitals" not in told
-
-
-@pytest.mark.django_db
-def test_answers_are_shown_as_they_are(tmp_path: Path, client: Client) -> None:
-    path = tmp_path / "inputs.jsonl"
-    path.write_text('{"input_id": "a", "question": "Who?", "passages": ["mara ."]}\n')
-    corpus = load_inputs("Questions", path)
-    for kind, record, sentence in (
-        ("answers", PRESENTED.as_record(), "The answers of this kind are shown as they are."),
-        ("generation", {"true_case": "yes"}, "How outputs are shown cannot be read"),
-        ("generation", ["unknown"], "How outputs are shown cannot be read"),
-    ):
-        with pytest.raises(ValidationError, match=re.escape(sentence)):
-            create_track(corpus, "Asked", kind=kind, presentation=record)
-    client.force_login(User.objects.create_user("chief", password="x", is_staff=True))
-    shown = {
-        kind: "Outputs are shown with"
-        in client.get(f"/desk/tracks/new/?kind={kind}").content.decode()
-        for kind in ("answers", "generation", "kbp")
-    }
-    assert shown == {"answers": False, "generation": True, "kbp": False}
 
 
 @pytest.mark.django_db

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rapidfuzz.distance import Levenshtein
 
-from formats.presentation import clean
+from formats.cleaning import clean
 
 
 def edit_share(text: str, post_edit: str, changed: int | None = None) -> float:

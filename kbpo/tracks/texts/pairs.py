@@ -133,10 +133,7 @@ class PreferenceTrack(TextTrack):
         """
         keys = Written.objects.filter(submission=submission_id).values("key")
         inputs = Input.objects.filter(corpus=self.corpus, key__in=keys)
-        return {
-            asked.key: [self.as_shown(reference) for reference in asked.references[:1]]
-            for asked in inputs
-        }
+        return {asked.key: asked.references[:1] for asked in inputs}
 
     def _pairs(
         self, submission_id: int, opponents: Sequence[int], *, with_references: bool = False

@@ -101,7 +101,6 @@ class AnswersTrack(TextTrack):
         _shown("any_correct", "Some passage shows it"),
         _shown("avg_correct", "Share of passages that show it"),
     )
-    presents: ClassVar[bool] = False
     metrics: ClassVar = tuple(
         replace(metric, circular=metric.needs == "references") for metric in METRICS.values()
     )

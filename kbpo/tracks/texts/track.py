@@ -12,9 +12,8 @@ import math
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from datetime import datetime
 from decimal import Decimal
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -29,7 +28,6 @@ from formats.limits import MB, Limits
 from formats.messages import Report
 from formats.opening import open_text
 from formats.outputs import read_outputs
-from formats.presentation import Casing, Presentation, present
 from formats.words import words
 from kbpo.corpus.export import in_pages
 from kbpo.corpus.fetch import fetch
@@ -161,7 +159,6 @@ class TextTrack(Track):
     measures: ClassVar[Measures] = measures_of()
     words: ClassVar = WORDS
     rates: ClassVar[bool] = True
-    presents: ClassVar[bool] = True
     metrics: ClassVar = tuple(METRICS.values())
     pool: ClassVar = PoolColumns(
         input="hashtext(coalesce(t.content->>'input', t.id::text))::bigint"
@@ -188,14 +185,11 @@ class TextTrack(Track):
                 progress(min(0.95, number * LINE / size))
                 yield number, line
 
-        shown_as, casing = self.track.shown_as, self._casing
-        for output in read_outputs(
-            lines(), n_passages, limits, report, presentation=shown_as, casing=casing
-        ):
-            content: dict[str, Any] = {"input": output.input_id, "text": output.shown}
+        for output in read_outputs(lines(), n_passages, limits, report):
+            content: dict[str, Any] = {"input": output.input_id, "text": output.output}
             if output.passage is not None:
                 content["passage"] = output.passage
-            yield Claim(f"{output.input_id}\n{output.shown}", output.line, content)
+            yield Claim(f"{output.input_id}\n{output.output}", output.line, content)
 
     @cached_property
     def dev_inputs(self) -> list[str]:
@@ -375,26 +369,7 @@ class TextTrack(Track):
         """The references that metrics and judges are shown of an output: not itself, or they would
         know that people wrote it.
         """
-        return references_without(
-            [self.as_shown(reference) for reference in made_for.references], text
-        )
-
-    def as_shown(self, text: str) -> str:
-        """A text as people and metrics see it on this track."""
-        return present(text, self.track.shown_as, self._casing)
-
-    def unfit(self) -> dict[str, str]:
-        try:
-            Presentation.of(self.track.presentation)
-        except (AttributeError, ValueError) as problem:
-            return {"presentation": f"How outputs are shown cannot be read: {problem}."}
-        return {}
-
-    @property
-    def _casing(self) -> Casing | None:
-        if not self.track.shown_as.true_case:
-            return None
-        return _casing_of(self.corpus.pk, self.corpus.loaded_at)
+        return references_without(made_for.references, text)
 
     def sources(self, content: Mapping[str, Any]) -> list[tuple[str, str]]:
         """What an output was written for, as (heading, text): the question, the source, passages,
@@ -472,17 +447,6 @@ def unusable(report: Report) -> Unusable:
     errors.sort(key=lambda message: message.line > 0)
     texts = [message.text for message in errors[:1]]
     return Unusable(" ".join(["The file has no usable output.", *texts]))
-
-
-@lru_cache(maxsize=4)
-def _casing_of(corpus: int, loaded_at: datetime) -> Casing:
-    """How words are written in the inputs of a corpus, which stay as they were loaded."""
-    texts = Input.objects.filter(corpus=corpus).values_list("source", "question", "passages")
-    return Casing.of(
-        text
-        for source, question, passages in texts.iterator(chunk_size=200)
-        for text in (source, question, *passages)
-    )
 
 
 def _inputs_of(instances: NDArray[np.int64]) -> dict[int, str]:

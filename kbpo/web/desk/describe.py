@@ -33,7 +33,6 @@ from kbpo.sampling.reprice import reprice
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import TrackWithRecall
 from kbpo.tracks.registry import FORM, class_of
-from kbpo.web.desk.tracks import PresentationField
 from kbpo.web.http import for_admins
 
 MOST_PEOPLE = 15
@@ -103,8 +102,6 @@ class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
 
     title = "What samples rest on"
 
-    presentation = PresentationField()
-
     class Meta:
         model = Track
         fields = (
@@ -114,7 +111,6 @@ class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
             "design",
             "scope",
             "workers_per_question",
-            "presentation",
         )
         labels = {
             "distribution": "What counts the same",
@@ -136,8 +132,6 @@ class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
         self.fields["design"] = forms.ChoiceField(choices=designs, label="How the sample is drawn")
         if not issubclass(kind, TrackWithRecall):
             del self.fields["scope"]
-        if not kind.presents:
-            del self.fields["presentation"]
         self.fields["workers_per_question"].validators += [
             MinValueValidator(1),
             MaxValueValidator(MOST_PEOPLE),

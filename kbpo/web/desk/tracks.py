@@ -15,7 +15,6 @@ from django.urls import path, reverse
 
 from annotation.platforms import registry
 from annotation.platforms.registry import other_names, platform_of
-from formats.presentation import SAID, Presentation
 from kbpo.accounts.models import Team, User
 from kbpo.corpus.models import Corpus
 from kbpo.money.models import Budget, Price
@@ -69,30 +68,6 @@ def platform_choices() -> list[tuple[str, str]]:
     ]
 
 
-class PresentationField(forms.MultipleChoiceField):
-    """How outputs are changed before anybody sees them; stored as a record."""
-
-    widget = forms.CheckboxSelectMultiple
-
-    def __init__(self) -> None:
-        super().__init__(
-            choices=[(name, words.capitalize()) for name, words in SAID.items()],
-            required=False,
-            label="Outputs are shown with",
-            help_text="People and metrics see them so, and equal texts are judged once.",
-        )
-
-    def prepare_value(self, value: Any) -> Any:
-        return [name for name in SAID if value.get(name)] if isinstance(value, dict) else value
-
-    def clean(self, value: Any) -> dict[str, bool | int]:
-        chosen = super().clean(self.prepare_value(value))
-        return Presentation(**dict.fromkeys(chosen, True)).as_record() if chosen else {}
-
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        return not self.disabled and set(self.prepare_value(initial or {})) != set(data or ())
-
-
 def _dollars(label: str, *, min_value: float = 0, max_digits: int = 12, **options: Any) -> Any:
     return forms.DecimalField(
         label=f"{label}, in dollars",
@@ -142,7 +117,6 @@ class TrackForm(forms.Form):
         initial="sentence",
         help_text="How far apart the two names may stand, for recall.",
     )
-    presentation = PresentationField()
     workers_per_question = forms.IntegerField(
         min_value=1,
         max_value=15,
@@ -203,8 +177,6 @@ class TrackForm(forms.Form):
             del self.fields["scope"]
         if not asking.extra:
             del self.fields["extra"]
-        if not of_kind.presents:
-            del self.fields["presentation"]
 
     def create(self, who: User) -> Track | None:
         """Create the track and return it; None with errors at the fields if that fails."""

@@ -208,7 +208,6 @@ def as_track(row: Track) -> dict[str, Any]:
     return {key: getattr(row, key) for key in keys} | {
         "target_half_width": str(row.target_half_width),
         "confidence_level": str(row.confidence_level),
-        "presented": row.shown_as.words,
         "criteria": [
             {key: getattr(criterion, key) for key in of_criterion} for criterion in criteria
         ],

@@ -33,7 +33,7 @@ def outputs(study: TextStudy) -> dict[str, dict[str, str]]:
         report = Report()
         lines = open_text(Path(system["file"]), LIMITS, report)
         texts = read_outputs(lines, known, LIMITS, report)
-        read[system["name"]] = {one.input_id: one.shown for one in texts}
+        read[system["name"]] = {one.input_id: one.output for one in texts}
         assert not list(report) and len(read[system["name"]]) == len(known)
     return read
 

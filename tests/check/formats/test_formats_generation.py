@@ -17,7 +17,6 @@ from formats.limits import Limits
 from formats.messages import Report
 from formats.opening import open_text
 from formats.outputs import OutputRecord, read_outputs
-from formats.presentation import PRESENTED
 from formats.scores import ScoreRecord, read_scores
 from formats.tables import identifier, number_of, some_of
 
@@ -187,13 +186,6 @@ def test_an_output_as_long_as_allowed_comes_in_even_if_it_is_all_escapes() -> No
     assert report.by_code["limits.output"] == 0
     huge = Limits()
     assert huge.for_outputs().line_bytes > 12 * huge.output_characters
-
-
-def test_people_see_the_output_as_the_track_presents_it() -> None:
-    data = lines_of(output(output="the dog did n't run , -lrb- unk -rrb- said ."))
-    [record], _ = read("outputs", data, presentation=PRESENTED)
-    assert record.output.startswith("the dog did n't")
-    assert record.shown == "The dog didn't run, (■) said."
 
 
 def test_scores_come_in_many_shapes() -> None:

@@ -12,7 +12,6 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from annotation.platforms import registry
-from formats.presentation import PRESENTED, SAID
 from kbpo.accounts.models import Team
 from kbpo.corpus.models import Corpus
 from kbpo.sampling.open_track import Money, create_track, open_track
@@ -71,11 +70,6 @@ class Command(BaseCommand):
         )
         parser.add_argument("--seconds", type=int, help="Expected seconds for one answer")
         parser.add_argument(
-            "--presented",
-            action="store_true",
-            help=f"Show outputs, to people and metrics, with {', '.join(SAID.values())}",
-        )
-        parser.add_argument(
             "--study",
             metavar="TEAM",
             help="Slug of the team whose study this is: only it uploads and sees the track",
@@ -112,7 +106,6 @@ class Command(BaseCommand):
                     money=money,
                     target_half_width=options["half_width"],
                     workers_per_question=options["workers"],
-                    presentation=PRESENTED.as_record() if options["presented"] else {},
                     **fields,
                 )
                 if options["open"]:

@@ -1,0 +1,80 @@
+"""Cleans texts: removes characters that nobody can see and those that would disturb a page."""
+
+import re
+from dataclasses import dataclass
+from unicodedata import category, normalize
+
+BLANK = "\u2800"  # of Braille, which is no white space
+VARIED = tuple("#*0123456789©®")  # signs of ASCII and Latin-1 that are emoji, too
+
+_BIDIRECTIONAL = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# Tags, which spell words that only programs read, stay in the flags that are written with them.
+_FLAG = "\U0001f3f4[\U000e0030-\U000e007a]{3,6}\U000e007f"
+_INVISIBLE = re.compile(
+    f"({_FLAG})|[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff"
+    "\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff"
+    "\U000e01f0-\U000e0fff]"
+)
+# One chooses how the character before it looks; more of them spell what only programs read.
+_SELECTORS = re.compile("[\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_JOINERS = re.compile("[\u200c\u200d]")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
+_MARKUP = re.compile(
+    r"</?[A-Za-z][A-Za-z0-9]*(?:\s[^<>]*)?/?>|<!--|&(?:#\d+|#x[0-9a-fA-F]+|[a-z]+);"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """A text without what nobody can see, and what was there."""
+
+    text: str
+    bidirectional: int
+    """How many marks that turn the direction were removed."""
+    invisible: int
+    """How many characters without width were removed."""
+    controls: int
+    """How many characters no text has; then the text is not to be used."""
+    markup: str
+    """The first piece of markup, or nothing."""
+
+
+def clean(text: str) -> Cleaned:
+    """Return the text in composed Unicode, without invisible characters, outer white space and
+    trailing blanks.
+
+    Joiners (U+200C, U+200D) stay between letters or symbols that need them, as in Persian or in
+    emoji, and of variation selectors one behind a character that may look otherwise. A text of
+    blanks and marks alone is none.
+    """
+    plain = normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
+    plain, turned = _BIDIRECTIONAL.subn("", plain)
+    shown = _INVISIBLE.sub(lambda match: match[1] or "", plain)
+    varied = _SELECTORS.sub(lambda match: match[0] if _varies(match) else "", shown)
+    joined = _JOINERS.sub(lambda match: match[0] if _joins(match) else "", varied)
+    hidden = len(plain) - len(joined)
+    plain = "\n".join(line.rstrip() for line in joined.split("\n")).strip()
+    # What was removed may have stood between a letter and its accent.
+    plain = normalize("NFC", plain) if any(map(_is_seen, plain)) else ""
+    tag = _MARKUP.search(plain)
+    return Cleaned(plain, turned, hidden, len(_CONTROL.findall(plain)), tag[0] if tag else "")
+
+
+def _is_seen(letter: str) -> bool:
+    kind = category(letter)
+    return letter != BLANK and kind[0] not in "MZ" and kind not in ("Cc", "Cf")
+
+
+def _varies(match: re.Match[str]) -> bool:
+    before = match.string[: match.start()][-1:]
+    if match[0] > "\uffff":
+        return before > "\u33ff" and category(before) == "Lo"
+    return (before > "\u02ff" or before in VARIED) and _is_seen(before)
+
+
+def _joins(match: re.Match[str]) -> bool:
+    text = match.string
+    before, after = text[: match.start()][-1:], text[match.end() :][:1]
+    return bool(before and after) and all(
+        ord(side) > 0x2FF and category(side)[0] in "LMS" for side in (before, after)
+    )
