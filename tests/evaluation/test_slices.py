@@ -32,10 +32,6 @@ def across(one: Instance) -> bool:
     return ". " in between
 
 
-def subject(one: Instance) -> str:
-    return one.document.gloss(one.subject_begin, one.subject_end)
-
-
 @pytest.fixture
 def whole(world: World) -> Submission:
     """A system that predicts everything, all of it judged, but no mention of what is left over."""
@@ -60,8 +56,6 @@ def test_where_all_is_judged_a_slice_is_the_share_of_it_that_is_true(
         f"relation:{LIVES}": [one for one in world.instances if one.predicate.name == LIVES],
         "type:PER": [one for one in world.instances if one.predicate.name != BASED],
         "type:ORG": [one for one in world.instances if one.predicate.name == BASED],
-        "frequency:low": [one for one in world.instances if subject(one) != "Anna"],
-        "frequency:high": [one for one in world.instances if subject(one) == "Anna"],
         "sentence:same": [one for one in world.instances if not across(one)],
         "sentence:across": [one for one in world.instances if across(one)],
     }

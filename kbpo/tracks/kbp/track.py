@@ -152,7 +152,7 @@ class KbpTrack(TrackWithRecall):
         return to_judge(self.corpus, instances)
 
     def traits(self, instances: Ids, submissions: Sequence[int]) -> Mapping[str, Trait]:
-        return read_traits(self.track, submissions)
+        return read_traits(self.corpus, submissions)
 
     def example(self) -> Iterable[str]:
         return example_lines(self.corpus)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from kbpo.corpus.frequency import FREQUENCIES
 from kbpo.corpus.models import Corpus, Predicate
 from kbpo.tracks.base import Facet, Group, Pages, Words
 
@@ -65,16 +64,6 @@ PAGES = Pages(
 GROUPS = {
     "relation": Group("Relation", "predicate", strata=True),
     "type": Group("Entity type", "subject_type"),
-    "frequency": Group(
-        "Entity frequency",
-        "frequency",
-        FREQUENCIES,
-        {
-            "low": "Rare entities",
-            "medium": "Entities in some documents",
-            "high": "Frequent entities",
-        },
-    ),
     "sentence": Group(
         "Same sentence",
         "sentence",
