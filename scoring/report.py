@@ -360,7 +360,6 @@ class Report:
     released: float = 0.0
     """Share of the open batches that is released"""
     labels: int = 0
-    last_label: int = 0
     documents: int = 0
     """Documents read in full that count"""
     of_documents: int = 0
@@ -373,8 +372,6 @@ class Report:
     """The same with private runs among them, for their own teams"""
     totals: dict[tuple[str, str], dict[int, float]] = field(default_factory=dict)
     """(criterion, distribution) -> system -> what the model alone would print"""
-    counted: dict[str, dict[int, float]] = field(default_factory=dict)
-    """Name of a counted share -> system -> the share"""
     saved: dict[tuple[str, str], dict[int, float]] = field(default_factory=dict)
     """(criterion, distribution) -> system -> share of judgments that metrics and judges save"""
     by_each: dict[tuple[str, str], dict[int, dict[int, float]]] = field(default_factory=dict)

@@ -33,8 +33,6 @@ class Row:
     """The column of the weighted mean of verdicts, which the others are read beside"""
     figures: dict[str, Figure] = field(default_factory=dict)
     """Column of the kind -> its figure, where the system has one"""
-    counted: dict[str, float] = field(default_factory=dict)
-    """Shares that the kind counts"""
     saved: float | None = None
     """The share of judgments that metrics and judges make unnecessary; None where none helps"""
     n_checked: int = 0
@@ -383,7 +381,6 @@ def _rows_of(
             submission,
             kind.measures.column_of(kind.measures.mean).name,
             figures,
-            counted={name: shares[pk] for name, shares in report.counted.items() if pk in shares},
             saved=saved.get(pk),
             n_checked=max(
                 (

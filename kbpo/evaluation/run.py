@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from django.conf import settings
-from django.db.models import Max
 
 from kbpo import clock
 from kbpo.evaluation.correction.read import checks_of
@@ -18,7 +17,6 @@ from kbpo.evaluation.models import Evaluation, Rescoring
 from kbpo.evaluation.score import details_of, report_of
 from kbpo.evaluation.stages import end_stages, lock, store_interim_intervals, tell
 from kbpo.evaluation.store import reduce_since, store
-from kbpo.instances.models import Label
 from kbpo.queue import one_at_a_time, work
 from kbpo.sampling.left_open import keep_answered
 from kbpo.sampling.models import SampleBatch
@@ -27,7 +25,6 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of
 from scoring.build import Computed
-from scoring.report import Report
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +78,6 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     SampleBatch.objects.filter(submission__in=done, settled_at__isnull=True).update(
         settled_at=clock.now()
     )
-    last_label = Label.objects.aggregate(Max("pk"))["pk__max"] or 0
     data, kind = read(track), kind_of(track)
     computed = Computed.of(
         data,
@@ -92,7 +88,6 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     )
     end_stages(track, computed, done)
     previous = track.evaluations.order_by("-number").first()
-    before = previous.report if previous is not None else Report()
     reduce_since(track, clock.now().replace(hour=0, minute=0, second=0, microsecond=0))
     standing = set(Submission.objects.filter(track=track).on_board().values_list("pk", flat=True))
     evaluation = Evaluation(
@@ -101,7 +96,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
         stage_end=bool(done),
         standing=sorted(standing),
     )
-    report = report_of(track, computed, standing, before, last_label)
+    report = report_of(track, computed, standing)
     details = details_of(track, computed, standing)
     if not track.hides_test:
         store_interim_intervals(track, computed, done)

@@ -28,12 +28,8 @@ from scoring.report import Comparison, Details, LateScorer, Named, Report
 from scoring.saved import best_metrics, by_each, saved, unjudged
 
 
-def report_of(
-    track: Track, computed: Computed, standing: set[int], before: Report, last_label: int
-) -> Report:
-    """The report of a track, `standing` on whose board are these submissions. `before` is the
-    report before it.
-    """
+def report_of(track: Track, computed: Computed, standing: set[int]) -> Report:
+    """Return the report of a track. `standing` are the submissions on its board."""
     kind, data = kind_of(track), computed.data
     reasons = not_corrected(track, computed.checked, computed.better)
     board_judges, judges = agreement(track, data, standing)
@@ -46,13 +42,11 @@ def report_of(
         targets=int(data.inclusion.drawn.sum()),
         released=float(data.inclusion.released),
         labels=Label.objects.filter(target__corpus=track.corpus_id).count(),
-        last_label=last_label,
         documents=data.facts.n_annotated if data.facts else 0,
         of_documents=track.corpus.n_test,
         correlation=data.rho,
         misses=misses(data),
         figures=figures(data, computed.scores, scored_of(track)),
-        counted=_counted(kind, data, before),
         late_scorers=_late_scorers(data),
         expert={name: checked.confusion(name) for name in computed.criteria} if checked else {},
         not_corrected={system: tuple(why) for system, why in reasons.items()},
@@ -163,22 +157,6 @@ def _scorers(
     used = tuple(names[pk] for pk in data.pool.scorers)
     best = {criterion: best_metrics(data, criterion) for criterion in criteria}
     return used, {name: used[numbers[0]] for name, numbers in best.items() if numbers}
-
-
-def _counted(kind: Kind, data: Data, before: Report) -> dict[str, dict[int, float]]:
-    """The shares that the kind counts: name -> submission -> share. What this version counted of a
-    submission before is not counted again.
-    """
-    kept = before.counted if before.version == settings.VERSION else {}
-    shares_before = [kept.get(quantity.name, {}) for quantity in kind.measures.counted]
-    known = [
-        pk for pk in data.systems if shares_before and all(pk in shares for shares in shares_before)
-    ]
-    new = [pk for pk in data.systems if pk not in known]
-    return {
-        share.name: {pk: kept[share.name][pk] for pk in known} | dict(share.count(kind.corpus, new))
-        for share in kind.measures.counted
-    }
 
 
 def _late_scorers(data: Data) -> tuple[LateScorer, ...]:

@@ -4,9 +4,9 @@ the columns of a board.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 DEFAULT = "centred"
 """The method of the house's own estimates"""
@@ -103,24 +103,6 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Counted:
-    """A share of what a system says that is counted, not estimated, and stands beside a figure."""
-
-    name: str
-    """What files and evaluations call it"""
-    label: str
-    criterion: str
-    """Under which it is shown"""
-    under: str
-    """The column that it stands small under"""
-    sentence: str
-    """On a submission's page; {share} is where the share goes"""
-    count: Callable[[Any, Sequence[int]], Mapping[int, float]]
-    """Corpus, submissions -> share of each; it follows from what is predicted, and is counted
-    once"""
-
-
-@dataclass(frozen=True)
 class Measures:
     """What is judged on tracks of a kind, and what is printed of a system there."""
 
@@ -138,7 +120,6 @@ class Measures:
     first"""
     n_beside: int = 0
     """So many other criteria a board draws, narrow, beside the one that it is of"""
-    counted: tuple[Counted, ...] = ()
     plotted: tuple[str, str] | None = None
     """Two columns of the board that are drawn against each other"""
     published: tuple[str, ...] = ()

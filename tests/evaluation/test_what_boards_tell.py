@@ -65,22 +65,3 @@ def test_boards_tell_nothing_of_withdrawn_and_waiting_runs(toy: Toy, address: st
     assert str(totals[rows["scored"].pk]) not in said
     assert told["evaluation"]["targets"] and told["evaluation"]["model"] == evaluation.report.model
     assert "withdrawn" not in json.dumps(told)
-
-
-def test_an_evaluation_keeps_which_share_of_its_names_a_system_claims_as_their_own(
-    toy: Toy,
-) -> None:
-    """Each prediction has two names; a date is none, whatever is claimed of it."""
-    world = World(toy, is_study=True)
-    row = world.system("some", lambda one: True)
-    world.system("all", lambda one: True, team="Neural")
-    world.answer(world.sample(row))
-    first, second, third, *_ = row.predictions.order_by("pk").values_list("pk", flat=True)
-    elsewhere = {"object_canonical_begin": 900, "object_canonical_end": 904}
-    row.predictions.filter(pk__in=[first, second]).update(**elsewhere)
-    row.predictions.filter(pk=second).update(subject_canonical_end=900)
-    row.predictions.filter(pk=third).update(object_type="DATE", **elsewhere)
-    n = 2 * row.predictions.count() - 1
-    told = evaluate(world.track).report.counted["self_claims"]
-    assert told[row.pk] == pytest.approx((n - 3) / n)
-    assert sorted(told.values())[1:] == [1.0]

@@ -125,9 +125,9 @@ def _evaluations(world: FixedWorld) -> Lines:
     kept = (
         *("scope", "draws", "targets", "released", "model", "correlation", "totals", "documents"),
         *("of_documents", "misses", "labels", "saved", "by_each", "unjudged", "strengths"),
-        *("not_corrected", "last_label", *report.counted),
+        "not_corrected",
     )
-    settings = {name: (told | told["counted"])[name] for name in kept}
+    settings = {name: told[name] for name in kept}
     settings["standing"] = last.standing
     settings["late_scorers"] = told["late_scorers"]
     judges = {**report.judges, "all": report.board_judges}

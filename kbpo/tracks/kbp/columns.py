@@ -5,8 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from kbpo.tracks.base import Asking, PoolColumns
-from kbpo.tracks.kbp.judgments import self_claims
-from kbpo.tracks.measures import Column, Counted, Criterion, Distribution, Measures, Quantity
+from kbpo.tracks.measures import Column, Criterion, Distribution, Measures, Quantity
 from scoring.data import THESE
 
 CRITERIA = (
@@ -52,18 +51,6 @@ COLUMNS = (
     Column("expert_f1", "f1", "expert", "beneath", "corrected", under="f1"),
 )
 
-COUNTED = (
-    Counted(
-        "self_claims",
-        "own names",
-        "linking",
-        "precision",
-        "Of the mentions of this system it claims {share} to be their own canonical ones; such a"
-        " claim is right only where people say so too.",
-        self_claims,
-    ),
-)
-
 DISTRIBUTIONS = {
     "instance": Distribution("Every prediction", "1.0::float8"),
     "relation": Distribution("Every relation", "1.0::float8/p.same_predicate"),
@@ -81,7 +68,6 @@ MEASURES = Measures(
     DISTRIBUTIONS,
     mean="precision",
     base="relation",
-    counted=COUNTED,
     plotted=("recall", "precision"),
     published=("simple", "joint"),
     population=THESE,

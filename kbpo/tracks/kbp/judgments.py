@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from formats.schema import load_schema
 from kbpo.corpus.fetch import fetch
-from kbpo.corpus.models import Corpus, Document
+from kbpo.corpus.models import Document
 from kbpo.corpus.remembered import each
 from kbpo.instances.merge import values_inside, values_of
 from kbpo.instances.models import Instance, Target
@@ -188,26 +187,6 @@ class _World:
             clusters=self.own[target] if answered else self.clusters[document],
             closed=document in self.closed and not answered,
         )
-
-
-def self_claims(corpus: Corpus, submissions: Sequence[int]) -> dict[int, float]:
-    """Of each submission with mentions of entities in its predictions, the share of them that it
-    claims to be their own canonical ones. A mention counts in each prediction that names it.
-    """
-    types = load_schema(corpus.schema).entity_types.values()
-    linkable = [type_.name for type_ in types if type_.linkable]
-    shares = fetch(
-        "SELECT p.submission_id, avg(CASE WHEN claim.is_own THEN 1.0 ELSE 0.0 END)::float8 FROM"
-        " submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id CROSS JOIN"
-        " LATERAL (VALUES"
-        " (p.subject_type, (i.subject_begin, i.subject_end) = (p.subject_canonical_begin,"
-        " p.subject_canonical_end)),"
-        " (p.object_type, (i.object_begin, i.object_end) = (p.object_canonical_begin,"
-        " p.object_canonical_end))) AS claim (type, is_own)"
-        " WHERE p.submission_id = ANY(%s) AND claim.type = ANY(%s) GROUP BY p.submission_id",
-        [list(submissions), linkable],
-    )
-    return dict(shares)
 
 
 def clusters_of(documents: set[int], *, public: bool = False) -> dict[int, Clusters]:

@@ -54,7 +54,6 @@ def _record(shown: Board, row: Row) -> dict[str, Any]:
     }
     if recall_of(shown.track) is not None:
         record["documents"] = row.n_documents
-    record |= {count.name: row.counted.get(count.name) for count in kind.measures.counted}
     for column in kind.measures.columns:
         record |= _ends(column.name, row.figure(column.name))
     for criterion in kind.measures.criteria_beside(shown.criterion):
@@ -113,7 +112,6 @@ def as_json(shown: Board) -> dict[str, Any]:
                 "rank": row.rank,
                 "saved": row.saved,
                 "judges": _judges(shown, row),
-                **{count.name: row.counted.get(count.name) for count in kind.measures.counted},
                 **{column.name: _figure(row, column.name) for column in kind.measures.columns},
             }
             for row in shown.rows

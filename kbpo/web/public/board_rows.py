@@ -116,7 +116,7 @@ def cells_of(
 
 
 def _cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str, Any]:
-    """A drawn figure, with what stands small under it: what was counted, what was corrected; and
+    """A drawn figure, with its correction by experts; and
     the same by people alone, where metrics and judges narrow it. Of a criterion that is drawn
     beside the board's own the figure alone: what narrows it there narrows it here.
     """
@@ -139,11 +139,6 @@ def _cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str,
                 beneath.append({"label": column.label, "interval": drawn, "too_wide": too_wide})
     if alone is not None and view.helped == PEOPLE:
         figure, alone = alone, None
-    counted = []
-    for count in kind.measures.counted:
-        share = drawn_row.counted.get(count.name)
-        if share is not None and (count.under, count.criterion) == (head["name"], criterion):
-            counted.append({"label": count.label, "share": share})
     return {
         "head": head,
         "interval": Interval.of(figure),
@@ -152,7 +147,6 @@ def _cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str,
         "alone": Interval.of(alone) if alone is not None else None,
         "exact": figure is not None and figure.exact,
         "too_few": figure is not None and figure.too_few,
-        "counted": counted,
         "beneath": beneath,
     }
 

@@ -13,7 +13,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
-from kbpo.web.components.figures import count_text, percent_text
+from kbpo.web.components.figures import count_text
 from scoring.report import Figure
 from scoring.score import Key
 
@@ -55,7 +55,7 @@ def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]
                 "has_few": any(
                     row["kind"] == "few" and row["interval"].estimate is not None for row in rows
                 ),
-                "counted": _counted(latest, criterion),
+                "holds_for": kind.words.populations.get(kind.measures.population, ""),
                 "lost": rows[0]["figure"].n_missing if rows else 0,
             }
         )
@@ -97,23 +97,6 @@ def _rows(
                 row |= {"interval": looked["interval"], "safe": True, "kind": "live"}
             rows.append(row)
     return rows
-
-
-def _counted(latest: Latest, criterion: str) -> list[str]:
-    """Return what was counted of a submission and belongs to a criterion, as sentences; and what
-    its intervals hold for, where there is a choice.
-    """
-    kind = kind_of(latest.submission.track)
-    sentences = []
-    if kind.measures.population:
-        sentences.append(
-            f"The intervals hold for {kind.words.populations[kind.measures.population]}."
-        )
-    for count in kind.measures.counted:
-        share = latest.report.counted.get(count.name, {}).get(latest.submission.pk)
-        if share is not None and count.criterion == criterion:
-            sentences.append(count.sentence.format(share=percent_text(share)))
-    return sentences
 
 
 def _unjudged(submission: Submission) -> tuple[int, int]:
