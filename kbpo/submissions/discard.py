@@ -51,18 +51,17 @@ def forget_reading(submission: Submission) -> None:
 
 @transaction.atomic
 def delete(submission: Submission, who: User) -> bool:
-    """Return whether a discard is gone from its team's lists, with its file and all that was read
-    of it.
-
-    False for what is a run, or was deleted already. The row stays, for what a team uploads in a day
-    is counted in rows; its file goes the way of files that belong to nothing (`orphans.py`).
+    """Return whether a discard was deleted: its file and what was read of it. False for a run, and
+    for what was deleted already. The row stays, since the uploads of a team in a day are counted.
     """
     submissions = Submission.objects.select_for_update(of=("self",)).select_related("track")
     row = submissions.discards().filter(pk=submission.pk).first()
     if row is None:
         return False
     forget_reading(row)
+    storage, name = row.file.storage, row.file.name
     row.deleted_at, row.file = clock.now(), ""
     row.save(update_fields=["deleted_at", "file"])
+    transaction.on_commit(lambda: storage.delete(name))
     note("delete", row.purpose, who=who, before=row.status, track=row.track.slug)
     return True

@@ -14,7 +14,6 @@ from kbpo.corpus.copy import copy
 from kbpo.queue import nudge, work
 from kbpo.submissions.discard import discard_ended, forget_reading
 from kbpo.submissions.models import Submission
-from kbpo.submissions.orphans import put_away_now_and_then
 from kbpo.submissions.progress import teller
 from kbpo.submissions.receive import items_since
 from kbpo.submissions.tally import count
@@ -33,7 +32,6 @@ def tick() -> int:
     """Return how many submissions were read, refused ones included."""
     done = work(Submission, "received", _read)
     discard_ended()
-    put_away_now_and_then()
     return done
 
 

@@ -77,8 +77,7 @@ def receive(
 
     With `refuse_same`, a file that the team has on the track already is refused with code
     `same_file` and the number of that submission. Raises CannotReceive; then nothing is kept. The
-    file comes first and the row second, so that no row is ever without its file; a file whose row
-    was never made is swept a day later.
+    file is stored before the row, so that no row is ever without its file.
     """
     if (earlier := _earlier(user, idempotency_key, track, team)) is not None:
         return _unchanged(earlier, _digest(file))

@@ -1,7 +1,0 @@
-"""Django app."""
-
-from django.apps import AppConfig
-
-
-class CorpusConfig(AppConfig):
-    name = "kbpo.corpus"

@@ -1,7 +1,0 @@
-"""Django app."""
-
-from django.apps import AppConfig
-
-
-class ReleasesConfig(AppConfig):
-    name = "kbpo.releases"
