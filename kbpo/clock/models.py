@@ -6,25 +6,17 @@ from django.db import models
 
 
 class Heartbeat(models.Model):
-    """The one row that says when the clock ticked last."""
+    """The one row that says when the clock ticked last, and when it did not tick."""
 
     at = models.DateTimeField()
+    pauses = models.JSONField(
+        default=list,
+        help_text="[begin, end] of times that no deadline counts, the last one first: the service"
+        " was off, or the time jumped ahead",
+    )
 
     class Meta:
-        db_table_comment = "When the clock of the service ticked last: one row"
+        db_table_comment = "When the clock of the service ticked: one row"
 
     def __str__(self) -> str:
         return f"heartbeat at {self.at}"
-
-
-class Pause(models.Model):
-    """A time in which the clock did not tick: the service was off, or the time jumped ahead."""
-
-    begin = models.DateTimeField()
-    end = models.DateTimeField(db_index=True)
-
-    class Meta:
-        db_table_comment = "Times that no deadline counts: the service was off, or the time jumped"
-
-    def __str__(self) -> str:
-        return f"pause from {self.begin} to {self.end}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.apps import apps
 from django.db import connection, models, transaction
@@ -16,7 +17,7 @@ from django.db.models import F, Value
 from django.db.models.functions import Greatest, Least
 
 from kbpo import clock
-from kbpo.clock.models import Heartbeat, Pause
+from kbpo.clock.models import Heartbeat
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +43,13 @@ SINCE = (
 """Moments after which a while has to pass before somebody looks again"""
 
 
+class Pause(NamedTuple):
+    """A time in which the clock did not tick."""
+
+    begin: datetime
+    end: datetime
+
+
 def beat(every: timedelta = EVERY) -> datetime:
     """Return the time, noted as the last beat where that was some while ago. Whoever gives
     something up for being late asks here first.
@@ -56,19 +64,20 @@ def beat(every: timedelta = EVERY) -> datetime:
         if timedelta(0) <= now - row.at < every:
             return now
         if now - row.at > LONGEST_ROUND:
-            _note_pause(row.at, now)
+            _note_pause(row, now)
         elif row.at - now > BACK:
-            _go_back(row.at, now)
+            _go_back(row, now)
         elif now < row.at:
             return now
         row.at = now
-        row.save(update_fields=["at"])
+        row.save(update_fields=["at", "pauses"])
     return now
 
 
 def pauses_before(now: datetime) -> list[Pause]:
     """Return the pauses so far, the last one first."""
-    return list(Pause.objects.filter(begin__lt=now).order_by("-end"))
+    row = Heartbeat.objects.filter(pk=1).first()
+    return [pause for pause in _pauses_of(row) if pause.begin < now] if row else []
 
 
 def late_since(limit: timedelta, now: datetime, pauses: list[Pause] | None = None) -> datetime:
@@ -85,20 +94,30 @@ def late_since(limit: timedelta, now: datetime, pauses: list[Pause] | None = Non
     return at - left
 
 
-def _note_pause(begin: datetime, end: datetime) -> None:
+def _pauses_of(row: Heartbeat) -> list[Pause]:
+    return [Pause(*map(datetime.fromisoformat, ends)) for ends in row.pauses]
+
+
+def _store_pauses(row: Heartbeat, pauses: list[Pause]) -> None:
+    row.pauses = [[begin.isoformat(), end.isoformat()] for begin, end in pauses]
+
+
+def _note_pause(row: Heartbeat, end: datetime) -> None:
+    begin = row.at
     log.warning("The clock did not tick from %s to %s; that counts for no deadline", begin, end)
-    Pause.objects.filter(end__lt=end - KEPT).delete()
-    Pause.objects.create(begin=begin, end=end)
+    recent = [pause for pause in _pauses_of(row) if pause.end >= end - KEPT]
+    _store_pauses(row, [Pause(begin, end), *recent])
     for model, name in _fields(LEASES):
         running = model._default_manager.filter(**{f"{name}__gt": begin})
         running.update(**{name: F(name) + (end - begin)})
 
 
-def _go_back(last: datetime, now: datetime) -> None:
-    """What was written while the time was ahead is put back with it."""
+def _go_back(row: Heartbeat, now: datetime) -> None:
+    """Put back with the time what was written while it was ahead."""
+    last = row.at
     log.warning("The time was put back from %s to %s", last, now)
-    Pause.objects.filter(begin__gte=now).delete()
-    Pause.objects.filter(end__gt=now).update(end=now)
+    before = [pause for pause in _pauses_of(row) if pause.begin < now]
+    _store_pauses(row, [Pause(begin, min(end, now)) for begin, end in before])
     by = last - now
     for model, name in _fields(WAITS):
         ahead = model._default_manager.filter(**{f"{name}__gt": now})
