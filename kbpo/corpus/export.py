@@ -41,15 +41,6 @@ def mention_lines(corpus: Corpus, most: int | None = None) -> Iterator[str]:
             yield json.dumps({"id": key, "mentions": spans}, ensure_ascii=False) + "\n"
 
 
-def records(
-    corpus: Corpus, most: int | None = None
-) -> Iterator[tuple[dict[str, Any], list[list[Any]]]]:
-    """Yield each document as in its file, with the spans and types of its mentions."""
-    for document in in_pages(_documents(corpus).prefetch_related("mentions"), most):
-        mentions = sorted([row.begin, row.end, row.type] for row in document.mentions.all())
-        yield _record(document), mentions
-
-
 def gzipped(lines: Iterator[str]) -> Iterator[bytes]:
     """Yield the lines as one gzip member, in blocks; nothing is kept on disk."""
     packer = zlib.compressobj(6, zlib.DEFLATED, 31)

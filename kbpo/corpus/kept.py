@@ -1,21 +1,18 @@
-"""Keeps on disk what follows from what never changes, so that it is made once: arrays, so that rows
-of millions of predictions are read again as fast as memory, and files that are long in the making.
+"""Caches arrays on disk that follow from data which never changes, so that millions of predictions
+are read from the database once.
 
-A copy, and nothing else: what is lost is made anew. Arrays are mapped, not read, so that a process
-holds what it looks at.
+What is lost is computed again. Arrays are mapped into memory, not read.
 """
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import logging
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -30,17 +27,13 @@ VERSION = 3
 """To be raised when other arrays are made of the same"""
 NEWEST = 4
 """So many of a name stay: while a new one is made, others may still look at the last."""
-FILE = "file"
-STAYS_FREE = 0.1
-"""Share of the disk that no file is kept in: more than what the desk calls full"""
-BLOCK = 1 << 16
 
 
-def kept(name: str, state: object, make: Callable[[], Arrays], *, newest: int = NEWEST) -> Arrays:
+def kept(name: str, state: object, make: Callable[[], Arrays]) -> Arrays:
     """Return the arrays that `make` makes, which follow from a state alone; those of an earlier
     call where they are still there, which nobody can write to.
 
-    `name` is a folder: those of other states in it are forgotten, but for the `newest`. Without a
+    `name` is a folder: those of other states in it are forgotten, but for the `NEWEST`. Without a
     state, or a place to keep them, they are made.
     """
     if state is None or settings.ARRAYS_ROOT is None:
@@ -51,90 +44,13 @@ def kept(name: str, state: object, make: Callable[[], Arrays], *, newest: int = 
         return mapped
     made = make()
     try:
-        _write(place, made, newest)
+        _write(place, made)
     except OSError as problem:  # a full disk must not keep scores from being made
         log.warning("What is read of predictions could not be kept: %s", problem)
         return made
     del made
     reread = _mapped(place)
     return reread if reread is not None else make()
-
-
-def kept_file(
-    name: str, state: object, make: Callable[[], Iterator[bytes]], *, newest: int = NEWEST
-) -> Iterator[bytes]:
-    """Yield the blocks of the file that `make` makes, which follows from a state alone: those of an
-    earlier call where they are still there, else while they are made.
-
-    Of whoever leaves before the end nothing is kept, and of two who ask at once one file; none
-    where less than `STAYS_FREE` of the disk would be left.
-    """
-    if settings.ARRAYS_ROOT is None:
-        yield from make()
-        return
-    place = _place(settings.ARRAYS_ROOT, name, state)
-    with suppress(OSError):
-        os.utime(place)
-    if (file := _opened(place / FILE)) is not None:
-        with file:
-            while block := file.read(BLOCK):
-                yield block
-        return
-    part = _part_of(place)
-    copy = _begun(part)
-    try:
-        for block in make():
-            copy = _written(copy, block)
-            yield block
-        if copy is not None:
-            with suppress(OSError), copy:
-                os.fsync(copy.fileno())
-                _settle(part, place, newest)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-
-
-def is_kept(name: str, state: object) -> bool:
-    """Return whether such a file need not be made."""
-    root = settings.ARRAYS_ROOT
-    return root is not None and (_place(root, name, state) / FILE).exists()
-
-
-def _opened(path: Path) -> FileIO | None:
-    try:
-        return FileIO(path)
-    except OSError:
-        return None
-
-
-def _begun(part: Path) -> FileIO | None:
-    """Return an empty file in a new folder; None where the disk has no room for it."""
-    try:
-        part.mkdir(parents=True, mode=0o700)
-        return FileIO(part / FILE, "w")
-    except OSError as problem:
-        log.warning("A file could not be kept: %s", problem)
-        return None
-
-
-def _written(copy: FileIO | None, block: bytes) -> FileIO | None:
-    """Return the copy with one more block; None, and nothing of it, where the disk has no room for
-    it.
-    """
-    if copy is None:
-        return None
-    try:
-        disk = shutil.disk_usage(Path(str(copy.name)).parent)
-        if disk.free - len(block) < STAYS_FREE * disk.total:
-            raise OSError(errno.ENOSPC, "too little of the disk is free")
-        if copy.write(block) != len(block):
-            raise OSError(errno.ENOSPC, "the disk is full")
-        return copy
-    except OSError as problem:
-        log.warning("A file could not be kept: %s", problem)
-        copy.close()
-        shutil.rmtree(Path(str(copy.name)).parent, ignore_errors=True)
-        return None
 
 
 def _place(root: Path, name: str, state: object) -> Path:
@@ -171,25 +87,18 @@ def _forget(place: Path) -> None:
     shutil.rmtree(gone, ignore_errors=True)
 
 
-def _write(place: Path, arrays: Arrays, newest: int) -> None:
+def _write(place: Path, arrays: Arrays) -> None:
     """Write the arrays to the folder, or leave no folder."""
     part = _part_of(place)
     part.mkdir(parents=True, mode=0o700)
     try:
         for name, values in arrays.items():
             np.save(part / f"{name}.npy", values, allow_pickle=False)
-        _settle(part, place, newest)
+        part.rename(place)
+        folders = sorted(place.parent.iterdir(), key=lambda folder: folder.stat().st_mtime)
+        for old in folders[:-NEWEST]:
+            _forget(old)
     except OSError:
         shutil.rmtree(part, ignore_errors=True)
         if not place.is_dir():  # else somebody else has just made the same
             raise
-
-
-def _settle(part: Path, place: Path, newest: int) -> None:
-    """Move a complete folder to its place, and keep so many older ones beside it."""
-    part.rename(place)
-    folders = sorted(
-        place.parent.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True
-    )
-    for old in folders[newest:]:
-        _forget(old)

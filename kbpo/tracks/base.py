@@ -244,15 +244,6 @@ class Facet:
 
 
 @dataclass(frozen=True)
-class Baseline:
-    """A script that everybody may start from."""
-
-    script: Path
-    lines: Callable[[int | None], Iterator[str]]
-    """Yields what it writes for the corpus, or for its first so many inputs"""
-
-
-@dataclass(frozen=True)
 class Metric:
     """What is computed of each thing that systems say: its name, what pages call it, its version
     (of the library, its settings and our treatment). Another version is another metric.
@@ -554,9 +545,9 @@ class Track(ABC):
         """
         return corpus_lines(self.corpus, most)
 
-    def baseline(self) -> Baseline | None:
-        """A short script that anybody can run and whose output this track takes; None if this kind
-        has none.
+    def baseline(self) -> Path | None:
+        """Return a short script that anybody can run and whose output this track takes; None if
+        this kind has none.
         """
         return None
 

@@ -105,7 +105,6 @@ NO_PAGE = {
     },
     "a file": {
         "api-documents", "api-file", "api-track-zip", "api-mention-types", "baseline",
-        "baseline-output",
         "board-csv", "desk-export",
         "own-data",
         "client-file", "release", "track-zip",

@@ -131,7 +131,7 @@ def test_texts_that_may_not_be_downloaded_are_not(client: Client, toy: Toy) -> N
     toy.corpus.may_be_downloaded = False
     toy.corpus.save()
     assert reverse("api-documents", args=["toy"]) not in page(client)
-    for name in ("api-documents", "api-mention-types", "baseline-output"):
+    for name in ("api-documents", "api-mention-types"):
         assert client.get(reverse(name, args=["toy"])).status_code == 404
 
 
@@ -161,8 +161,6 @@ def test_the_baseline_is_run_and_uploaded_by_a_stranger(
         cwd=tmp_path,
         env={"PATH": ""},
     )
-    given = client.get(reverse("baseline-output", args=["toy"]))
-    assert gzip.decompress(given.getvalue()) == ran.stdout, "the file is what the script writes"
     claims = [json.loads(line) for line in ran.stdout.splitlines()]
     assert {"per:organizations_founded", "org:place_of_headquarters"} <= {
         claim["predicate"] for claim in claims
@@ -419,8 +417,6 @@ def test_the_baseline_of_texts_is_run_on_their_inputs_and_read_without_a_word(
         check=True,
         env={"PATH": ""},
     )
-    given = client.get(reverse("baseline-output", args=["texts"]))
-    assert gzip.decompress(given.getvalue()) == ran.stdout, "the file is what the script writes"
     said = [json.loads(line) for line in ran.stdout.splitlines()]
     assert [one["output"] for one in said] == outputs
     assert [one.get("passage") for one in said] == [1 if kind == "answers" else None, None]
@@ -516,8 +512,7 @@ def test_all_of_a_track_is_one_file_that_is_made_while_it_is_sent(
     assert "kbpo validate baseline.jsonl --data ." in readme, "as it lies there"
     command = next(line for line in readme.splitlines() if "baseline.py" in line and ">" in line)
     words = command.split(">")[0].split()[1:]
-    ran = subprocess.run([sys.executable, *words], capture_output=True, check=True, cwd=folder)
-    assert gzip.decompress((folder / "baseline.jsonl.gz").read_bytes()) == ran.stdout
+    subprocess.run([sys.executable, *words], capture_output=True, check=True, cwd=folder)
     toy.track.description = "Another one."
     toy.track.save()
     assert client.get(address)["ETag"] != answer["ETag"]

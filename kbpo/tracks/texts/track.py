@@ -35,7 +35,6 @@ from kbpo.corpus.models import Corpus, Part
 from kbpo.instances.models import Target
 from kbpo.tracks.base import (
     Answers,
-    Baseline,
     Group,
     Judged,
     PoolColumns,
@@ -54,7 +53,7 @@ from kbpo.tracks.measures import (
     Measures,
     Quantity,
 )
-from kbpo.tracks.texts import baseline, explore
+from kbpo.tracks.texts import explore
 from kbpo.tracks.texts.forms import field_of, payload_of
 from kbpo.tracks.texts.metrics import METRICS, Scored, compute, references_without
 from kbpo.tracks.texts.models import Input
@@ -411,15 +410,11 @@ class TextTrack(Track):
             traits[name] = Trait(names, code)
         return traits
 
-    def baseline(self) -> Baseline | None:
+    def baseline(self) -> Path | None:
         sample = Input.objects.filter(corpus=self.corpus).order_by("pk").first()
         if sample is None or not (sample.source or sample.passages):
             return None
-        return Baseline(Path(baseline.__file__), self._baseline_lines)
-
-    def _baseline_lines(self, most: int | None = None) -> Iterator[str]:
-        for line in self.input_lines(most):
-            yield json.dumps(baseline.predict(json.loads(line))) + "\n"
+        return Path(__file__).with_name("baseline.py")
 
     def example(self) -> Iterator[str]:
         for key in Input.objects.filter(corpus=self.corpus).order_by("pk").values_list("key")[:12]:

@@ -119,7 +119,7 @@ class DocumentDetail(PublicView):
 @method_decorator(export, name="dispatch")
 class TrackZip(PublicView):
     """All that one needs to take part in a track as one zip file, streamed: texts, schema,
-    guidelines, baseline and its output, licence.
+    guidelines, baseline, licence.
     """
 
     @extend_schema(

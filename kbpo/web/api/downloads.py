@@ -72,7 +72,6 @@ def _corpus(request: Request, track: Track) -> dict[str, Any]:
             links["mention_types"] = reverse("api-mention-types", args=[track.slug])
         if kind.baseline() is not None:
             links["baseline"] = reverse("baseline", args=[track.slug])
-            links["baseline_output"] = reverse("baseline-output", args=[track.slug])
     return {
         "name": corpus.name,
         "description": corpus.description,

@@ -1,5 +1,5 @@
 """All that somebody needs to take part in a track, as one file: texts, schema, guidelines, baseline
-and its output, licence. It is made while it is sent, but for the output, which is kept once made.
+and licence. It is made while it is sent.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ from kbpo.web.http import address_of
 from kbpo.web.public.client import install_command
 from kbpo.web.public.guidelines import as_file
 from kbpo.web.public.track import (
+    ARCHIVES,
     MADE_OFTEN,
-    OUTPUTS,
     baseline_command,
     made_too_often,
-    output_of_baseline,
     reads_offline,
 )
 from kbpo.web.table import zipped
@@ -51,7 +50,7 @@ def answer(request: HttpRequest | Request, slug: str) -> HttpResponse | Streamin
     tag = f'"{_digest(track, head)}"'
     if request.headers.get("If-None-Match") == tag:
         return HttpResponseNotModified(headers={"ETag": tag})
-    if not OUTPUTS.count(address_of(request)):  # all texts are read for it
+    if not ARCHIVES.count(address_of(request)):  # all texts are read for it
         raise TooMany(MADE_OFTEN)
     return StreamingHttpResponse(
         zipped((f"{track.slug}/{name}", blocks) for name, blocks in _files(track, head)),
@@ -71,7 +70,7 @@ def _head(track: Track) -> dict[str, bytes]:
     if kind.words.schema:
         head["schema.json"] = json.dumps(corpus.schema, indent=1, ensure_ascii=False) + "\n"
     if baseline := kind.baseline():
-        head["baseline.py"] = baseline.script.read_text(encoding="utf-8")
+        head["baseline.py"] = baseline.read_text(encoding="utf-8")
     command = baseline_command(track)
     files = [*head, *(name for name, _ in large_files(track))]
     context = {
@@ -95,12 +94,9 @@ def _head(track: Track) -> dict[str, bytes]:
 
 def large_files(track: Track) -> Iterator[File]:
     """Yields the name and the blocks of each file of a track that is made while it is sent."""
-    kind = kind_of(track)
-    yield texts_name(track), gzipped(kind.input_lines())
+    yield texts_name(track), gzipped(kind_of(track).input_lines())
     if track.corpus.has_mentions:
         yield MENTIONS, gzipped(mention_lines(track.corpus))
-    if kind.baseline() is not None:
-        yield "baseline.jsonl.gz", output_of_baseline(track)
 
 
 def _files(track: Track, head: dict[str, bytes]) -> Iterator[File]:
