@@ -160,7 +160,6 @@ def _ranked(
         best=best,
         worst=worst,
         groups=[[systems[column] for column in group] for group in tie_groups(family)],
-        critical=float(family.critical),
         different=family.different.tolist(),
         level=LEVEL,
     )

@@ -134,8 +134,6 @@ class Comparison:
     worst: list[int | None] | None = None
     groups: list[list[int]] = field(default_factory=list)
     """Maximal groups of systems that cannot be told apart"""
-    critical: float | None = None
-    """Quantile of the largest difference among all pairs"""
     different: list[list[bool]] | None = None
     """Which pairs are told apart"""
     level: float | None = None
@@ -424,7 +422,7 @@ class Report:
             if key.submission in systems and (key.quantity, key.method) in columns
         }
         comparisons = {
-            key: replace(one, covariance=None, critical=None, different=None, df=None)
+            key: replace(one, covariance=None, different=None, df=None)
             for key, one in self.comparisons.items()
             if one.best is not None
         }

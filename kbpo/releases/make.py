@@ -36,7 +36,7 @@ def order(track: Track, who: User) -> Release:
     if waiting is not None:
         return waiting
     last = locked.releases.aggregate(last=Max("number"))["last"] or 0
-    made = Release.objects.create(track=locked, number=last + 1, ordered_by=who, status="ordered")
+    made = Release.objects.create(track=locked, number=last + 1, status="ordered")
     note("order release", f"track:{track.slug}", who=who, after=str(made.number), track=track.slug)
     nudge("release")
     return made

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from django.db import models
 
-from kbpo import clock
-from kbpo.accounts.models import User
 from kbpo.queue import Moving
 from kbpo.tracks.models import Track
 
@@ -21,8 +19,6 @@ class Release(Moving):
 
     track = models.ForeignKey(Track, on_delete=models.PROTECT, related_name="releases")
     number = models.PositiveIntegerField(help_text="Counts from 1 within the track")
-    ordered_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    ordered_at = models.DateTimeField(default=clock.now)
     made_at = models.DateTimeField(null=True)
     file = models.FileField(upload_to="releases/", blank=True, max_length=300)
     size = models.BigIntegerField(default=0)

@@ -120,11 +120,6 @@ class Words:
         """What numbers may be about, what is said first at the head, and what pages call it."""
         return {LIKE: f"{self.inputs} like these", THESE: f"these {self.inputs} alone"}
 
-    @property
-    def asked_about(self) -> str:
-        """What an answer is about, after “the same”."""
-        return self.together or self.item
-
 
 @dataclass(frozen=True)
 class Asking:

@@ -82,7 +82,6 @@ NAMES_NOBODY = {
         "annotators.Terms.made_by",
         "evaluation.Inquiry.asked_by",
         "money.BooksCheck.who",
-        "releases.Release.ordered_by",
         "sampling.DocumentBatch.user",
         "sampling.ExpertRound.drawn_by",
         "scores.Scorer.user",

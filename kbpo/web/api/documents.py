@@ -30,7 +30,7 @@ from kbpo.web.public.documents import (
     readable,
     visible,
 )
-from kbpo.web.public.track import OUTPUTS
+from kbpo.web.public.track import ARCHIVES
 from kbpo.web.research.missed import missed_record
 
 DEFAULT, MOST = 100, 500
@@ -130,4 +130,4 @@ class TrackZip(PublicView):
         try:
             return zip_file.answer(request, slug)
         except zip_file.TooMany as many:
-            raise Throttled(OUTPUTS.wait(address_of(request)), str(many)) from many
+            raise Throttled(ARCHIVES.wait(address_of(request)), str(many)) from many
