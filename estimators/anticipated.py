@@ -140,7 +140,7 @@ class Belief:
 
     @cached_property
     def _is_never(self) -> bool:
-        """Whether anything can never be asked."""
+        """Return whether anything can never be asked."""
         return not bool(np.all(self.pi))
 
     @cached_property
@@ -153,7 +153,7 @@ class Belief:
 
     @cached_property
     def _base(self) -> FloatArray:
-        """The standard deviation of what each row adds to the true facts of the pool."""
+        """Return the standard deviation of what each row adds to the true facts of the pool."""
         base: FloatArray = self.pool_weight * np.sqrt(self.pool_g * (1 - self.pool_g))
         return base
 

@@ -54,12 +54,12 @@ class Bootstrap:
 
     @cached_property
     def acceleration(self) -> Numbers:
-        """The skewness of the leave-one-out values over 6."""
+        """Return the skewness of the leave-one-out values over 6."""
         return self.skew() if callable(self.skew) else self.skew
 
     @property
     def standard_error(self) -> Numbers:
-        """The standard deviation of the replicates."""
+        """Return the standard deviation of the replicates."""
         return plain(self.replicates.std(axis=0, ddof=1))
 
     def confidence_interval(

@@ -63,7 +63,7 @@ class Estimate:
 
     @property
     def standard_error(self) -> Numbers:
-        """The square root of the variance."""
+        """Return the square root of the variance."""
         return plain(np.sqrt(self.variance))
 
     def confidence_interval(

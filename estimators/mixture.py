@@ -137,7 +137,7 @@ class Draws:
 
     @property
     def n_systems(self) -> int:
-        """The number of systems, m."""
+        """Return the number of systems, m."""
         return int(self.P.shape[1])
 
     def counts(self, labelled: BoolArray) -> IntArray:

@@ -116,7 +116,7 @@ class Support:
 
     @property
     def n_targets(self) -> int:
-        """How many targets the rows have."""
+        """Return how many targets the rows have."""
         return self.row.size - self.several.size + self.begins.size
 
     def shared(self, term: FloatArray, weight: FloatArray | None = None) -> float:

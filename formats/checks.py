@@ -106,8 +106,8 @@ class ClaimChecks:
         self.report.add("schema.arguments", number, text, source)
 
     def accept(self, claim: RelationClaim, turned: bool, source: str) -> bool:
-        """True if the claim is new; a duplicate is reported and False. Contradictions are reported,
-        but accepted.
+        """Return whether the claim is new; a duplicate is reported and False. Contradictions are
+        reported, but accepted.
         """
         if claim.subject == claim.object:
             self.report.add(

@@ -18,7 +18,9 @@ class Code:
 
     @property
     def family(self) -> str:
-        """The part of the name before the dot: syntax, reference, consistency, schema or limits."""
+        """Return the part of the name before the dot: syntax, reference, consistency, schema or
+        limits.
+        """
         return self.name.partition(".")[0]
 
 

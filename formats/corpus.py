@@ -153,7 +153,7 @@ def _date(data: dict[str, Any], number: int, report: Report, line: str) -> str |
 
 
 def _segments(data: dict[str, Any], identifier: str, text: str) -> tuple[list[Span], list[Span]]:
-    """Tokens and sentences, as given or as found in the text."""
+    """Return tokens and sentences, as given or as found in the text."""
     given, sentences = (
         _spans(data, "tokens", identifier, text),
         _spans(data, "sentences", identifier, text),
@@ -221,7 +221,9 @@ def parse_span(value: object) -> Span | None:
 
 
 def _mend(sentences: list[Span], tokens: list[Span]) -> list[Span]:
-    """Our own sentences, joined where a given token lies across the break between two of them."""
+    """Return our own sentences, joined where a given token lies across the break between two of
+    them.
+    """
     mended: list[Span] = []
     at = 0
     for begin, end in sentences:

@@ -110,12 +110,12 @@ class Form:
 
     @property
     def compares(self) -> bool:
-        """Whether it shows two texts and asks which is better."""
+        """Return whether it shows two texts and asks which is better."""
         return any(question.kind == "preference" for question in self.questions)
 
     @property
     def scored(self) -> tuple[Question, ...]:
-        """The questions whose answers are numbers: each is a criterion."""
+        """Return the questions whose answers are numbers: each is a criterion."""
         return tuple(question for question in self.questions if question.kind != "text")
 
 

@@ -137,7 +137,7 @@ def _text(value: object, key: str, name: str, limits: Limits) -> str:
 
 
 def _list(value: object, key: str, name: str, limits: Limits) -> tuple[str, ...]:
-    """Texts in their order; one string stands for a list of it, empty ones are left out."""
+    """Return texts in their order; one string stands for a list of it, empty ones are left out."""
     values = [value] if isinstance(value, str) else value
     if values is None:
         return ()

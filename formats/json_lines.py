@@ -121,7 +121,9 @@ class _JsonLines:
         return data if self._values(number, line, data) else None
 
     def _values(self, number: int, line: str, data: dict[str, Any]) -> bool:
-        """True if strings are strings and spans are spans; they are put into their inner form."""
+        """Return whether strings are strings and spans are spans; they are put into their inner
+        form.
+        """
         for key in _STRINGS:
             value = data.get(key)
             if value is None and key not in REQUIRED:

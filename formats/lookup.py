@@ -46,7 +46,7 @@ class DocumentView:
         )
 
     def holds(self, span: Span) -> bool:
-        """True if the span is not empty and lies inside the text."""
+        """Return whether the span is not empty and lies inside the text."""
         return 0 <= span[0] < span[1] <= len(self.text)
 
     def sentence(self, offset: int) -> int:

@@ -38,7 +38,7 @@ class Message:
 
     @property
     def family(self) -> str:
-        """The family of the code: syntax, reference, consistency, schema or limits."""
+        """Return the family of the code: syntax, reference, consistency, schema or limits."""
         return CODES[self.code].family
 
 
@@ -81,7 +81,7 @@ class Report:
 
     @property
     def by_severity(self) -> Counter[str]:
-        """The number of all messages, kept or not, for each severity."""
+        """Return the number of all messages, kept or not, for each severity."""
         counts: Counter[str] = Counter()
         for code, count in self.by_code.items():
             counts[CODES[code].severity] += count
@@ -89,12 +89,12 @@ class Report:
 
     @property
     def errors(self) -> int:
-        """The number of errors, kept or not."""
+        """Return the number of errors, kept or not."""
         return self.by_severity["error"]
 
     @property
     def only_unknown(self) -> bool:
-        """True if all that is wrong is that names refer to nothing: they may come to."""
+        """Return whether all that is wrong is that names refer to nothing: they may come to."""
         wrong = {code for code in self.by_code if CODES[code].severity == "error"}
         return bool(wrong) and all(CODES[code].family == "reference" for code in wrong)
 

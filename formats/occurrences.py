@@ -46,7 +46,9 @@ def occurrences(text: str, value: str, within: Iterable[Span], is_date: bool) ->
 
 
 def same_text(text: str, gloss: str) -> bool:
-    """True if the two agree in Unicode's composed form, with all white space taken as one blank."""
+    """Return whether the two agree in Unicode's composed form, with all white space taken as one
+    blank.
+    """
     if text == gloss:
         return True
     return _folded(text) == _folded(gloss)
@@ -70,7 +72,7 @@ def _find_all(text: str, value: str, within: Sequence[Span]) -> list[Span]:
 
 
 def _whole(text: str, begin: int, end: int) -> bool:
-    """True if the span does not begin or end inside a word."""
+    """Return whether the span does not begin or end inside a word."""
     inside_begin = begin > 0 and text[begin - 1].isalnum() and text[begin].isalnum()
     inside_end = end < len(text) and text[end].isalnum() and text[end - 1].isalnum()
     return not inside_begin and not inside_end

@@ -382,7 +382,9 @@ def _plain(block: bytes, limits: Limits) -> list[str] | None:
 
 
 def _decoded(number: int, raw: bytes, too_long: bool, limits: Limits, report: Report) -> str | None:
-    """One line as text, or None after a message that it is too long, not UTF-8, or holds a NUL."""
+    """Return one line as text, or None after a message that it is too long, not UTF-8, or holds a
+    NUL.
+    """
     if too_long or len(raw) > limits.line_bytes:
         text = f"This line has more than {limits.line_bytes // 1024:,} KB. It is dropped."
         report.add("limits.line", number, text, raw[:400].decode("utf-8", "replace"))

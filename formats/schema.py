@@ -63,7 +63,7 @@ class EntityType:
 
     @property
     def linkable(self) -> bool:
-        """True if a mention of this type refers to an entity that a knowledge base may have."""
+        """Return whether a mention of this type refers to an entity that a knowledge base may have."""
         return self.value is None
 
 
@@ -90,7 +90,7 @@ class Predicate:
 
     @property
     def symmetric(self) -> bool:
-        """True if the predicate is its own inverse."""
+        """Return whether the predicate is its own inverse."""
         return self.inverse == self.name
 
     def sentence(self, subject: str, object_: str) -> str:
@@ -128,8 +128,8 @@ class Schema:
 
     @cached_property
     def counted_types(self) -> list[EntityType]:
-        """The types that some predicate names, in the order of the schema: all others may be in a
-        text, but nothing is asked about them.
+        """Return the types that some predicate names, in the order of the schema: all others may be
+        in a text, but nothing is asked about them.
         """
         named = {name for p in self.predicates.values() for pair in p.types for name in pair}
         return [
@@ -139,7 +139,7 @@ class Schema:
         ]
 
     def knows(self, predicate: str) -> bool:
-        """True if the name may stand in a submission, evaluated or not."""
+        """Return whether the name may stand in a submission, evaluated or not."""
         return predicate in self._readings or predicate in self.ignored
 
     def reading(self, predicate: str) -> tuple[Predicate, bool] | None:
@@ -161,7 +161,7 @@ class Schema:
         return (canonical.name, object_, subject) if turn else (canonical.name, subject, object_)
 
     def allowed(self, predicate: str, subject_type: str, object_type: str) -> bool:
-        """True if the canonical predicate may hold between mentions of these types."""
+        """Return whether the canonical predicate may hold between mentions of these types."""
         return (predicate, subject_type, object_type) in self._allowed
 
     def object_types(self, predicate: str, subject_type: str | None = None) -> tuple[str, ...]:
@@ -208,8 +208,8 @@ class Schema:
         return name
 
     def linkable(self, entity_type: str) -> bool:
-        """True if mentions of this type refer to entities; False for dates, titles, numbers and
-        unknown types.
+        """Return whether mentions of this type refer to entities; False for dates, titles, numbers
+        and unknown types.
         """
         known = self.entity_types.get(entity_type)
         return known is not None and known.linkable
@@ -235,7 +235,9 @@ class Schema:
 
     @cached_property
     def groups(self) -> dict[str, int]:
-        """The number of the exclusive group that a predicate is in, for those that are in one."""
+        """Return the number of the exclusive group that a predicate is in, for those that are in
+        one.
+        """
         return {name: number for number, group in enumerate(self.exclusive) for name in group}
 
     def as_dict(self) -> dict[str, Any]:
@@ -278,7 +280,7 @@ def _predicate_as_dict(predicate: Predicate) -> dict[str, Any]:
 
 
 def shipped_schema(name: str) -> Schema:
-    """One of the schemas that ship with the package: `tac_kbp` or `docred`."""
+    """Return one of the schemas that ship with the package: `tac_kbp` or `docred`."""
     return load_schema(SHIPPED / f"{name}.json")
 
 

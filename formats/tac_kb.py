@@ -160,7 +160,7 @@ class _Relations:
         return relation
 
     def _read_arguments(self, relation: _Relation, fields: list[str]) -> bool:
-        """True if subject and object could be read and are allowed for the predicate."""
+        """Return whether subject and object could be read and are allowed for the predicate."""
         number, line = relation.number, relation.line
         first_id, second_id = fields[0], fields[2]
         if first_id[:1] != ":":
@@ -214,7 +214,7 @@ class _Relations:
         return found
 
     def _read_types(self, relation: _Relation) -> bool:
-        """True if both arguments have types, which may still be the wrong ones for the
+        """Return whether both arguments have types, which may still be the wrong ones for the
         predicate.
         """
         entities = self._entities

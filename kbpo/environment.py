@@ -72,7 +72,7 @@ def decimal(
 
 
 def choice(name: str, default: str, help: str, options: Iterable[str]) -> str:
-    """One of the options."""
+    """Return one of the options."""
     allowed = tuple(options)
 
     def convert(raw: str) -> str:

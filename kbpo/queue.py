@@ -41,7 +41,7 @@ Kind = TypeVar("Kind", bound=models.Model)
 
 class MovingQuerySet(models.QuerySet[Kind]):
     def due(self, status: str) -> Self:
-        """Rows in a status whose next try has come, oldest first."""
+        """Return rows in a status whose next try has come, oldest first."""
         return self.filter(status=status, next_try_at__lte=clock.now()).order_by(
             "status_since", "pk"
         )
@@ -54,7 +54,7 @@ class MovingQuerySet(models.QuerySet[Kind]):
         )
 
     def counts(self) -> dict[str, int]:
-        """Rows per status."""
+        """Return rows per status."""
         return dict(self.order_by().values_list("status").annotate(n=models.Count("pk")))
 
 
@@ -82,7 +82,7 @@ class Moving(models.Model):
         abstract = True
 
     def move(self, status: str, reason: str = "", **fields: Any) -> None:
-        """Saves the row in a new status, with a fresh count of attempts."""
+        """Save the row in a new status, with a fresh count of attempts."""
         now = clock.now()
         self.status, self.status_since, self.next_try_at = status, now, now
         self.attempts, self.reason = 0, reason
@@ -93,7 +93,7 @@ class Moving(models.Model):
         )
 
     def retry(self) -> None:
-        """Makes the row due at once with a fresh count of attempts (a person pressed Retry)."""
+        """Make the row due at once with a fresh count of attempts (a person pressed Retry)."""
         self.move(self.status)
 
 
@@ -313,15 +313,15 @@ def _reap(model: type[Moving], since: Callable[[timedelta], datetime]) -> int:
 
 
 def one_at_a_time(what: str, key: int) -> None:
-    """Waits until no other transaction is at the same thing, and keeps others waiting until this
-    one ends.
+    """Wait until no other transaction is at the same thing, and keeps others waiting until this one
+    ends.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s), %s)", [what, key])
 
 
 def nudge(step: str) -> None:
-    """Asks a worker to run a step as soon as this transaction commits. Best effort: the clock comes
+    """Ask a worker to run a step as soon as this transaction commits. Best effort: the clock comes
     round anyway.
     """
     if settings.NUDGES:

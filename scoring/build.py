@@ -101,8 +101,8 @@ class Computed:
 
     @property
     def compared(self) -> dict[Named, tuple[Estimate, Design]]:
-        """The numbers that systems are compared by: those about the population that is printed
-        first, and those about the other one.
+        """Return the numbers that systems are compared by: those about the population that is
+        printed first, and those about the other one.
         """
         is_like = self.printed is self.like
         beside, other = (self.estimates, THESE) if is_like else (self.like, LIKE)
@@ -110,7 +110,7 @@ class Computed:
         return named | {(*key, other): number for key, number in beside.items()}
 
     def means(self, distribution: str) -> dict[str, Estimate]:
-        """Criterion -> the weighted mean of every system under a distribution."""
+        """Return a mapping: criterion -> the weighted mean of every system under a distribution."""
         return {
             criterion: estimate
             for (quantity, criterion, kind), (estimate, _) in self.estimates.items()
@@ -118,7 +118,7 @@ class Computed:
         }
 
     def totals(self) -> dict[tuple[str, str], dict[int, float]]:
-        """(criterion, distribution) -> system -> Σ p g, what the model alone would print."""
+        """Return (criterion, distribution) -> system -> Σ p g, what the model alone would print."""
         return {
             key[1:]: dict(
                 zip(self.data.systems, np.asarray(estimate.total_g).tolist(), strict=True)
@@ -131,7 +131,7 @@ class Computed:
 def bootstrap(
     data: Data, criteria: Collection[str], methods: Collection[str]
 ) -> dict[tuple[str, str], dict[str, dict[int, tuple[float, float]]]]:
-    """(criterion, distribution) -> method -> system -> the published interval at 80 % of its
+    """Return (criterion, distribution) -> method -> system -> the published interval at 80 % of its
     precision; nothing without draws that could be taken again.
     """
     wanted = [(criterion, method) for criterion in criteria for method in methods]
@@ -147,7 +147,7 @@ def bootstrap(
 
 
 def figures(data: Data, made: Iterable[Score], final: Collection[int]) -> dict[Key, Figure]:
-    """The figures of those who take part; of the `final` ones judging has ended."""
+    """Return the figures of those who take part; of the `final` ones judging has ended."""
     found: dict[Key, Figure] = {}
     for score in made:
         if data.shown[score.column]:
@@ -160,7 +160,7 @@ def figures(data: Data, made: Iterable[Score], final: Collection[int]) -> dict[K
 def slice_figures(
     data: Data, made: Iterable[SliceScore], final: Collection[int]
 ) -> dict[Key, Figure]:
-    """The same of slices."""
+    """Return the same of slices."""
     found: dict[Key, Figure] = {}
     for part in made:
         for key, figure in figures(data, [part.score], final).items():
@@ -170,7 +170,7 @@ def slice_figures(
 
 
 def figure_of(data: Data, score: Score) -> tuple[Key, Figure]:
-    """A score as a figure: what is not finite is not known."""
+    """Return a score as a figure: what is not finite is not known."""
     key = Key(
         data.systems[score.column],
         score.quantity,

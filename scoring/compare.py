@@ -43,7 +43,7 @@ class Order:
     """Whether more of a quantity is better under a criterion"""
 
     def chosen(self, keys: Collection[Named]) -> set[Named]:
-        """The keys by which systems are ranked: one of each criterion and distribution."""
+        """Return the keys by which systems are ranked: one of each criterion and distribution."""
         best: dict[Named, Named] = {}
         weighed = [key for key in keys if key[0] in self.quantities]
         for key in sorted(weighed, key=lambda key: self.quantities.index(key[0])):
@@ -77,8 +77,8 @@ def comparisons(
 def with_private(
     data: Data, estimates: Mapping[Named, Number], scored: set[int], board: set[int]
 ) -> dict[Named, Comparison]:
-    """The covariance of all numbers of what is scored, private or not, for teams that compare what
-    is theirs; nothing where all of it is on the board.
+    """Return the covariance of all numbers of what is scored, private or not, for teams that
+    compare what is theirs; nothing where all of it is on the board.
     """
     columns = _columns(data, scored)
     if scored <= board or not columns.size:
@@ -91,8 +91,8 @@ def _columns(data: Data, systems: set[int]) -> Ids:
 
 
 def covariance_of(estimate: Estimate, design: Design, columns: Ids) -> Floats:
-    """The joint covariance, nowhere surer of a system than its printed interval: V scaled up to the
-    anticipated A.
+    """Return the joint covariance, nowhere surer of a system than its printed interval: V scaled up
+    to the anticipated A.
 
     Scaled, the numbers keep their correlations, so that a copy still differs by nothing; where all
     labels agree V is 0, or what rounding left of it, and there is nothing to scale.
@@ -115,8 +115,9 @@ def covariance_of(estimate: Estimate, design: Design, columns: Ids) -> Floats:
 
 
 def _degrees(estimate: Estimate, columns: Ids) -> float:
-    """The fewest degrees of freedom of the systems that have a number; one without has none. A
-    single rating has 0, with which nothing could be compared: it counts as 1, the widest there is.
+    """Return the fewest degrees of freedom of the systems that have a number; one without has none.
+    A single rating has 0, with which nothing could be compared: it counts as 1, the widest there
+    is.
     """
     value = np.asarray(estimate.value)
     degrees = np.broadcast_to(estimate.degrees_of_freedom, value.shape)[columns]
@@ -200,7 +201,7 @@ def overlaps(
 
 
 def _sizes(member: Matrix) -> Ids:
-    """(m, m) how many predictions each two systems both predict."""
+    """Return (m, m) how many predictions each two systems both predict."""
     sizes = np.zeros((member.shape[1], member.shape[1]))
     for begin in range(0, member.shape[0], BLOCK):
         block = (member[begin : begin + BLOCK].toarray() > 0).astype(np.float32)
@@ -209,7 +210,7 @@ def _sizes(member: Matrix) -> Ids:
 
 
 def _shares(arranged: Centred, inside: np.ndarray, sizes: Ids, label: Floats) -> list[Part]:
-    """The part of each column of `inside` (rows that count × systems)."""
+    """Return the part of each column of `inside` (rows that count × systems)."""
     estimate = hajek(
         inside / np.maximum(sizes, 1),
         arranged.row_pi,

@@ -44,7 +44,7 @@ class Corrections:
 def corrections(
     found: Corrected | None, criteria: Iterable[str], recall_criteria: Iterable[str]
 ) -> Corrections:
-    """All that expert checks correct on a track; nothing if nobody has checked anything that
+    """Return all that expert checks correct on a track; nothing if nobody has checked anything that
     counts.
     """
     if found is None:
@@ -69,7 +69,7 @@ class _Maker:
         self.criteria, self.recalls = criteria, recalls
 
     def scores(self) -> Iterator[Score]:
-        """Every number that can be corrected."""
+        """Yield every number that can be corrected."""
         for criterion in self.criteria:
             recall = self._recall(criterion)
             if recall is not None:
@@ -108,7 +108,7 @@ class _Maker:
                     yield from self._rows(both, "f1", criterion, kind, checked)
 
     def _recall(self, criterion: str) -> tuple[Recall, Recall, Repaired] | None:
-        """Recall from the crowd's judgments, as experts correct it, and what went into that:
+        """Return recall from the crowd's judgments, as experts correct it, and what went into that:
         `reach` is of recall. None where it cannot be.
         """
         if criterion not in self.recalls:
@@ -142,8 +142,8 @@ class _Maker:
     def _with_floor(
         self, estimate: Estimate, anticipated: object, reach: Floats, criterion: str
     ) -> Estimate:
-        """The estimate with a floor under its variance: what the model expects, and what the checks
-        would add if the expert went on to contradict the crowd as often as so far.
+        """Return the estimate with a floor under its variance: what the model expects, and what the
+        checks would add if the expert went on to contradict the crowd as often as so far.
         """
         reach_known = np.nan_to_num(reach)
         floor = np.asarray(anticipated, dtype=np.float64) + self.found.error(criterion) * (

@@ -55,7 +55,7 @@ class SingleRatings:
     """Whose code each is, where that is known here"""
 
     def of(self, rows: NDArray[np.int64]) -> SingleRatings:
-        """The ratings of some of the instances, which are counted anew."""
+        """Return the ratings of some of the instances, which are counted anew."""
         place = np.full(max(int(rows.max(initial=-1)), int(self.at.max(initial=-1))) + 1, -1)
         place[rows] = np.arange(rows.size)
         kept = place[self.at] >= 0
@@ -85,7 +85,7 @@ class Noise:
 
     @property
     def is_separable(self) -> bool:
-        """Whether annotator noise is known apart from what instances differ by."""
+        """Return whether annotator noise is known apart from what instances differ by."""
         return bool(np.isfinite(self.variance))
 
     @property
@@ -96,7 +96,7 @@ class Noise:
         return float(np.maximum(self.count - 1, 0)[~np.isnan(self.within)].sum())
 
     def of(self, rows: NDArray[np.int64]) -> Noise:
-        """The same of some of the instances."""
+        """Return the same of some of the instances."""
         lowers = None if self.lowers is None else self.lowers[rows]
         within = None if self.within is None else self.within[rows]
         opinions = [self.opinions[row] for row in rows.tolist()] if self.opinions else ()
@@ -127,8 +127,8 @@ class Noise:
         return count if self.is_separable else np.minimum(count, 1)
 
     def sign(self, rows: NDArray[np.int64]) -> Floats | float:
-        """(k, m) −1 where a rating of one of these instances lowers a system, else 1; one 1 where
-        none lowers any.
+        """Return (k, m) −1 where a rating of one of these instances lowers a system, else 1; one 1
+        where none lowers any.
         """
         return 1.0 if self.lowers is None else np.where(self.lowers[rows], -1.0, 1.0)
 
@@ -208,7 +208,7 @@ class Data:
         return self.pool.systems
 
     def without_aid(self) -> Data | None:
-        """The same as if no metric and no judge had said anything; None if none helps."""
+        """Return the same as if no metric and no judge had said anything; None if none helps."""
         if not self.unaided:
             return None
         errors = {
@@ -223,7 +223,7 @@ class Data:
         )
 
     def of_targets(self, targets: Ids) -> Data:
-        """The same but for the pool: what is said of each target, of some of them alone."""
+        """Return the same but for the pool: what is said of each target, of some of them alone."""
         return replace(self, inclusion=self.inclusion.of(targets), mark=self.mark[targets])
 
     def of_rows(self, rows: Ids, p: dict[str, Matrix]) -> Data:

@@ -45,23 +45,23 @@ class Centred:
 
     @cached_property
     def at(self) -> Ids:
-        """(n,) positions in `data.judged` of the rows that count."""
+        """Return (n,) positions in `data.judged` of the rows that count."""
         return np.flatnonzero(self.data.inclusion.drawn[self.data.pool.target[self.data.judged]])
 
     @cached_property
     def row(self) -> Ids:
-        """(n,) their rows in the pool."""
+        """Return (n,) their rows in the pool."""
         return self.data.judged[self.at]
 
     @cached_property
     def targets(self) -> tuple[Ids, Ids]:
-        """(t',) the targets that count, and (n,) the code of each row's target among them."""
+        """Return (t',) the targets that count, and (n,) the code of each row's target among them."""
         unique, code = np.unique(self.data.pool.target[self.row], return_inverse=True)
         return unique, code.astype(np.int64)
 
     def under(self, criterion: str) -> Centred:
-        """The same data for another criterion: a question may be answered for one and not for the
-        other.
+        """Return the same data for another criterion: a question may be answered for one and not
+        for the other.
         """
         if criterion not in self._siblings:
             other = Centred(self.data, criterion)
@@ -76,8 +76,8 @@ class Centred:
 
     @cached_property
     def answered(self) -> Floats:
-        """(t,) the share of questions that got an answer, in the stratum of each target of the
-        pool. A mark is no answer, and what only readers marked was not asked.
+        """Return (t,) the share of questions that got an answer, in the stratum of each target of
+        the pool. A mark is no answer, and what only readers marked was not asked.
         """
         mark = self._row_mark
         asked = ~((mark >= 0) & (mark < NEVER))
@@ -96,7 +96,7 @@ class Centred:
 
     @cached_property
     def verdicts(self) -> Floats:
-        """(n, m) f of each row under this criterion.
+        """Return (n, m) f of each row under this criterion.
 
         What readers marked is always known, and it is true; what they did not is known if its
         question got an answer. So that the known are not too often true, what is known by its mark
@@ -108,13 +108,13 @@ class Centred:
 
     @cached_property
     def _lost(self) -> NDArray[np.bool_]:
-        """(n,) marks that do not count."""
+        """Return (n,) marks that do not count."""
         return np.asarray(self._row_mark >= self.answered[self._row_target])
 
     @cached_property
     def pi(self) -> Floats:
-        """(u,) probability that each instance counts: a sample holds it, and its question got an
-        answer.
+        """Return (u,) probability that each instance counts: a sample holds it, and its question
+        got an answer.
         """
         for other in self._siblings.values():  # where all was answered, they are the same
             if "pi" in other.__dict__ and np.array_equal(other.answered, self.answered):
@@ -123,17 +123,17 @@ class Centred:
 
     @cached_property
     def row_pi(self) -> Floats:
-        """(n,) the same of each row."""
+        """Return (n,) the same of each row."""
         return self.pi[self.row]
 
     @cached_property
     def design(self) -> Design:
-        """How the targets that count came in."""
+        """Return how the targets that count came in."""
         return Design(self.by_target(self.row_pi))
 
     def precision(self, kind: str, criterion: str, *, floor: bool = True) -> Estimate:
-        """The precision of every system under a distribution; without a floor if nothing is to be
-        expected of g.
+        """Return the precision of every system under a distribution; without a floor if nothing is
+        to be expected of g.
         """
         if criterion != self.criterion:
             return self.under(criterion).precision(kind, criterion, floor=floor)
@@ -161,10 +161,10 @@ class Centred:
         return where_known(with_steps, np.asarray(with_steps.n) > 0)
 
     def settled(self, kind: str, criterion: str) -> Estimate:
-        """The precision of every system; of one all of whose predictions are judged the truth
-        itself, of which nothing is left to chance, whatever the probability that they were. That is
-        not unbiased over samples where it happens in some of them only, as with a handful of
-        claims.
+        """Return the precision of every system; of one all of whose predictions are judged the
+        truth itself, of which nothing is left to chance, whatever the probability that they were.
+        That is not unbiased over samples where it happens in some of them only, as with a handful
+        of claims.
         """
         if criterion != self.criterion:
             return self.under(criterion).settled(kind, criterion)
@@ -190,7 +190,7 @@ class Centred:
         return with_columns(estimate, whole)
 
     def judged_of(self, column: int) -> NDArray[np.bool_]:
-        """(n,) rows that count and have a verdict for a system."""
+        """Return (n,) rows that count and have a verdict for a system."""
         return np.asarray(~np.isnan(self.verdicts[:, column]))
 
     def _half_step(self, kind: str, column: int) -> float:
@@ -206,7 +206,7 @@ class Centred:
         return half_step(p, np.isin(rows, judged))
 
     def _anticipated(self, kind: str, columns: Sequence[int], pi: Floats) -> Floats:
-        """(k,) the variance that the model expects of some systems' precision."""
+        """Return (k,) the variance that the model expects of some systems' precision."""
         pool, criterion = self.data.pool, self.criterion
         error = self.data.error.get(criterion)
         if error is not None:
@@ -224,24 +224,24 @@ class Centred:
 
     @cached_property
     def _member(self) -> NDArray[np.bool_]:
-        """(n, m) whether each system predicts each row."""
+        """Return (n, m) whether each system predicts each row."""
         is_member: NDArray[np.bool_] = self.data.pool.member[self.row].toarray() > 0
         return is_member
 
     def by_target(self, values: Floats) -> Floats:
-        """One value a target, of values that are the same on all of its rows."""
+        """Return one value a target, of values that are the same on all of its rows."""
         of_target = np.ones(self.targets[0].size)
         of_target[self.targets[1]] = values
         return of_target
 
     def one_verdict(self, f: Floats) -> Floats:
-        """One verdict a row: the mean over the systems that predict it."""
+        """Return one verdict a row: the mean over the systems that predict it."""
         member = self._member
         return np.asarray(np.where(member, f, 0.0).sum(axis=1) / np.maximum(member.sum(axis=1), 1))
 
     def recall(self, criterion: str, *, unit: str = "fact") -> totals.Recall | None:
-        """The recall of every system, a fact counted once, or each instance of it, as yet without a
-        floor; None without two annotated documents.
+        """Return the recall of every system, a fact counted once, or each instance of it, as yet
+        without a floor; None without two annotated documents.
         """
         facts = self.data.facts
         if facts is None or facts.n_annotated < 2:
@@ -282,21 +282,21 @@ class Centred:
         return replace(estimated, recall=at_most_all(known, share.uncounted))
 
     def pool_weight(self, unit: str) -> Floats:
-        """(n,) the share of a fact of the pool that each row stands for, with π of this
+        """Return (n,) the share of a fact of the pool that each row stands for, with π of this
         criterion.
         """
         return np.minimum(self.shares_of(unit).pool[self.row] * self._of_relation, 1.0)
 
     @cached_property
     def _of_relation(self) -> Floats:
-        """(n,) π of each row under this criterion over that under the base one, whose labels the
-        pool's total takes.
+        """Return (n,) π of each row under this criterion over that under the base one, whose labels
+        the pool's total takes.
         """
         return np.asarray(self.row_pi / self.under(self.data.base).row_pi)
 
     def found_share(self, found: totals.Recall) -> Estimate | None:
-        """The share of true predictions in annotated documents that annotation had found, on the
-        design of `found`.
+        """Return the share of true predictions in annotated documents that annotation had found, on
+        the design of `found`.
 
         Of what was drawn: what was marked is taken for true, what was not was asked. None where
         what is not marked is false: there nobody misses anything.
@@ -321,16 +321,16 @@ class Centred:
 
 
 def at_most_all(recall: Estimate, uncounted: Bools) -> Estimate:
-    """The recall, at most 1 where a system's own facts are not among those that are counted: as
-    long as few of them are judged, the model may take more for true than there are.
+    """Return the recall, at most 1 where a system's own facts are not among those that are counted:
+    as long as few of them are judged, the model may take more for true than there are.
     """
     value = np.asarray(recall.value)
     return replace(recall, value=np.where(uncounted, np.minimum(value, 1.0), value))
 
 
 def where_known(estimate: Estimate, known: NDArray[np.bool_]) -> Estimate:
-    """The estimate, its value NaN where nothing that a system predicts has been judged: the model's
-    guess is no score.
+    """Return the estimate, its value NaN where nothing that a system predicts has been judged: the
+    model's guess is no score.
 
     Its variance stays: it says how much is to be asked.
     """

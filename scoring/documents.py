@@ -64,8 +64,8 @@ class Facts:
 
     @property
     def counted(self) -> Bools:
-        """(u,) whether the instance is among what recall counts true facts of: in the scope, and
-        predicted by a submission that has entered.
+        """Return (u,) whether the instance is among what recall counts true facts of: in the scope,
+        and predicted by a submission that has entered.
         """
         return self.pool_weight > 0
 

@@ -119,84 +119,86 @@ class Corrected:
 
     @cached_property
     def _at(self) -> Ids:
-        """(t,) where each target stands among those of the checks."""
+        """Return (t,) where each target stands among those of the checks."""
         return np.searchsorted(self.checks.target, self.arranged.targets[0])
 
     @cached_property
     def checked(self) -> Bools:
-        """(t,) An answer of an expert counts."""
+        """Return (t,) An answer of an expert counts."""
         return self.checks.checked[self._at]
 
     @cached_property
     def chance(self) -> Floats:
-        """(t,) probability of `checked` for a target that counts for everybody now; 0 where there
-        is none.
+        """Return (t,) probability of `checked` for a target that counts for everybody now; 0 where
+        there is none.
         """
         asked = self.data.inclusion.asked[self.arranged.targets[0]]
         return chance_of_check(self.checks.pi[:, self._at], self.checks.e[:, self._at], asked)
 
     @cached_property
     def framed(self) -> Bools:
-        """(t,) Whether a round of expert checks that counts could have drawn the target."""
+        """Return (t,) Whether a round of expert checks that counts could have drawn the target."""
         return np.asarray(self.checks.e[:, self._at].max(axis=0) > 0)
 
     @cached_property
     def by_crowd(self) -> Bools:
-        """(t,) Whether the label comes from the crowd, or from readers of the whole document."""
+        """Return (t,) Whether the label comes from the crowd, or from readers of the whole
+        document.
+        """
         return self.checks.by_crowd[self._at]
 
     @cached_property
     def rows(self) -> Bools:
-        """(n,) whether an expert has checked the row's target."""
+        """Return (n,) whether an expert has checked the row's target."""
         return np.asarray(self.checked[self.arranged.targets[1]])
 
     @cached_property
     def expert(self) -> dict[str, Floats]:
-        """criterion -> (n, m) f*, NaN where not checked or not answered."""
+        """Return a mapping: criterion -> (n, m) f*, NaN where not checked or not answered."""
         return {criterion: f[self.arranged.at] for criterion, f in self.checks.f.items()}
 
     def crowd(self, criterion: str) -> Floats:
-        """(n, m) c, NaN where missing, and where a mark does not count."""
+        """Return (n, m) c, NaN where missing, and where a mark does not count."""
         return self.arranged.under(criterion).verdicts
 
     @cached_property
     def member(self) -> Bools:
-        """(n, m) whether the system predicts the row."""
+        """Return (n, m) whether the system predicts the row."""
         return np.asarray(self.data.pool.member[self.arranged.row].toarray() > 0)
 
     def answered(self, criterion: str) -> float:
-        """The share of what was checked that got an answer: a flag is none."""
+        """Return the share of what was checked that got an answer: a flag is none."""
         asked = self.member & self.rows[:, None] & ~np.isnan(self.crowd(criterion))
         is_answered = ~np.isnan(self.expert[criterion])[asked]
         return float(is_answered.mean()) if is_answered.any() else 1.0
 
     def error(self, criterion: str) -> float:
-        """How often the expert contradicts the crowd, with half a contradiction added; of ratings
-        how far the two are apart, squared.
+        """Return how often the expert contradicts the crowd, with half a contradiction added; of
+        ratings how far the two are apart, squared.
         """
         both = ((self.expert[criterion] - self.crowd(criterion)) ** 2)[self.member]
         both, n = both[~np.isnan(both)], int(self.checked.sum())
         return float(((both.mean() if both.size else 0.0) * n + 0.5) / (n + 1))
 
     def checked_of(self, column: int) -> int:
-        """How many targets that a system predicts an expert has checked."""
+        """Return how many targets that a system predicts an expert has checked."""
         return int(np.unique(self.arranged.targets[1][self.member[:, column] & self.rows]).size)
 
     def chance_of_check(self, criterion: str) -> Floats:
-        """(t,) e of the one design that all influences are put on; of what no round could draw it
-        does not matter.
+        """Return (t,) e of the one design that all influences are put on; of what no round could
+        draw it does not matter.
         """
         e = np.where(self.checked & (self.chance > 0), self.chance, 0.5)
         return np.asarray(e * self.answered(criterion))
 
     def late(self, column: int, criterion: str) -> bool:
-        """Whether a system predicts what no round could draw when it was judged."""
+        """Return whether a system predicts what no round could draw when it was judged."""
         weight = np.ones(self.rows.size) * self.member[:, column]
         return self._terms(column, weight, criterion) is None
 
     def put_right(self, criterion: str, alone: Estimate, weight: Floats) -> Repaired:
-        """An estimate of every system from the crowd's verdicts, its terms `weight` (n, m) times
-        verdict over π, put right where it can be.
+        """Return an estimate of every system from the crowd's verdicts, its terms `weight` (n, m)
+        times verdict over π, put right where it can be.
         """
         m, n = len(self.data.systems), self.arranged.targets[0].size
         value, variance, influence = np.full(m, np.nan), np.full(m, np.nan), np.zeros((2 * n, m))
@@ -233,8 +235,8 @@ class Corrected:
     def correct_pool_total(
         self, criterion: str, alone: Estimate, weight: Floats
     ) -> tuple[Estimate, Floats]:
-        """The number of true relations of the pool put right, on the design of a criterion; and its
-        reach (t,).
+        """Return the number of true relations of the pool put right, on the design of a criterion;
+        and its reach (t,).
         """
         e, base = self.chance[self.arranged.targets[1]], self.arranged.data.base
         used = e > 0
@@ -255,8 +257,8 @@ class Corrected:
         criterion: str,
         design: str,
     ) -> tuple[Estimate, Floats]:
-        """An estimate with what experts add to it, on the design of a criterion; and its reach
-        (t,).
+        """Return an estimate with what experts add to it, on the design of a criterion; and its
+        reach (t,).
         """
         p, pi, e, scale = terms
         code, n = self.arranged.targets[1], self.arranged.targets[0].size
@@ -282,7 +284,7 @@ class Corrected:
         return replace(repaired, influence=np.concatenate([repaired.influence[:n], checks])), reach
 
     def covers_pool(self) -> bool:
-        """Whether every round of checks that counts could draw whatever all systems predict
+        """Return whether every round of checks that counts could draw whatever all systems predict
         together in the scope.
 
         What a system predicts whose sample was judged after the last round could not be drawn; what
@@ -385,7 +387,7 @@ def _column(estimate: Estimate, column: int) -> Estimate:
 
 
 def _estimate_share(holds: Bools, e: Floats, code: Ids) -> Share:
-    """A share of all judgments, from the checked ones, with its 80 % interval."""
+    """Return a share of all judgments, from the checked ones, with its 80 % interval."""
     if not holds.size:
         return Share()
     target = np.unique(code, return_inverse=True)[1]
@@ -395,8 +397,8 @@ def _estimate_share(holds: Bools, e: Floats, code: Ids) -> Share:
 
 
 def _mean(apart: Floats, e: Floats, code: Ids) -> Share:
-    """A mean over all judgments of what lies between −1 and 1, from the checked ones, with its
-    80 % interval: as if one judgment more had been checked, of which half was wrong.
+    """Return a mean over all judgments of what lies between −1 and 1, from the checked ones, with
+    its 80 % interval: as if one judgment more had been checked, of which half was wrong.
     """
     if not apart.size:
         return Share()

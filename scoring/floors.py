@@ -33,8 +33,8 @@ class Floors:
     arranged: Centred
 
     def recall(self, criterion: str, *, unit: str = "fact") -> totals.Recall | None:
-        """The recall of every system, a fact counted once or each instance of it; None without two
-        annotated documents.
+        """Return the recall of every system, a fact counted once or each instance of it; None
+        without two annotated documents.
         """
         estimated = self.arranged.recall(criterion, unit=unit)
         if estimated is None or not _truth(estimated) > 0:
@@ -45,8 +45,8 @@ class Floors:
         return replace(estimated, recall=totals.with_missed_floor(with_floor, estimated))
 
     def corrected(self, criterion: str, recall: totals.Recall, share: Estimate) -> Estimate:
-        """Recall with the facts put in that annotators are reckoned to have missed: `share` is what
-        they find.
+        """Return recall with the facts put in that annotators are reckoned to have missed: `share`
+        is what they find.
         """
         with_missed = with_misses(recall, share)
         uncounted = self.arranged.shares_of("fact").uncounted
@@ -67,7 +67,7 @@ class Floors:
         return totals.with_missed_floor(replace(with_missed.recall, anticipated=floor), with_missed)
 
     def f1(self, kind: str, criterion: str, precision: Estimate, recall: totals.Recall) -> Estimate:
-        """The harmonic mean of the two, from their joint covariance."""
+        """Return the harmonic mean of the two, from their joint covariance."""
         both = totals.f1(precision, recall.recall, recall.design)
         if not _truth(recall) > 0:
             return both
@@ -98,8 +98,8 @@ class Floors:
         return self._floor(criterion, own, taken, recall.recall, recall, unit)
 
     def _half_steps(self, criterion: str, own: _Own, taken: Floats, unit: str) -> Floats:
-        """(m,) what intervals are widened by where nearly all of the pool is judged: half of what
-        one verdict more, of those that are open, moves a number by.
+        """Return (m,) what intervals are widened by where nearly all of the pool is judged: half of
+        what one verdict more, of those that are open, moves a number by.
         """
         arranged, weight = self.arranged.under(criterion), self.arranged.shares_of(unit).pool
         base = self.arranged.under(self.arranged.data.base).verdicts[:, 0]
@@ -180,7 +180,7 @@ class _Own:
     """(m,)"""
 
     def of(self, column: int) -> tuple[Support, Floats]:
-        """A system's support, and what each of its rows (n,) adds."""
+        """Return a system's support, and what each of its rows (n,) adds."""
         added = self.shares.of(column)
         added *= self.by_share[column]
         if self.kind:

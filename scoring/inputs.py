@@ -45,9 +45,9 @@ Key = tuple[str, str, str]
 def about_inputs_like(
     data: Data, estimates: Mapping[Key, tuple[Estimate, Design]]
 ) -> dict[Key, tuple[Estimate, Design]]:
-    """The weighted means, recalls and F1 of every system as estimates for inputs, or documents,
-    like these, each with its design; none where a kind has one population alone. `estimates` are
-    about what there is.
+    """Return the weighted means, recalls and F1 of every system as estimates for inputs, or
+    documents, like these, each with its design; none where a kind has one population alone.
+    `estimates` are about what there is.
     """
     if not data.population or not data.judged.size:
         return {}
@@ -75,7 +75,7 @@ def _documents(data: Data, documents: Ids) -> Ids:
 
 
 def _of_these(estimate: Estimate) -> Floats:
-    """The variance about what there is, below which that about others does not fall."""
+    """Return the variance about what there is, below which that about others does not fall."""
     return np.maximum(estimate.variance, estimate.anticipated)
 
 
@@ -189,14 +189,14 @@ def _by_input(code: Ids, n: int) -> Matrix:
 
 
 def _are_alike(verdict: Floats, known: Bools) -> Bools:
-    """(m,) systems all of whose ratings are the same."""
+    """Return (m,) systems all of whose ratings are the same."""
     low = np.where(known, verdict, np.inf).min(axis=0, initial=np.inf)
     high = np.where(known, verdict, -np.inf).max(axis=0, initial=-np.inf)
     return np.asarray(high - low < SAME)
 
 
 def _is_binary(under: Centred, verdict: Floats, known: Bools) -> bool:
-    """Whether single ratings under a criterion are 0 or 1, or have two values alone."""
+    """Return whether single ratings under a criterion are 0 or 1, or have two values alone."""
     noise = under.data.noise.get(under.criterion)
     count = noise.count[under.at] if noise is not None else np.ones(verdict.shape[0])
     value, n = verdict[known], np.broadcast_to(count[:, None], verdict.shape)[known]
@@ -207,8 +207,8 @@ def _is_binary(under: Centred, verdict: Floats, known: Bools) -> bool:
 def _floor(
     under: Centred, kind: str, these: Estimate, judged: np.ndarray, alike: Bools, is_binary: bool
 ) -> Floats:
-    """(m,) the least variance: of ratings of two values, that of such a share; where all are rated
-    alike, that of as many inputs as were judged.
+    """Return (m,) the least variance: of ratings of two values, that of such a share; where all are
+    rated alike, that of as many inputs as were judged.
     """
     p, n = under.data.pool.p[kind], np.maximum(judged, 1)
     inside = np.clip(np.nan_to_num(np.asarray(these.value)), 0.5 / n, 1 - 0.5 / n)
@@ -222,8 +222,8 @@ def _floor(
 
 
 def _apart(member: Matrix, n: np.ndarray) -> Floats:
-    """(k, m) terms by which the difference of two systems has a variance of 1/(D + 2)² at least
-    (Agresti and Min 2005), k systems that wrote different things: copies differ by nothing.
+    """Return (k, m) terms by which the difference of two systems has a variance of 1/(D + 2)² at
+    least (Agresti and Min 2005), k systems that wrote different things: copies differ by nothing.
     """
     columns = sparse.csc_array(member)
     wrote = [columns.indices[slice(*columns.indptr[i : i + 2])].tobytes() for i in range(n.size)]
@@ -232,14 +232,15 @@ def _apart(member: Matrix, n: np.ndarray) -> Floats:
 
 
 def left_once_judged(p: Floats, g: Floats, error: Floats) -> float:
-    """The variance that one system's mean has about inputs like these once all is judged, as the
-    model expects it, from its weights, the guesses and their squared errors: Σ p² ((g − ḡ)² + v).
+    """Return the variance that one system's mean has about inputs like these once all is judged, as
+    the model expects it, from its weights, the guesses and their squared errors: Σ p² ((g − ḡ)² +
+    v).
     """
     return float(p**2 @ ((g - p @ g / max(p.sum(), SAME)) ** 2 + error))
 
 
 def expected_variance(data: Data, key: Key, these: Estimate) -> Floats:
-    """(m,) the variance that the model expects of each system's mean, which judging is held
+    """Return (m,) the variance that the model expects of each system's mean, which judging is held
     against: about inputs like these, where there are any.
     """
     _, criterion, kind = key

@@ -63,8 +63,8 @@ class Pool:
 
     @property
     def ends(self) -> list[int]:
-        """The least and the greatest number of a target. Millions of them are no condition of a
-        query; what lies between the ends is few labels more.
+        """Return the least and the greatest number of a target. Millions of them are no condition
+        of a query; what lies between the ends is few labels more.
         """
         return [int(self.target_id.min(initial=2**62)), int(self.target_id.max(initial=0))]
 
@@ -86,7 +86,7 @@ class Pool:
         return sparse.csr_array(union, dtype=np.float64)
 
     def columns(self, kind: str) -> sparse.csc_array:
-        """The probabilities of a distribution, system by system."""
+        """Return the probabilities of a distribution, system by system."""
         if kind not in self._columns:
             self._columns.clear()  # one at a time: each is as large as all that is predicted
             self._columns[kind] = self._of_columns(kind)
@@ -103,13 +103,13 @@ class Pool:
 
     @property
     def is_even(self) -> bool:
-        """Whether all distributions give a weight to the same predictions, all of which have one:
-        then a system's `support` is where its `columns` have entries.
+        """Return whether all distributions give a weight to the same predictions, all of which have
+        one: then a system's `support` is where its `columns` have entries.
         """
         return _at_same_places(self.member, next(iter(self.p.values())))
 
     def support(self, column: int) -> Support:
-        """The rows that one submission predicts, and which of them share a target."""
+        """Return the rows that one submission predicts, and which of them share a target."""
         if column not in self._supports:
             self._supports[column] = self._support(column)
         return self._supports[column]
@@ -132,12 +132,12 @@ class Pool:
         return {}
 
     def weight(self, kind: str, column: int) -> Floats:
-        """(n,) the probabilities of one submission at the rows of its support."""
+        """Return (n,) the probabilities of one submission at the rows of its support."""
         rows, p = self.of(kind, column)
         return p if self.is_even else spread(rows, p, self.support(column).row)
 
     def weighed(self, kind: str, column: int) -> tuple[Support, Floats]:
-        """The rows to which a distribution gives a weight, and their probabilities."""
+        """Return the rows to which a distribution gives a weight, and their probabilities."""
         rows, p = self.of(kind, column)
         if self.is_even:
             return self.support(column), p
@@ -145,7 +145,7 @@ class Pool:
 
     @cached_property
     def stratum_of_target(self) -> Ids:
-        """(t,) a code of what is said of each target: the first of several."""
+        """Return (t,) a code of what is said of each target: the first of several."""
         first_row = np.full(self.target_id.size, -1)
         first_row[self.target[::-1]] = np.arange(self.target.size)[::-1]
         code_of_target = np.zeros(
@@ -162,7 +162,7 @@ class Pool:
 
     @cached_property
     def _by_column(self) -> sparse.csc_array:
-        """The place of each entry of the first table, system by system."""
+        """Return the place of each entry of the first table, system by system."""
         table = next(iter(self.p.values()))
         places = np.arange(table.data.size, dtype=np.int32)
         return sparse.csc_array(
@@ -170,7 +170,7 @@ class Pool:
         )
 
     def of(self, kind: str, column: int) -> tuple[Ids, Floats]:
-        """The rows that one submission predicts, ascending, and their probabilities."""
+        """Return the rows that one submission predicts, ascending, and their probabilities."""
         if self.by_system:
             begin, end = self.by_system["begin"][column : column + 2]
             return self.by_system["row"][begin:end], self.by_system[f"p {kind}"][begin:end]
@@ -179,7 +179,7 @@ class Pool:
         return table.indices[mine], table.data[mine]
 
     def predicted(self, column: int) -> Ids:
-        """The rows that one submission predicts, ascending."""
+        """Return the rows that one submission predicts, ascending."""
         rows, p = self.of(next(iter(self.p)), column)
         if self.by_system:
             return rows
@@ -191,8 +191,8 @@ class Pool:
         return predicted_rows
 
     def of_rows(self, rows: Ids, p: dict[str, Matrix], targets: Ids, target: Ids) -> Pool:
-        """The same of some rows, which weigh `p`, and of the targets that these have; nothing that
-        the model is told of.
+        """Return the same of some rows, which weigh `p`, and of the targets that these have;
+        nothing that the model is told of.
         """
         return replace(
             self,
@@ -214,7 +214,7 @@ class Pool:
 
     @property
     def n_targets(self) -> Ids:
-        """(m,) how many targets each submission predicts anything of."""
+        """Return (m,) how many targets each submission predicts anything of."""
         return np.array([self.support(column).n_targets for column in range(len(self.systems))])
 
     def by_target(self, kind: str) -> Matrix:
@@ -231,7 +231,7 @@ class Pool:
 
 
 def spread(rows: Ids, values: Floats, wanted: Ids) -> Floats:
-    """The values that some ascending rows have at those that are wanted; 0 at others."""
+    """Return the values that some ascending rows have at those that are wanted; 0 at others."""
     place = np.minimum(np.searchsorted(rows, wanted), max(rows.size - 1, 0))
     return (
         np.where(rows[place] == wanted, values[place], 0.0) if rows.size else np.zeros(wanted.size)
@@ -239,13 +239,13 @@ def spread(rows: Ids, values: Floats, wanted: Ids) -> Floats:
 
 
 def _at_same_places(table: Matrix, other: Matrix) -> bool:
-    """Whether two matrices share the memory that says where their entries are."""
+    """Return whether two matrices share the memory that says where their entries are."""
     return np.may_share_memory(table.indices, other.indices) and table.data.size == other.data.size
 
 
 def _positive(p: Matrix) -> Matrix:
-    """Where the entries of a matrix are positive. A copy: what is done to it in place must not
-    reach the other.
+    """Return where the entries of a matrix are positive. A copy: what is done to it in place must
+    not reach the other.
     """
     positive = sparse.csr_array(p, copy=True)
     positive.data = positive.data > 0
@@ -254,9 +254,9 @@ def _positive(p: Matrix) -> Matrix:
 
 
 def arranged(pool: Pool) -> dict[str, NDArray[Any]]:
-    """The probabilities of a pool system by system, `p NAME` at `row` from each system's `begin`
-    on; and which rows share a target, as `Support` has them. Nothing where distributions give a
-    weight to different predictions.
+    """Return the probabilities of a pool system by system, `p NAME` at `row` from each system's
+    `begin` on; and which rows share a target, as `Support` has them. Nothing where distributions
+    give a weight to different predictions.
     """
     if not pool.is_even:
         return {}

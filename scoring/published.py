@@ -33,7 +33,9 @@ RESAMPLES, SEED = 1000, 20_180_715
 
 
 def precision(data: Data, draws: Draws, criterion: str, method: str) -> Estimate:
-    """The precision of every system under a distribution, from the draws of that distribution."""
+    """Return the precision of every system under a distribution, from the draws of that
+    distribution.
+    """
     f = data.f[criterion][np.searchsorted(data.judged, draws.row)]
     if method == "simple":
         own = f[np.arange(draws.row.size), draws.owner]
@@ -44,7 +46,7 @@ def precision(data: Data, draws: Draws, criterion: str, method: str) -> Estimate
 def bootstrapped(
     data: Data, draws: Draws, wanted: Sequence[tuple[str, str]]
 ) -> dict[tuple[str, str], tuple[Floats, Floats]]:
-    """(criterion, method) -> (m,) and (m,) the ends of the published 80 % interval of every
+    """Return (criterion, method) -> (m,) and (m,) the ends of the published 80 % interval of every
     system's precision: the basic bootstrap, each system's labelled draws resampled by themselves
     (section 2.2.1). It may leave [0, 1], and has no width where all labels agree. NaN where the
     precision is undefined.
@@ -77,8 +79,8 @@ def bootstrapped(
 
 
 def _terms(data: Data, draws: Draws, criterion: str, method: str) -> tuple[Bools, Floats]:
-    """(n,) which draws have a label, and of these (k, m) what each adds to the precision of every
-    system.
+    """Return (n,) which draws have a label, and of these (k, m) what each adds to the precision of
+    every system.
     """
     f = data.f[criterion][np.searchsorted(data.judged, draws.row)]
     if method != "simple":
@@ -93,8 +95,8 @@ def _terms(data: Data, draws: Draws, criterion: str, method: str) -> tuple[Bools
 
 
 def recall(data: Data, criterion: str) -> Estimate | None:
-    """The recall of every system: what share of the facts of the annotated documents anybody found,
-    times each system's share of the true facts among all draws. None without two annotated
+    """Return the recall of every system: what share of the facts of the annotated documents anybody
+    found, times each system's share of the true facts among all draws. None without two annotated
     documents.
 
     All draws of all distributions count, each with its own probability: every (distribution,
@@ -139,16 +141,17 @@ def recall(data: Data, criterion: str) -> Estimate | None:
 
 
 def has_entered(data: Data) -> Bools:
-    """(m,) systems whose facts are all among those that are counted, of which joint recall tells
-    their share.
+    """Return (m,) systems whose facts are all among those that are counted, of which joint recall
+    tells their share.
     """
     assert data.facts is not None
     return ~Shares.of_facts(data.pool, data.facts, once=True).uncounted
 
 
 def read_uniformly(data: Data) -> tuple[Facts, Bools, int] | None:
-    """The facts, which of them were found in documents that were drawn uniformly, as published (of
-    two stages that is the first), and the number of these documents; None with fewer than two.
+    """Return the facts, which of them were found in documents that were drawn uniformly, as
+    published (of two stages that is the first), and the number of these documents; None with fewer
+    than two.
     """
     facts = data.facts
     if facts is None:
@@ -163,8 +166,8 @@ def read_uniformly(data: Data) -> tuple[Facts, Bools, int] | None:
 
 
 def simple_recall(data: Data, criterion: str) -> Estimate | None:
-    """The recall of every system by itself: what share of the facts of the annotated documents it
-    predicts. None without two annotated documents.
+    """Return the recall of every system by itself: what share of the facts of the annotated
+    documents it predicts. None without two annotated documents.
 
     NaN where a mention's verdict is still open.
     """
@@ -195,9 +198,9 @@ def simple_recall(data: Data, criterion: str) -> Estimate | None:
 
 
 def _predicted(data: Data, facts: Facts, used: Bools, criterion: str) -> tuple[Bools, Bools]:
-    """(t, m) whether each system predicts each fact in use that annotation found, and (m,) whether
-    that is known: where another criterion has to be right too (`found_also`), one of its mentions
-    has to be, and all of them need verdicts.
+    """Return (t, m) whether each system predicts each fact in use that annotation found, and (m,)
+    whether that is known: where another criterion has to be right too (`found_also`), one of its
+    mentions has to be, and all of them need verdicts.
     """
     sought = facts.code[used]
     here = np.flatnonzero(np.isin(facts.fact, sought))
@@ -240,7 +243,7 @@ def with_floors(both: Estimate, precision: Estimate, recall: Estimate) -> Estima
 
 
 def beside(data: Data, precision: Estimate, draws: Draws, found: Estimate) -> Estimate:
-    """The precision with its influence among the rows of recall's: 0 for draws of other
+    """Return the precision with its influence among the rows of recall's: 0 for draws of other
     distributions.
     """
     kinds = list(data.draws)
@@ -251,8 +254,8 @@ def beside(data: Data, precision: Estimate, draws: Draws, found: Estimate) -> Es
 
 
 def _floored(estimate: Estimate) -> Estimate:
-    """The estimate; where all labels agree, so that no variance is seen, that of one label more
-    that disagrees.
+    """Return the estimate; where all labels agree, so that no variance is seen, that of one label
+    more that disagrees.
     """
     n = np.maximum(estimate.n, 1)
     p = np.clip(np.asarray(estimate.value), 0.5 / n, 1 - 0.5 / n)

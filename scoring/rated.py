@@ -24,9 +24,9 @@ FEWEST_JUDGES = 5
 def with_noise(
     arranged: Centred, kind: str, criterion: str, estimate: Estimate
 ) -> tuple[Estimate, Design]:
-    """The weighted mean of every system under a distribution, with the annotators' term in its
-    variance, and the design that its influence belongs to; both unchanged under a criterion whose
-    judgments are taken for true.
+    """Return the weighted mean of every system under a distribution, with the annotators' term in
+    its variance, and the design that its influence belongs to; both unchanged under a criterion
+    whose judgments are taken for true.
     """
     under = arranged.under(criterion)
     noise = arranged.data.noise.get(criterion)

@@ -51,12 +51,12 @@ class BadRelease(Exception):
 
 
 def checked(row: Mapping[str, Any]) -> Row:
-    """The row with its check."""
+    """Return the row with its check."""
     return {**row, CHECK: _check(row)}
 
 
 def is_altered(row: Mapping[str, Any]) -> bool:
-    """Whether a row is not what was written."""
+    """Return whether a row is not what was written."""
     return row.get(CHECK) != _check({name: row[name] for name in row if name != CHECK})
 
 
@@ -66,7 +66,7 @@ def _check(row: Mapping[str, Any]) -> str:
 
 
 def _number(value: float) -> float | None:
-    """A number as JSON has it: what is unknown is null."""
+    """Return a number as JSON has it: what is unknown is null."""
     return None if math.isnan(value) else float(value)
 
 
@@ -105,8 +105,8 @@ def about(data: Data, checks: Checks | None) -> Row:
 
 
 def tables(data: Data, checks: Checks | None = None) -> dict[str, Iterable[Row]]:
-    """The tables that the numbers rest on, by name: but for draws with replacement, which are a
-    part of the history of all draws.
+    """Return the tables that the numbers rest on, by name: but for draws with replacement, which
+    are a part of the history of all draws.
     """
     return {
         "targets": _targets(data),
@@ -136,7 +136,8 @@ def _targets(data: Data) -> Iterator[Row]:
 
 
 def rounded(data: Data) -> Floats:
-    """(t,) a random number for each target that lies on the same side of its threshold as its own.
+    """Return (t,) a random number for each target that lies on the same side of its threshold as
+    its own.
 
     Its own is the same on all tracks of a corpus: it would tell what later ones will ask.
     """
@@ -213,7 +214,7 @@ def _labels(data: Data) -> Iterator[Row]:
 
 
 def _verdict(verdicts: Floats, systems: list[int]) -> float | dict[str, float | None] | None:
-    """One number where it is the same for all systems; else one a system."""
+    """Return one number where it is the same for all systems; else one a system."""
     if np.isnan(verdicts).all() or (verdicts == verdicts[0]).all():
         return _number(verdicts[0])
     return {str(system): _number(value) for system, value in zip(systems, verdicts, strict=True)}
@@ -263,7 +264,7 @@ def _facts(facts: Facts | None) -> Iterator[Row]:
 
 
 def _checks(data: Data, checks: Checks | None) -> Iterator[Row]:
-    """Yields each judged target with the rounds that could draw it, and their chances."""
+    """Yield each judged target with the rounds that could draw it, and their chances."""
     if checks is None:
         return
     for place, target in enumerate(data.pool.target_id[checks.target].tolist()):
@@ -278,7 +279,7 @@ def _checks(data: Data, checks: Checks | None) -> Iterator[Row]:
 
 
 def _checked(data: Data, checks: Checks | None) -> Iterator[Row]:
-    """Yields what experts said of what they checked."""
+    """Yield what experts said of what they checked."""
     if checks is None:
         return
     asked = np.isin(data.pool.target[data.judged], checks.target[checks.checked])
@@ -290,7 +291,7 @@ def _checked(data: Data, checks: Checks | None) -> Iterator[Row]:
 
 
 def slice_rows(cuts: Sequence[Cut]) -> Iterator[Row]:
-    """Yields the slices of a board, each with the number that instances name it by."""
+    """Yield the slices of a board, each with the number that instances name it by."""
     for number, cut in enumerate(cuts):
         yield {
             "slice": number,
@@ -330,7 +331,7 @@ class Release:
             raise BadRelease(f"{self.path} is neither a directory nor a zip file.") from None
 
     def bytes(self, name: str) -> bytes:
-        """A file of the release. Raises BadRelease if it is not there."""
+        """Return a file of the release. Raises BadRelease if it is not there."""
         file = self._root_path / name
         if not file.is_file():
             raise BadRelease(
@@ -356,7 +357,7 @@ class Release:
         return description
 
     def lines(self, table: str) -> Iterator[tuple[int, Row]]:
-        """Yields the rows of a table with their lines. Raises BadRelease for what is no row."""
+        """Yield the rows of a table with their lines. Raises BadRelease for what is no row."""
         name = f"{table}.jsonl"
         for line, text in enumerate(self.bytes(name).splitlines(), 1):
             try:
@@ -368,13 +369,15 @@ class Release:
             yield line, row
 
     def columns(self, table: str) -> dict[str, list[Any]]:
-        """A table as columns; no column of a table without rows."""
+        """Return a table as columns; no column of a table without rows."""
         records = [row for _, row in self.lines(table)]
         return {name: [row.get(name) for row in records] for name in records[0]} if records else {}
 
 
 def read_data(release: Release) -> Data:
-    """The data of a release. Raises BadRelease, or what numpy does, where tables make no sense."""
+    """Return the data of a release. Raises BadRelease, or what numpy does, where tables make no
+    sense.
+    """
     return _Reader(release).data()
 
 
@@ -384,7 +387,7 @@ def read_checks(release: Release, data: Data) -> Checks | None:
 
 
 def read_cuts(release: Release) -> list[Cut]:
-    """The slices of a release; none of one that was made before they were part of it."""
+    """Return the slices of a release; none of one that was made before they were part of it."""
     if "slices" not in release.about["rows"]:
         return []
     slice_rows = [row for _, row in release.lines("slices")]
@@ -452,7 +455,7 @@ class _Reader:
         )
 
     def rows_of(self, instances: Iterable[int]) -> Ids:
-        """Rows of the pool. Raises KeyError for an instance that is not in it."""
+        """Return rows of the pool. Raises KeyError for an instance that is not in it."""
         return _positions(self.instance, instances, "instance")
 
     def positions_of_targets(self, targets: Iterable[int]) -> Ids:
@@ -519,20 +522,20 @@ class _Reader:
         return judged, self.verdicts(stored), noise
 
     def within(self, criterion: str, stored: Mapping[str, list[Any]]) -> Floats | None:
-        """(n,) what `Noise` tells of how far the ratings of each label lie apart; None in releases
-        that do not say it.
+        """Return (n,) what `Noise` tells of how far the ratings of each label lie apart; None in
+        releases that do not say it.
         """
         told = stored.get(f"within_{criterion}")
         return None if told is None else _floats(told)
 
     def read_second_texts(self, stored: Mapping[str, list[Any]]) -> Bools | None:
-        """(n, m) what `Noise` tells of labels of two texts; None where each is of one."""
+        """Return (n, m) what `Noise` tells of labels of two texts; None where each is of one."""
         if LOWERS not in stored:
             return None
         return np.array([np.isin(self.systems, named) for named in stored[LOWERS]])
 
     def verdicts(self, told: Mapping[str, list[Any]]) -> dict[str, Floats]:
-        """Criterion -> (n, m) what the rows of a table say of each system."""
+        """Return a mapping: criterion -> (n, m) what the rows of a table say of each system."""
         verdicts_of = {}
         for criterion in self.told["correlation"]:
             column = told.get(criterion, [])
@@ -658,7 +661,7 @@ def _bools(values: Iterable[Any]) -> Bools:
 
 
 def _positions(ascending: Ids, wanted: Iterable[int], kind: str) -> Ids:
-    """Where each number stands among ascending ones. Raises KeyError with one that does not."""
+    """Return where each number stands among ascending ones. Raises KeyError with one that does not."""
     numbers = _ids(wanted)
     place = np.searchsorted(ascending, numbers)
     is_there = place < ascending.size

@@ -82,7 +82,7 @@ class Figure:
 
     @property
     def printed(self) -> Figure:
-        """The figure as it is shown: within [0, 1], and withheld while it could be anything."""
+        """Return the figure as it is shown: within [0, 1], and withheld while it could be anything."""
         low, high = self.low80, self.high80
         if low is not None and high is not None and low < LEAVES_OUT and high > 1 - LEAVES_OUT:
             ends = dict.fromkeys(ENDS)
@@ -93,30 +93,32 @@ class Figure:
 
     @property
     def few(self) -> bool:
-        """Whether too few judgments stand behind it to say much; all that there can be say all."""
+        """Return whether too few judgments stand behind it to say much; all that there can be say
+        all.
+        """
         return self.n_labels < FEW and not self.exact
 
     @property
     def too_few(self) -> bool:
-        """Whether it is withheld, since it could still be anything."""
+        """Return whether it is withheld, since it could still be anything."""
         return self.value is None and self.note == TOO_FEW_YET
 
     @property
     def exact(self) -> bool:
-        """Whether sampling leaves nothing open: everything behind it is judged."""
+        """Return whether sampling leaves nothing open: everything behind it is judged."""
         return self.value is not None and self.low95 == self.high95
 
     def half_width(self, level: int) -> float | None:
-        """Half of the interval at 80 or 95 per cent."""
+        """Return half of the interval at 80 or 95 per cent."""
         low, high = (self.low95, self.high95) if level == 95 else (self.low80, self.high80)
         return None if low is None or high is None else (high - low) / 2
 
     def cells(self) -> list[float | None]:
-        """The figure in a CSV file."""
+        """Return the figure in a CSV file."""
         return [getattr(self, name) for name in ENDS]
 
     def as_json(self, names: tuple[str, ...] = PRINTED) -> dict[str, Any]:
-        """The figure in the API."""
+        """Return the figure in the API."""
         return {name: getattr(self, name) for name in names}
 
 
@@ -141,12 +143,12 @@ class Comparison:
 
     @property
     def ranks(self) -> dict[int, tuple[int, int]]:
-        """System -> best and worst rank; references have none."""
+        """Return a mapping: system -> best and worst rank; references have none."""
         places = zip(self.systems, self.best or (), self.worst or (), strict=self.best is not None)
         return {system: (b, w) for system, b, w in places if b is not None and w is not None}
 
     def error(self, first: int, second: int) -> float:
-        """The standard error of the difference of two systems."""
+        """Return the standard error of the difference of two systems."""
         assert self.covariance is not None
         i, k = self.systems.index(first), self.systems.index(second)
         c = self.covariance
@@ -393,12 +395,14 @@ class Report:
     """(criterion, distribution) -> published method -> system -> published 80 % interval"""
 
     def figure(self, *key: Any) -> Figure | None:
-        """The figure of a key as it is shown."""
+        """Return the figure of a key as it is shown."""
         figure = self.figures.get(Key(*key))
         return None if figure is None else figure.printed
 
     def of(self, submission: int) -> dict[tuple[str, str, str, str], Figure]:
-        """(quantity, criterion, distribution, method) -> figure of a submission, as it is shown."""
+        """Return (quantity, criterion, distribution, method) -> figure of a submission, as it is
+        shown.
+        """
         return {
             key[1:5]: figure.printed
             for key, figure in self.figures.items()
@@ -406,15 +410,15 @@ class Report:
         }
 
     def has(self, quantity: str, criterion: str, distribution: str) -> bool:
-        """Whether any system has a number of this."""
+        """Return whether any system has a number of this."""
         return any(
             key[1:4] == (quantity, criterion, distribution) and figure.value is not None
             for key, figure in self.figures.items()
         )
 
     def reduced(self, columns: Collection[tuple[str, str]], systems: Collection[int]) -> Report:
-        """The report without what no board prints: with figures of these (quantity, method) of
-        these systems, and ranks without covariances.
+        """Return the report without what no board prints: with figures of these (quantity, method)
+        of these systems, and ranks without covariances.
         """
         figures = {
             key: figure
@@ -480,7 +484,7 @@ FIGURE = tuple(one.name for one in fields(Figure))
 
 
 def as_dict(value: Any) -> Any:
-    """A dataclass of this module as plain data for JSON; what is not finite is None."""
+    """Return a dataclass of this module as plain data for JSON; what is not finite is None."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if is_dataclass(value):
@@ -500,13 +504,13 @@ def as_dict(value: Any) -> Any:
 
 
 def load(kind: type[T], told: Any) -> T:
-    """The dataclass whose `as_dict` this is."""
+    """Return the dataclass whose `as_dict` this is."""
     loaded: T = _load(kind, told)
     return loaded
 
 
 def pack(value: Any) -> bytes:
-    """A report or its details as compressed JSON."""
+    """Return a report or its details as compressed JSON."""
     text = json.dumps(as_dict(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return zlib.compress(text.encode(), 6)
 
@@ -528,7 +532,7 @@ def _figures(rows: Iterable[list[Any]]) -> dict[Key, Figure]:
 
 
 def _bytes(matrix: list[list[float]] | None) -> str | None:
-    """A square matrix as its doubles in base 64: they are read in a fiftieth of the time."""
+    """Return a square matrix as its doubles in base 64: they are read in a fiftieth of the time."""
     if matrix is None:
         return None
     return b64encode(np.array(matrix, dtype="<f8").tobytes()).decode()

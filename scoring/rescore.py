@@ -81,13 +81,13 @@ class Rescored:
 
     @property
     def agrees(self) -> bool:
-        """Whether nothing was altered and every recomputed number is the printed one."""
+        """Return whether nothing was altered and every recomputed number is the printed one."""
         return not self.altered and not self.differences
 
 
 def rescore(release: Release) -> Rescored:
-    """The board of a release, computed anew and compared. Raises BadRelease if it cannot be: with
-    what was altered, which may be why.
+    """Return the board of a release, computed anew and compared. Raises BadRelease if it cannot be:
+    with what was altered, which may be why.
     """
     changes = list(altered(release))
     try:
@@ -138,7 +138,9 @@ def _rescored(release: Release, changes: list[str]) -> Rescored:
 
 
 def _names(release: Release) -> dict[Any, str]:
-    """The number of each system -> its team and its name; of what was withdrawn, that it was."""
+    """Return the number of each system -> its team and its name; of what was withdrawn, that it
+    was.
+    """
     return {
         row.get("system"): " ".join(str(row[key]) for key in ("team", "name") if row.get(key))
         for _, row in release.lines("systems")
@@ -146,9 +148,7 @@ def _names(release: Release) -> dict[Any, str]:
 
 
 def altered(release: Release) -> Iterator[str]:
-    """Yields what is not as it was published: each altered row, else the file.
-    Raises BadRelease.
-    """
+    """Yield what is not as it was published: each altered row, else the file. Raises BadRelease."""
     names = _names(release)
     for text in release.bytes(SUMS).decode("utf-8", "replace").splitlines():
         digest, _, name = text.partition("  ")
@@ -171,7 +171,7 @@ def _altered_rows(release: Release, name: str, names: Mapping[Any, str]) -> Iter
 
 
 def recomputed(release: Release) -> dict[Key, Figure]:
-    """Every figure of the report and of its details, from the tables alone."""
+    """Return every figure of the report and of its details, from the tables alone."""
     board = release.about["board"]
     criteria, recall_criteria = tuple(board["criteria"]), tuple(board["recall_criteria"])
     data = read_data(release)
@@ -198,7 +198,7 @@ def _compare(
     figure: Figure | None,
     compared: tuple[str, ...],
 ) -> Iterator[Difference]:
-    """Yields the first number of a row that differs: the others follow from the same cause."""
+    """Yield the first number of a row that differs: the others follow from the same cause."""
     for name in compared:
         was, now = row[name], None if figure is None else getattr(figure, name)
         if not same(was, now):
@@ -207,7 +207,9 @@ def _compare(
 
 
 def same(a: float | None, b: float | None) -> bool:
-    """Whether two numbers agree in all digits that count; what both do not know they agree on."""
+    """Return whether two numbers agree in all digits that count; what both do not know they agree
+    on.
+    """
     if a is None or b is None:
         return a is b
     return math.isclose(a, b, rel_tol=0.5 * 10.0**-DIGITS, abs_tol=1e-14)

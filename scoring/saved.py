@@ -37,7 +37,9 @@ MOST = 4
 
 
 def unaided(data: Data, criteria: tuple[str, ...]) -> dict[Key, tuple[Estimate, Design]]:
-    """The weighted means of every system without metrics and judges; nothing where none helps."""
+    """Return the weighted means of every system without metrics and judges; nothing where none
+    helps.
+    """
     bare = data.without_aid()
     if bare is None or not data.judged.size:
         return {}
@@ -52,7 +54,7 @@ def unaided(data: Data, criteria: tuple[str, ...]) -> dict[Key, tuple[Estimate, 
 
 
 def beside(data: Data, alone: dict[Key, tuple[Estimate, Design]]) -> Iterator[Score]:
-    """Yields what stands beside the default estimates: the same without metrics and judges, and of
+    """Yield what stands beside the default estimates: the same without metrics and judges, and of
     single ratings as was published.
     """
     bare = data.without_aid()
@@ -68,7 +70,7 @@ def beside(data: Data, alone: dict[Key, tuple[Estimate, Design]]) -> Iterator[Sc
 def saved(
     aided: dict[Key, tuple[Estimate, Design]], alone: dict[Key, tuple[Estimate, Design]], data: Data
 ) -> dict[tuple[str, str], dict[int, float]]:
-    """(criterion, distribution) -> submission -> the share of judgments that are saved."""
+    """Return (criterion, distribution) -> submission -> the share of judgments that are saved."""
     return {
         key[1:]: _shares(data, key, aided[key][0], estimate) for key, (estimate, _) in alone.items()
     }
@@ -77,8 +79,9 @@ def saved(
 def by_each(
     alone: dict[Key, tuple[Estimate, Design]], data: Data
 ) -> dict[tuple[str, str], dict[int, dict[int, float]]]:
-    """(criterion, distribution) -> those few metrics and judges that go best with people, the best
-    first, each with submission -> the share of judgments that it saves by itself (`algorithm_1`).
+    """Return (criterion, distribution) -> those few metrics and judges that go best with people,
+    the best first, each with submission -> the share of judgments that it saves by itself
+    (`algorithm_1`).
     """
     saved_by: dict[tuple[str, str], dict[int, dict[int, float]]] = {}
     for key in alone:
@@ -94,7 +97,7 @@ def by_each(
 
 
 def unjudged(alone: dict[Key, tuple[Estimate, Design]], data: Data) -> dict[tuple[str, str], int]:
-    """(criterion, distribution) -> how many targets of all systems have no judgment yet."""
+    """Return (criterion, distribution) -> how many targets of all systems have no judgment yet."""
     missing: dict[tuple[str, str], int] = {}
     for key in alone:
         rows_missing = _missing(data, key).any(axis=1)
@@ -103,7 +106,7 @@ def unjudged(alone: dict[Key, tuple[Estimate, Design]], data: Data) -> dict[tupl
 
 
 def _missing(data: Data, key: Key) -> np.ndarray:
-    """(u, m) what is in a system's sample frame and has no verdict."""
+    """Return (u, m) what is in a system's sample frame and has no verdict."""
     _, criterion, distribution = key
     missing: np.ndarray = (data.pool.p[distribution] > 0).toarray()
     missing[data.judged] &= np.isnan(data.f[criterion])
@@ -112,7 +115,9 @@ def _missing(data: Data, key: Key) -> np.ndarray:
 
 
 def _shares(data: Data, key: Key, aided: Estimate, alone: Estimate) -> dict[int, float]:
-    """Submission -> 1 − V/V′, where both are known; at most the share that is not judged."""
+    """Return a mapping: submission -> 1 − V/V′, where both are known; at most the share that is not
+    judged.
+    """
     shape = np.shape(alone.value)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = 1 - _variance(aided, shape) / _variance(alone, shape)
@@ -130,8 +135,8 @@ def _variance(estimate: Estimate, shape: tuple[int, ...]) -> Floats:
 
 
 def best_metrics(data: Data, criterion: str) -> list[int]:
-    """The columns of the metrics and judges that go with people under a criterion, within systems,
-    the best first; none where too little is rated to tell.
+    """Return the columns of the metrics and judges that go with people under a criterion, within
+    systems, the best first; none where too little is rated to tell.
     """
     pool, rating = data.pool, data.f[criterion][:, 0]
     rated = np.flatnonzero(~np.isnan(rating))
@@ -149,7 +154,9 @@ def best_metrics(data: Data, criterion: str) -> list[int]:
 
 
 def _within(rating: Floats, score: Floats, owner: np.ndarray) -> float:
-    """The correlation of ratings and scores within systems; 0 where one of them does not vary."""
+    """Return the correlation of ratings and scores within systems; 0 where one of them does not
+    vary.
+    """
     scored = ~np.isnan(score)
     rating, score, code = rating[scored], score[scored], owner[scored]
     if not code.size:

@@ -63,9 +63,9 @@ def scores(
     recall_criteria: tuple[str, ...],
     published: tuple[str, ...] = PUBLISHED,
 ) -> Iterator[Score]:
-    """Every score of every system that was sampled: the default estimates, and those about inputs
-    like these (`about_inputs_like`), with those who rate as a second cluster; and the published
-    ones that a kind of track has beside them.
+    """Yield every score of every system that was sampled: the default estimates, and those about
+    inputs like these (`about_inputs_like`), with those who rate as a second cluster; and the
+    published ones that a kind of track has beside them.
     """
     if data.judged.size:
         yield from of_populations(data, estimates, like, DEFAULT)
@@ -79,8 +79,8 @@ def of_populations(
     like: dict[Key, tuple[Estimate, Design]],
     method: str,
 ) -> Iterator[Score]:
-    """The numbers of estimates as they are about what a board prints first, and then about the
-    other population (`ENDINGS`); where a track has no inputs, as they are.
+    """Yield the numbers of estimates as they are about what a board prints first, and then about
+    the other population (`ENDINGS`); where a track has no inputs, as they are.
     """
     printed = like if like and data.population == LIKE else estimates
     beside = estimates if printed is like else like
@@ -135,8 +135,8 @@ def default_estimates(
 
 
 def found_share(data: Data) -> Estimate | None:
-    """The share of directly verified true predictions in annotated documents that their annotation
-    had found.
+    """Return the share of directly verified true predictions in annotated documents that their
+    annotation had found.
     """
     arranged = Centred(data)
     recall = arranged.recall(data.base) if data.judged.size else None
@@ -186,7 +186,7 @@ def published_scores(
 def _simple_recalls(
     data: Data, criteria: tuple[str, ...], judged: dict[str, Bools]
 ) -> dict[str, Estimate]:
-    """Criterion -> simple recall; empty without annotated documents."""
+    """Return a mapping: criterion -> simple recall; empty without annotated documents."""
     recalls = {criterion: published.simple_recall(data, criterion) for criterion in criteria}
     return {
         criterion: where_known(recall, judged[criterion])
@@ -205,8 +205,8 @@ def rows(
     *,
     own: bool = False,
 ) -> Iterator[Score]:
-    """The numbers of one estimate, a system each; where the value is undefined all of them are.
-    Labels are all of what the system predicts; `own`: those that the estimate rests on.
+    """Yield the numbers of one estimate, a system each; where the value is undefined all of them
+    are. Labels are all of what the system predicts; `own`: those that the estimate rests on.
     """
     low80, high80 = (np.asarray(end) for end in estimate.confidence_interval(0.80, method="wilson"))
     low95, high95 = (np.asarray(end) for end in estimate.confidence_interval(0.95, method="wilson"))
@@ -237,7 +237,9 @@ def rows(
 
 
 def counts(data: Data, criterion: str) -> tuple[Ids, Ids]:
-    """Targets that each system predicts: with a judgment, and drawn for anybody but without one."""
+    """Return targets that each system predicts: with a judgment, and drawn for anybody but without
+    one.
+    """
     if criterion not in data.counted:
         data.counted[criterion] = _counts(data, criterion)
     return data.counted[criterion]

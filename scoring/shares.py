@@ -36,8 +36,8 @@ class Shares:
 
     @cached_property
     def pool(self) -> Floats:
-        """(u,) the share of a fact of the pool; 0 where only systems that have not entered say
-        it.
+        """Return (u,) the share of a fact of the pool; 0 where only systems that have not entered
+        say it.
         """
         counted = self.facts.counted
         if not self.once:
@@ -46,7 +46,7 @@ class Shares:
 
     @cached_property
     def uncounted(self) -> Bools:
-        """(m,) systems that have not entered, and say what the pool's share leaves out."""
+        """Return (m,) systems that have not entered, and say what the pool's share leaves out."""
         left_out = self.facts.in_scope & ~self.facts.counted
         columns = range(len(self.predictions.systems))
         return np.array(
@@ -55,18 +55,18 @@ class Shares:
         )
 
     def _size(self, counted: Bools) -> Ids:
-        """(u,) how many instances of those that are counted say the fact of each."""
+        """Return (u,) how many instances of those that are counted say the fact of each."""
         fact = self.facts.fact
         return np.bincount(fact[counted], minlength=int(fact.max(initial=-1)) + 1)[fact]
 
     def of(self, column: int) -> Floats:
-        """(n,) the share of a fact of its system, at the rows of a submission's support."""
+        """Return (n,) the share of a fact of its system, at the rows of a submission's support."""
         n = self._counted(column)
         share: Floats = np.divide(1.0, n, out=np.zeros(n.size), where=n > 0)
         return share
 
     def at(self, rows: Ids) -> Floats:
-        """(k, m) the same of some rows of the pool."""
+        """Return (k, m) the same of some rows of the pool."""
         shares = np.zeros((rows.size, len(self.predictions.systems)))
         for column in range(shares.shape[1]):
             row = self.predictions.support(column).row
@@ -74,7 +74,7 @@ class Shares:
         return shares
 
     def total(self, values: Floats) -> Floats:
-        """(m,) the sum of some values (u,) over the facts of each submission."""
+        """Return (m,) the sum of some values (u,) over the facts of each submission."""
         columns = range(len(self.predictions.systems))
         supports = (self.predictions.support(column).row for column in columns)
         return np.array(
@@ -82,7 +82,9 @@ class Shares:
         )
 
     def _counted(self, column: int) -> NDArray[np.unsignedinteger]:
-        """(n,) how many of a submission's own rows in the scope say the fact of each; 0 outside."""
+        """Return (n,) how many of a submission's own rows in the scope say the fact of each; 0
+        outside.
+        """
         if column not in self._counts:
             self._counts[column] = self._count(column)
         return self._counts[column]
@@ -102,7 +104,7 @@ class Shares:
 
     @cached_property
     def _repeated(self) -> NDArray[np.bool_]:
-        """(u,) Whether the row is in the scope and another row there states an equal fact."""
+        """Return (u,) Whether the row is in the scope and another row there states an equal fact."""
         inside = self.facts.in_scope
         return (self._size(inside) > 1) & inside
 

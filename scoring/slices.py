@@ -81,8 +81,8 @@ def score_cuts(
 
 
 def restricted(data: Data, cut: Cut, *, with_facts: bool = True) -> Data:
-    """The data of a slice alone: its instances, their labels and, as recall needs them, facts, and
-    its distribution, which sums to 1 again.
+    """Return the data of a slice alone: its instances, their labels and, as recall needs them,
+    facts, and its distribution, which sums to 1 again.
     """
     pool, inside = data.pool, np.flatnonzero(cut.inside)
     p = pool.p[cut.kind][inside]
@@ -94,8 +94,8 @@ def restricted(data: Data, cut: Cut, *, with_facts: bool = True) -> Data:
 
 
 def _facts(facts: Facts, inside: Ids, stratum: int | None) -> Facts:
-    """The facts of some instances; of the true ones those of the stratum (none where the slice is
-    not one).
+    """Return the facts of some instances; of the true ones those of the stratum (none where the
+    slice is not one).
     """
     true = (
         facts.stratum == stratum
@@ -121,8 +121,8 @@ def _facts(facts: Facts, inside: Ids, stratum: int | None) -> Facts:
 def _scores(
     part: Data, cut: Cut, criteria: Sequence[str], with_recall: bool, keep: Keep
 ) -> Iterator[Score]:
-    """The numbers of a slice, under the guaranteed criterion and then under the others. A model's
-    guess alone is no number: without a label of its own a system has none.
+    """Yield the numbers of a slice, under the guaranteed criterion and then under the others. A
+    model's guess alone is no number: without a label of its own a system has none.
     """
     guaranteed = criteria[0]
     if not part.judged.size:

@@ -16,8 +16,8 @@ HALVES_UP = 1e-7
 def number_text(
     value: float | None, *, n: int | None = None, decimals: int | None = None, signed: bool = False
 ) -> str:
-    """A share in per cent without its sign: 0.3 is “30.0”, and “30” when fewer than 50 judgments
-    stand behind it.
+    """Return a share in per cent without its sign: 0.3 is “30.0”, and “30” when fewer than 50
+    judgments stand behind it.
     """
     if value is None or not math.isfinite(value):
         return DASH
@@ -32,8 +32,8 @@ def number_text(
 
 
 def interval_text(low: float | None, high: float | None, *, n: int | None = None) -> str:
-    """An interval with an en dash: “28.6–31.4”; with “to” where a bound is negative, so that signs
-    stay legible.
+    """Return an interval with an en dash: “28.6–31.4”; with “to” where a bound is negative, so that
+    signs stay legible.
     """
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return DASH
@@ -50,8 +50,8 @@ ALL_CHECKED = "All judged and checked by experts: no sampling error, and none of
 
 
 def no_width_text(n_checked: int = 0) -> str:
-    """A sentence on why an interval has no width: “All judged: …”; of a number that experts’ checks
-    correct, `n_checked` of them.
+    """Return a sentence on why an interval has no width: “All judged: …”; of a number that experts’
+    checks correct, `n_checked` of them.
     """
     return ALL_CHECKED if n_checked else f"{ALL_JUDGED.capitalize()}: {MEANS}"
 

@@ -203,12 +203,12 @@ class State:
 
     @property
     def n_queries(self) -> int:
-        """The number of queries so far."""
+        """Return the number of queries so far."""
         return len(self.answered) + len(self.in_flight)
 
     @property
     def posterior(self) -> Posterior:
-        """The marginals given the answers so far."""
+        """Return the marginals given the answers so far."""
         return self.belief.posterior(self.answered)
 
     def ask(self, position: int) -> State:

@@ -67,7 +67,7 @@ class Corpus(models.Model):
 
     @cached_property
     def has_mentions(self) -> bool:
-        """Whether names came with its texts."""
+        """Return whether names came with its texts."""
         return Mention.objects.filter(document__corpus=self.pk).exists()
 
     def relation_names(self) -> dict[str, str]:
@@ -76,7 +76,7 @@ class Corpus(models.Model):
 
     @property
     def n_test(self) -> int:
-        """The documents of the test part."""
+        """Return the documents of the test part."""
         return self.n_documents - self.n_dev
 
     def share(self, documents: int) -> float:
@@ -194,11 +194,11 @@ class Part(models.TextChoices):
 
 class DocumentQuerySet(models.QuerySet["Document"]):
     def with_words(self, words: str) -> DocumentQuerySet:
-        """Documents that hold all of some words; "in quotes" one after the other, -without."""
+        """Return documents that hold all of some words; "in quotes" one after the other, -without."""
         return self._found(words, "websearch")
 
     def with_all_of(self, name: str) -> DocumentQuerySet:
-        """Documents that hold all words of a name, whatever signs stand between them."""
+        """Return documents that hold all words of a name, whatever signs stand between them."""
         return self._found(name, "plain")
 
     def _found(self, words: str, how: str) -> DocumentQuerySet:
@@ -234,11 +234,13 @@ class Document(models.Model):
 
     @cached_property
     def sentences(self) -> list[tuple[int, int]]:
-        """Sentence spans, half-open."""
+        """Return sentence spans, half-open."""
         return list(zip(self.sentence_begin, self.sentence_end, strict=True))
 
     def sentence_of(self, offset: int) -> int:
-        """Index of the sentence that holds a character, the nearest one before it if none does."""
+        """Return index of the sentence that holds a character, the nearest one before it if none
+        does.
+        """
         from bisect import bisect_right
 
         return max(0, bisect_right(self.sentence_begin, offset) - 1)
@@ -277,8 +279,8 @@ class Mention(models.Model):
 
     @property
     def stands_for(self) -> tuple[int, int]:
-        """The span of its canonical mention, which all names of one thing share; its own where the
-        corpus does not say.
+        """Return the span of its canonical mention, which all names of one thing share; its own
+        where the corpus does not say.
         """
         if self.canonical_begin is None or self.canonical_end is None:
             return self.begin, self.end

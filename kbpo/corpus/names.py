@@ -35,7 +35,7 @@ def _count(text: str, by_first: dict[str, list[tuple[list[str], int]]]) -> list[
 
 
 def _by_first_word(names: dict[str, int]) -> dict[str, list[tuple[list[str], int]]]:
-    """First word -> the names that begin with it, as words, the longest first."""
+    """Return a mapping: first word -> the names that begin with it, as words, the longest first."""
     names_of: dict[str, list[tuple[list[str], int]]] = defaultdict(list)
     for name, code in names.items():
         if parts := words(name):

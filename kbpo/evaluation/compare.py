@@ -41,7 +41,7 @@ class Difference:
     def of(
         cls, quantity: str, first: Figure, second: Figure, error: float, z80: float, z95: float
     ) -> Difference:
-        """The difference of two figures, whose intervals are so many standard errors wide."""
+        """Return the difference of two figures, whose intervals are so many standard errors wide."""
         assert first.value is not None and second.value is not None
         value = first.value - second.value
         half80, half95 = z80 * error, z95 * error
@@ -51,7 +51,7 @@ class Difference:
 
     @property
     def shown(self) -> bool:
-        """Whether the 80 % interval leaves zero."""
+        """Return whether the 80 % interval leaves zero."""
         return self.low80 > 0 or self.high80 < 0
 
 
@@ -64,7 +64,9 @@ def differences(
     criterion: str,
     population: str = "",
 ) -> list[Difference]:
-    """The quantities of the track's kind that are compared, as far as both systems have them."""
+    """Return the quantities of the track's kind that are compared, as far as both systems have
+    them.
+    """
     report, kind = evaluation.report, kind_of(evaluation.track)
     about = () if population in ("", kind.measures.population) else (population,)
     method = f"{DEFAULT}{ENDINGS[population]}" if about else DEFAULT
@@ -100,8 +102,8 @@ def _stored(report: Report, key: Named, pair: set[int]) -> Comparison | None:
 
 
 def _is_separated(stored: Comparison, first: int, second: int) -> bool | None:
-    """Whether the board tells two systems apart, as its ranks do; None where it ranks by another
-    number.
+    """Return whether the board tells two systems apart, as its ranks do; None where it ranks by
+    another number.
     """
     if stored.different is None:
         return None
@@ -116,7 +118,7 @@ def _quantile(df: float | None, level: float) -> float:
 def closest(
     evaluation: Evaluation | None, *, distribution: str, criterion: str
 ) -> tuple[int, int] | None:
-    """The two systems of a board that are hardest to tell apart; None with fewer than two."""
+    """Return the two systems of a board that are hardest to tell apart; None with fewer than two."""
     if evaluation is None:
         return None
     quantity, stored = ranking(evaluation, distribution=distribution, criterion=criterion)
@@ -132,8 +134,8 @@ def closest(
 
 
 def strata_group(kind: type[Kind]) -> str:
-    """The group of slices that are strata, one each: what systems are compared by; empty if the
-    kind has none.
+    """Return the group of slices that are strata, one each: what systems are compared by; empty if
+    the kind has none.
     """
     return next((name for name, group in kind.groups.items() if group.strata), "")
 
@@ -141,7 +143,7 @@ def strata_group(kind: type[Kind]) -> str:
 def differences_by_relation(
     evaluation: Evaluation, first: int, second: int, *, least: int
 ) -> list[Difference]:
-    """The first's precision minus the second's in every relation in which both have `least`
+    """Return the first's precision minus the second's in every relation in which both have `least`
     judgments; the greatest difference first.
 
     The intervals hold for all these relations at once: each has the level whose power by their
@@ -169,14 +171,14 @@ def differences_by_relation(
 
 
 def simultaneous(level: float, n: int) -> float:
-    """The normal quantile with which n two-sided intervals hold together at a level, whatever their
-    dependence.
+    """Return the normal quantile with which n two-sided intervals hold together at a level,
+    whatever their dependence.
     """
     return float(ndtri(0.5 + level ** (1 / max(n, 1)) / 2))
 
 
 def _figures(evaluation: Evaluation, submission: int) -> dict[str, Figure]:
-    """Relation -> the precision of a system in it, where it has one."""
+    """Return a mapping: relation -> the precision of a system in it, where it has one."""
     track, kind = evaluation.track, class_of(evaluation.track.kind)
     found = {}
     for key, stored in evaluation.details.figures.items():

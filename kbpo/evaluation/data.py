@@ -26,7 +26,7 @@ from scoring.pool import Pool
 
 
 def read(track: Track) -> Data:
-    """The data of a track as they are now."""
+    """Return the data of a track as they are now."""
     sampled = Submission.objects.filter(track=track, sampled_at__isnull=False).order_by("pk")
     systems = list(sampled.values_list("pk", flat=True))
     taking_part = set(
@@ -89,9 +89,9 @@ def closed_documents(documents: list[int]) -> set[int]:
 
 
 def _entered(systems: list[int]) -> list[int]:
-    """Those of the sampled submissions of a track whose facts recall counts: of whose settled
-    batches at least half got an answer, whether or not they were withdrawn since; all of them, as
-    long as there is none.
+    """Return those of the sampled submissions of a track whose facts recall counts: of whose
+    settled batches at least half got an answer, whether or not they were withdrawn since; all of
+    them, as long as there is none.
 
     Before that how many of its facts are true would be the model's guess: it would move
     everybody's recall, for good if the submission is then withdrawn, or its questions are given up.
@@ -109,7 +109,7 @@ def _entered(systems: list[int]) -> list[int]:
 
 
 def _drawn(track: Track) -> dict[int, list[int]]:
-    """submission -> the targets that were drawn for it."""
+    """Return a mapping: submission -> the targets that were drawn for it."""
     draws = Sample.objects.filter(batch__submission__track=track).values_list(
         "batch__submission_id", "target_id"
     )
@@ -122,8 +122,9 @@ def _drawn(track: Track) -> dict[int, list[int]]:
 def _guesses(
     track: Track, pool: Pool, judged: Ids, f: dict[str, Floats]
 ) -> tuple[dict[str, Guess], dict[str, Guess]]:
-    """The model's guess under each criterion; and without metrics and judges, where they help:
-    where there are any, or single ratings count, for which the model also sees who writes alike.
+    """Return the model's guess under each criterion; and without metrics and judges, where they
+    help: where there are any, or single ratings count, for which the model also sees who writes
+    alike.
     """
     kind, lesson = type(kind_of(track)), Lesson(pool, track.corpus.hash_key)
     aided, unaided = {}, {}

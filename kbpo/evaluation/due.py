@@ -25,8 +25,8 @@ LONGEST_REST = 60.0
 
 
 def is_due(row: Rescoring, now: datetime) -> bool:
-    """Whether a track is to be scored, or what was seen of it to be noted, now. The end of a stage
-    waits for no debounce; but while nothing comes in, none ends.
+    """Return whether a track is to be scored, or what was seen of it to be noted, now. The end of a
+    stage waits for no debounce; but while nothing comes in, none ends.
     """
     if row.next_try_at <= now:
         return Seen.now(row).is_news
@@ -95,7 +95,7 @@ def signs_of(track: Track) -> dict[str, Any]:
 
 
 def _scored(track: Track) -> list[Any]:
-    """Which metrics and judges are in use, and the newest score of one of them."""
+    """Return which metrics and judges are in use, and the newest score of one of them."""
     used = scorers_of(track).in_use()
     pks = list(used.values_list("pk", flat=True))
     newest = Score.objects.filter(scorer__in=pks).order_by("-pk").values_list("pk", flat=True)
@@ -130,21 +130,21 @@ def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, 
 
 
 def _taking_part(track: Track) -> list[list[Any]]:
-    """The runs that take part, and whether each is private: where one goes as another comes there
-    are as many as before.
+    """Return the runs that take part, and whether each is private: where one goes as another comes
+    there are as many as before.
     """
     runs = Submission.objects.filter(track=track).confirmed().order_by("pk")
     return [[pk, is_private] for pk, is_private in runs.values_list("pk", "is_private")]
 
 
 def finished(track: Track) -> list[Submission]:
-    """Submissions being judged whose whole sample is judged, or known to be unanswerable."""
+    """Return submissions being judged whose whole sample is judged, or known to be unanswerable."""
     judging = Submission.objects.filter(track=track, status="judging")
     return [submission for submission in judging if not open_targets(submission)]
 
 
 def open_targets(submission: Submission) -> set[int]:
-    """Targets of a submission's sample that still wait for a judgment."""
+    """Return targets of a submission's sample that still wait for a judgment."""
     targets = list(
         Sample.objects.filter(batch__submission=submission)
         .values_list("target_id", flat=True)

@@ -59,12 +59,12 @@ def extent_of(submission: Submission, latest: Latest | None = None) -> Extent:
 
 
 def half_width(figure: Figure, track: Track) -> float | None:
-    """Half of a printed interval, at the level that its track guarantees."""
+    """Return half of a printed interval, at the level that its track guarantees."""
     return figure.half_width(95 if track.confidence_level > Decimal("0.9") else 80)
 
 
 def _judged(submission: Submission, targets: set[int]) -> set[int]:
-    """Those of these targets of which some prediction has a verdict."""
+    """Return those of these targets of which some prediction has a verdict."""
     predictions = Prediction.objects.filter(submission=submission, instance__target__in=targets)
     pairs = np.array(
         list(predictions.values_list("instance_id", "instance__target_id")), dtype=np.int64

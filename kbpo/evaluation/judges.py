@@ -48,7 +48,7 @@ def are_of_one_person(evaluation: Evaluation) -> bool:
 
 
 def _differ(track: Track) -> bool:
-    """Whether single ratings count under a track's criterion."""
+    """Return whether single ratings count under a track's criterion."""
     criteria = {criterion.name: criterion for criterion in kind_of(track).measures.criteria}
     return criteria[track.criterion].single == "mean"
 
@@ -83,7 +83,7 @@ def agreement(track: Track, data: Data, standing: set[int]) -> tuple[Judges, dic
 
 
 def _apart(ratings: Sequence[float]) -> float:
-    """How far two ratings of one thing lie apart, the mean over all pairs; NaN without two."""
+    """Return how far two ratings of one thing lie apart, the mean over all pairs; NaN without two."""
     if len(ratings) < 2:
         return nan
     return mean(abs(one - other) for one, other in combinations(ratings, 2))
@@ -95,7 +95,7 @@ def _mean_apart(apart: Floats) -> dict[str, float | int]:
 
 
 def _raters(noise: Noise, which: Bools) -> dict[str, float | int]:
-    """How many people rated some of the instances, and how many ratings are of unknown ones.
+    """Return how many people rated some of the instances, and how many ratings are of unknown ones.
     Nothing of pairs: who prefers one of two texts has no level.
     """
     if noise.lowers is not None:

@@ -36,12 +36,12 @@ class Latest:
 
     @cached_property
     def figures(self) -> dict[tuple[str, str, str, str], Figure]:
-        """(quantity, criterion, distribution, method) -> figure, of the whole submission."""
+        """Return (quantity, criterion, distribution, method) -> figure, of the whole submission."""
         return self.report.of(self.submission.pk)
 
     @cached_property
     def slices(self) -> dict[Key, Figure]:
-        """The figures of its slices, as they were computed."""
+        """Return the figures of its slices, as they were computed."""
         if self.evaluation is None:
             return {}
         found = self.evaluation.details.figures.items()

@@ -50,13 +50,13 @@ class Row:
         return self.figures.get(column)
 
     def value(self, column: str) -> float | None:
-        """The number in a column; None where there is none."""
+        """Return the number in a column; None where there is none."""
         figure = self.figures.get(column)
         return None if figure is None else figure.value
 
     @property
     def n_labels(self) -> int:
-        """Judgments behind its weighted mean."""
+        """Return judgments behind its weighted mean."""
         figure = self.figure(self.mean)
         return figure.n_labels if figure else 0
 
@@ -68,7 +68,7 @@ class Row:
 
     @property
     def n_documents(self) -> int:
-        """Documents behind its figures that were read in full."""
+        """Return documents behind its figures that were read in full."""
         return max((figure.n_documents for figure in self.figures.values()), default=0)
 
 
@@ -103,7 +103,7 @@ class Board:
 
     @property
     def headline(self) -> Column:
-        """The column that its systems are ranked by."""
+        """Return the column that its systems are ranked by."""
         return ranking_column(
             kind_of(self.track), self.criterion, [row.figures for row in self.rows]
         )
@@ -118,9 +118,9 @@ def board(
     evaluation: Evaluation | None = None,
     population: str = "",
 ) -> Board:
-    """The board; sorted from best to worst by a column, the headline's if none is named (by name:
-    from A to Z), undefined figures last. Of an evaluation that is asked for, what it printed, the
-    newest as well.
+    """Return the board; sorted from best to worst by a column, the headline's if none is named (by
+    name: from A to Z), undefined figures last. Of an evaluation that is asked for, what it printed,
+    the newest as well.
     """
     kind = kind_of(track)
     population = population or kind.measures.population
@@ -207,7 +207,7 @@ def sorts(track: Track) -> tuple[str, ...]:
 
 
 def default_sort(track: Track, criterion: str) -> str:
-    """The column that a board is sorted by if nothing is asked for."""
+    """Return the column that a board is sorted by if nothing is asked for."""
     kind = kind_of(track)
     return kind.measures.column_of(kind.measures.headline(criterion)).name
 
@@ -215,8 +215,8 @@ def default_sort(track: Track, criterion: str) -> str:
 def ranking(
     evaluation: Evaluation, *, distribution: str, criterion: str, population: str = ""
 ) -> tuple[str, Comparison]:
-    """The quantity by which an evaluation ranks systems, and how they compare by it; where they are
-    not ranked, the headline of the criterion and a comparison of nothing.
+    """Return the quantity by which an evaluation ranks systems, and how they compare by it; where
+    they are not ranked, the headline of the criterion and a comparison of nothing.
     """
     kind = kind_of(evaluation.track)
     for quantity in kind.measures.quantities:
@@ -289,7 +289,7 @@ def newest_headlines(submissions: Iterable[Submission]) -> dict[int, tuple[Quant
 
 
 def _ranked_by(track: Track, rows: Iterable[Headline]) -> dict[int, tuple[Quantity, Figure]]:
-    """submission -> the headline of its track if there is one, else the mean."""
+    """Return a mapping: submission -> the headline of its track if there is one, else the mean."""
     kind = kind_of(track)
     first = kind.measures.headline(track.criterion)
     headline_of: dict[int, tuple[Quantity, Figure]] = {}
@@ -322,7 +322,9 @@ def ranks(evaluation: Evaluation) -> dict[int, tuple[int, int]]:
 def _figures(
     evaluation: Evaluation, distribution: str, criterion: str, population: str
 ) -> dict[int, dict[str, Figure]]:
-    """submission -> column of the kind -> figure under a distribution and a criterion."""
+    """Return a mapping: submission -> column of the kind -> figure under a distribution and a
+    criterion.
+    """
     kind = kind_of(evaluation.track)
     about = "" if population in ("", kind.measures.population) else ENDINGS[population]
     column_of = {}
@@ -340,7 +342,7 @@ def _figures(
 def _rows(
     evaluation: Evaluation, distribution: str, criterion: str, population: str, past: bool
 ) -> list[Row]:
-    """The rows under a criterion, each with those of the criteria that are drawn beside it."""
+    """Return the rows under a criterion, each with those of the criteria that are drawn beside it."""
     kind = kind_of(evaluation.track)
     submissions = Submission.objects.filter(track=evaluation.track_id).select_related("team")
     if past:
@@ -366,7 +368,7 @@ def _rows_of(
     criterion: str,
     population: str,
 ) -> dict[int, Row]:
-    """submission -> its row under one criterion."""
+    """Return a mapping: submission -> its row under one criterion."""
     kind, report = kind_of(evaluation.track), evaluation.report
     figures_of = _figures(evaluation, distribution, criterion, population)
     pair = (criterion, distribution)
@@ -416,8 +418,8 @@ class _Order:
         return (*self._by(row, self.sort), *self._by(row, row.mean), row.submission.pk)
 
     def really(self, rows: list[Row]) -> str:
-        """The column that rows really stand in the order of: sorted by the headline where no system
-        has one, they stand by the mean.
+        """Return the column that rows really stand in the order of: sorted by the headline where no
+        system has one, they stand by the mean.
         """
         if (
             self.sort

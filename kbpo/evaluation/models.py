@@ -21,17 +21,17 @@ from scoring.report import HEADLINE, LEAVES_OUT, Details, Figure, Report, pack, 
 
 class EvaluationQuerySet(models.QuerySet["Evaluation"]):
     def whole(self) -> EvaluationQuerySet:
-        """Those whose report is complete."""
+        """Return those whose report is complete."""
         return self.filter(is_reduced=False)
 
     def with_report(self) -> EvaluationQuerySet:
-        """The same, whose reports are read with them."""
+        """Return the same, whose reports are read with them."""
         return self.defer(None).defer("packed_details")
 
     def listed(self) -> EvaluationQuerySet:
-        """Those of a track that everybody is told of: whole ones at which the board has other runs
-        than at the one before, or its first (`is_other`), and the last of each day. That a private
-        run was scored shows in none.
+        """Return those of a track that everybody is told of: whole ones at which the board has
+        other runs than at the one before, or its first (`is_other`), and the last of each day. That
+        a private run was scored shows in none.
         """
         day = TruncDate("made_at", tzinfo=UTC)
         return (
@@ -52,7 +52,7 @@ _Manager = models.Manager.from_queryset(EvaluationQuerySet)
 
 class EvaluationManager(_Manager):  # type: ignore[type-arg]
     def get_queryset(self) -> EvaluationQuerySet:
-        """Evaluations whose reports are read when they are asked for."""
+        """Return evaluations whose reports are read when they are asked for."""
         found = EvaluationQuerySet(self.model, using=self._db)
         return found.defer("packed", "packed_details")
 
@@ -93,7 +93,7 @@ class Evaluation(models.Model):
         return f"Evaluation {self.number}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Saves the row; the board is another one."""
+        """Save the row; the board is another one."""
         super().save(*args, **kwargs)
         stamps.changed(self.track_id)
 
@@ -117,7 +117,7 @@ class Evaluation(models.Model):
 
     @property
     def is_listed(self) -> bool:
-        """Whether everybody is told of it."""
+        """Return whether everybody is told of it."""
         listed = self.track.evaluations.listed()
         return Evaluation.objects.filter(pk=self.pk, pk__in=listed.values("pk")).exists()
 
@@ -151,7 +151,7 @@ class Headline(models.Model):
 
     @property
     def figure(self) -> Figure:
-        """The figure that it copies, without what only the report says."""
+        """Return the figure that it copies, without what only the report says."""
         return Figure(**{name: getattr(self, name) for name in HEADLINE})
 
 
@@ -161,7 +161,7 @@ LEAST = 10
 
 class InterimIntervalQuerySet(models.QuerySet["InterimInterval"]):
     def telling(self) -> InterimIntervalQuerySet:
-        """Those that leave something out: only these are shown."""
+        """Return those that leave something out: only these are shown."""
         return self.exclude(low80__lt=LEAVES_OUT, high80__gt=1 - LEAVES_OUT)
 
 
@@ -245,7 +245,7 @@ class Inquiry(Moving):
 
     @classmethod
     def ask(cls, track: Track, what: str, who: User, **terms: Any) -> Inquiry:
-        """The inquiry, asked anew: what was answered before stays until this is."""
+        """Return the inquiry, asked anew: what was answered before stays until this is."""
         asked = {"status": "asked", "reason": "", "attempts": 0, "asked_by": who, "terms": terms}
         row, _ = cls.objects.update_or_create(
             track=track,
@@ -257,5 +257,5 @@ class Inquiry(Moving):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it is still to be worked out."""
+        """Return whether it is still to be worked out."""
         return self.status == "asked"

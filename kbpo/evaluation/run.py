@@ -34,8 +34,8 @@ fills a worker."""
 
 
 def tick() -> int:
-    """How many tracks were looked at because their scores may be stale. Where nothing has come,
-    nothing is written: a write would be news to every step.
+    """Return how many tracks were looked at because their scores may be stale. Where nothing has
+    come, nothing is written: a write would be news to every step.
     """
     for track in Track.objects.filter(rescoring__isnull=True).exclude(status="draft"):
         Rescoring.objects.get_or_create(track=track, defaults={"status": "watching"})
@@ -67,9 +67,9 @@ def _watch(row: Rescoring) -> None:
 
 
 def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
-    """A new Evaluation. Submissions with enough judgments move to the board, the others on to their
-    next stage; of an earlier evaluation of the same day that ended no stage only what the board
-    printed is kept.
+    """Return a new Evaluation. Submissions with enough judgments move to the board, the others on
+    to their next stage; of an earlier evaluation of the same day that ended no stage only what the
+    board printed is kept.
     """
     began = time.monotonic()
     one_at_a_time("sample or score", track.pk)

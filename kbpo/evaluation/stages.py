@@ -49,8 +49,9 @@ def _key(track: Track) -> Key:
 
 
 def _realised(track: Track, computed: Computed) -> dict[int, Realised]:
-    """submission -> what its judgments come to: the variances of its guaranteed number, realised
-    and anticipated, and half of the interval that is printed. Without those that have no number.
+    """Return a mapping: submission -> what its judgments come to: the variances of its guaranteed
+    number, realised and anticipated, and half of the interval that is printed. Without those that
+    have no number.
     """
     data, key = computed.data, _key(track)
     if key not in computed.printed:  # nothing was drawn

@@ -121,7 +121,7 @@ def worth(kind: Kind, data: Data, means: dict[str, Estimate]) -> dict[str, Worth
 
 
 def _only_references(data: Data) -> Ids:
-    """The rows of the pool that references alone predict."""
+    """Return the rows of the pool that references alone predict."""
     references = Submission.objects.filter(pk__in=data.systems, role=Submission.Role.REFERENCE)
     numbers = list(references.values_list("pk", flat=True))
     submitted = data.pool.member[:, np.flatnonzero(~np.isin(data.systems, numbers))]
@@ -134,7 +134,9 @@ def _named(scorer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rated(data: Data, criterion: str) -> Rated:
-    """The single judgments of what is rated; a verdict that is taken for true is one judgment."""
+    """Return the single judgments of what is rated; a verdict that is taken for true is one
+    judgment.
+    """
     verdict = data.f[criterion]
     member = data.pool.member[data.judged].toarray() > 0
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -181,7 +183,7 @@ def _most(components: VarianceComponents) -> float | None:
 
 
 def _of_scorer(asked: Asked, score: Floats) -> dict[str, Any]:
-    """How one goes with people, thing by thing and system by system, and what it is worth."""
+    """Return how one goes with people, thing by thing and system by system, and what it is worth."""
     rated = asked.rated
     here = score[rated.rows]
     scored = ~np.isnan(here)
@@ -312,8 +314,8 @@ def _by_system(asked: Asked, score: Floats, scored: NDArray[np.bool_]) -> dict[s
 
 
 def _between(means: Estimate, columns: Sequence[int], alone: Floats) -> dict[str, Any]:
-    """How the metric alone goes with people, system by system, and its 80 % interval: what sampling
-    leaves open of the people's means, on the scale of Fisher's z.
+    """Return how the metric alone goes with people, system by system, and its 80 % interval: what
+    sampling leaves open of the people's means, on the scale of Fisher's z.
     """
     figures: dict[str, Any] = {"between": None, "between_80": (None, None)}
     people = np.asarray(means.value)[list(columns)]
@@ -361,9 +363,9 @@ def _prmse(ratings: Floats, score: Floats) -> dict[str, Any]:
 def _quadrants(
     criterion: Criterion, people: Floats, scaled: Floats, instance: Ids
 ) -> dict[str, Any]:
-    """How often both like a thing, the metric alone, people alone, neither: people from where the
-    criterion says on, the metric so that it likes as many as people do. And some of each: where the
-    two agree those that they agree most on, else those that they part most on.
+    """Return how often both like a thing, the metric alone, people alone, neither: people from
+    where the criterion says on, the metric so that it likes as many as people do. And some of each:
+    where the two agree those that they agree most on, else those that they part most on.
     """
     better = 1.0 if criterion.higher_is_better else -1.0
     liked = better * (people - criterion.liked_from) > 0
@@ -384,11 +386,11 @@ def _quadrants(
 
 
 def _ends(ends: Iterable[Any]) -> Ends:
-    """The ends of an interval: None where one is not finite."""
+    """Return the ends of an interval: None where one is not finite."""
     low, high = (_number(float(end)) for end in ends)
     return low, high
 
 
 def _number(value: float) -> float | None:
-    """The number as JSON has it: None where it is not finite."""
+    """Return the number as JSON has it: None where it is not finite."""
     return float(value) if math.isfinite(value) else None

@@ -216,7 +216,9 @@ def _merged(said: Sequence[Said], rule: Rule) -> Value:
 
 
 def yes_or_no(value: Value) -> dict[str, bool]:
-    """Return each part that a value settles -> whether it holds; nothing where it tells none."""
+    """Return a mapping: return each part that a value settles -> whether it holds; nothing where it
+    tells none.
+    """
     holds = set(value.get("holds", ()))
     return {part: part in holds for part in value.get("shown", ())}
 

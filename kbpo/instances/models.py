@@ -82,19 +82,19 @@ class Target(models.Model):
 
     @property
     def ends(self) -> list[int]:
-        """The ends of its spans, as `ENDS` names them."""
+        """Return the ends of its spans, as `ENDS` names them."""
         return [getattr(self, end) for end in ENDS]
 
     @property
     def lies_in(self) -> int:
-        """The number of the document that it lies in. Raises ValueError if it lies in none."""
+        """Return the number of the document that it lies in. Raises ValueError if it lies in none."""
         if self.document_id is None:
             raise ValueError(f"{self} lies in no document")
         return self.document_id
 
     @property
     def its_document(self) -> Document:
-        """The document that it lies in. Raises ValueError if it lies in none."""
+        """Return the document that it lies in. Raises ValueError if it lies in none."""
         if self.document is None:
             raise ValueError(f"{self} lies in no document")
         return self.document
@@ -161,7 +161,7 @@ class Instance(models.Model):
 
     @property
     def forward(self) -> bool:
-        """Whether the subject is the target's first mention (a)."""
+        """Return whether the subject is the target's first mention (a)."""
         subject, object_ = (
             (self.subject_begin, self.subject_end),
             (self.object_begin, self.object_end),
@@ -253,5 +253,5 @@ class Label(models.Model):
 
     @property
     def is_public(self) -> bool:
-        """Whether everybody may see it."""
+        """Return whether everybody may see it."""
         return self.public_at is not None and self.public_at <= clock.now()

@@ -111,8 +111,8 @@ def _targets(corpus: Corpus, places: Sequence[Place], *, make: bool) -> dict[Pla
 
 
 def located(targets: Sequence[int]) -> dict[int, tuple[str, str, str | None, list[int]]]:
-    """Target -> its key, its kind, the key of the document that it lies in, if it lies in one, and
-    the ends of its spans there.
+    """Return a mapping: target -> its key, its kind, the key of the document that it lies in, if it
+    lies in one, and the ends of its spans there.
     """
     rows = fetch(_LOCATED, [list(targets)])
     return {pk: (key, kind, document, spans) for pk, key, kind, document, spans in rows}

@@ -43,7 +43,7 @@ class Release(Moving):
         return f"release {self.number} of {self.track_id}"
 
     def get_status_display(self) -> str:
-        """Its status, in words."""
+        """Return its status, in words."""
         return str(self.Status(self.status).label)
 
     @property

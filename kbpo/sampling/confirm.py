@@ -21,8 +21,9 @@ class CannotConfirm(Exception):
 
 
 def refusal_of(submission: Submission, *, lock: bool = False) -> str:
-    """Why a submission cannot be confirmed now, whatever is chosen and costs: a sentence; empty if
-    it can. With `lock`, inside a transaction, two confirmations of one team wait for each other.
+    """Return why a submission cannot be confirmed now, whatever is chosen and costs: a sentence;
+    empty if it can. With `lock`, inside a transaction, two confirmations of one team wait for each
+    other.
     """
     if submission.status != "planned":
         return (
@@ -35,15 +36,15 @@ def refusal_of(submission: Submission, *, lock: bool = False) -> str:
 
 
 def and_kept(draft: Submission, sentence: str) -> str:
-    """Why a draft has no run left, and until when it is kept; empty if it has one."""
+    """Return why a draft has no run left, and until when it is kept; empty if it has one."""
     until = draft.status_since + draft.DEADLINES["planned"][0]
     kept = f"The draft is kept until {until.day} {until:%B %Y, %H:%M} UTC."
     return f"{sentence} {kept}" if sentence else ""
 
 
 def why_not(submission: Submission) -> str:
-    """Why a confirmation of what its plan has chosen would be refused now: a sentence; empty if it
-    would not.
+    """Return why a confirmation of what its plan has chosen would be refused now: a sentence; empty
+    if it would not.
     """
     if refusal := refusal_of(submission):
         return refusal
@@ -63,7 +64,7 @@ def confirm(
     at_most: Decimal | None = None,
     development: int | None = None,
 ) -> Submission:
-    """The submission, confirmed, with the price of its plan reserved, and that of so many
+    """Return the submission, confirmed, with the price of its plan reserved, and that of so many
     development predictions; as many as the plan offers where `development` is None.
 
     `at_most` says which price was looked at: a higher one is refused. A second call changes

@@ -19,8 +19,8 @@ from kbpo.tracks.registry import kind_of
 
 
 def tick() -> int:
-    """How many submissions got their distributions and their plan; or, once they are scored, the
-    plan of what more would take.
+    """Return how many submissions got their distributions and their plan; or, once they are scored,
+    the plan of what more would take.
     """
     return work(Submission, "read", _prepare) + plan_further()
 
@@ -33,7 +33,7 @@ def _prepare(submission: Submission) -> None:
 
 
 def make_distributions(submission: Submission) -> None:
-    """Stores the normaliser of every distribution of the track, computed in one scan of the
+    """Store the normaliser of every distribution of the track, computed in one scan of the
     predictions.
     """
     kinds = submission.track.distributions
@@ -76,7 +76,7 @@ def recompute_distributions(submissions: Sequence[int]) -> None:
 
 
 def make_overlaps(submission: Submission) -> None:
-    """Stores Σ_x p_i(x) p_j(x) of this submission with itself and every other one of its track, for
+    """Store Σ_x p_i(x) p_j(x) of this submission with itself and every other one of its track, for
     each distribution, where the track draws with replacement: nothing else needs them.
 
     One join over the instances that both predict; computed once, when the newer of the two arrives.
@@ -109,5 +109,5 @@ def make_overlaps(submission: Submission) -> None:
 
 
 def _as(weight: str, alias: str) -> str:
-    """The weight's SQL over another alias than `p`."""
+    """Return the weight's SQL over another alias than `p`."""
     return weight.replace("p.", f"{alias}.")

@@ -17,7 +17,7 @@ AT_ONCE = 8
 
 
 def tick() -> int:
-    """How many submissions were sampled; those of a track that wait together are planned
+    """Return how many submissions were sampled; those of a track that wait together are planned
     together.
     """
     return work_together(Submission, "confirmed", _sample, limit=AT_ONCE)

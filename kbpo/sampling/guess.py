@@ -38,10 +38,10 @@ LEAST = 30
 def guess_of(
     kind: type[Kind], criterion: str, lesson: Lesson, label: Floats, *, aided: bool = True
 ) -> Guess:
-    """The model's guess under a criterion, as its judgments are: majorities, or single ratings.
-    Without aid (`aided`) of metrics and judges it is what systems say that is left; of ratings,
-    people alone. Of two texts that are compared it is ½, which errs the less the more ties there
-    are.
+    """Return the model's guess under a criterion, as its judgments are: majorities, or single
+    ratings. Without aid (`aided`) of metrics and judges it is what systems say that is left; of
+    ratings, people alone. Of two texts that are compared it is ½, which errs the less the more ties
+    there are.
     """
     if kind.opposes:
         return Guess(np.full(label.size, 0.5), 0.0, 0, _error_of_half(label, lesson.pool.member))
@@ -51,7 +51,7 @@ def guess_of(
 
 
 def guess_ratings(pool: Pool, label: Floats, *, key: str, aided: bool = True) -> Guess:
-    """The guess of every instance's mean rating, cross-fitted in folds by target.
+    """Return the guess of every instance's mean rating, cross-fitted in folds by target.
 
     An instance is a row of the first system that predicts it. Without aid every guess is ½, which
     the centred estimate makes the mean of the ratings.
@@ -87,8 +87,8 @@ def _is_nearly_binary(rating: Floats) -> bool:
 
 
 def _doubt(g: Floats, system: Ids) -> Floats:
-    """(n,) by how much more than on average of its system the guess of a rating of 0 or 1 is in
-    doubt: g (1 − g) over its mean. What is in doubt is asked more often.
+    """Return (n,) by how much more than on average of its system the guess of a rating of 0 or 1 is
+    in doubt: g (1 − g) over its mean. What is in doubt is asked more often.
     """
     doubt = np.maximum(g * (1 - g), LEAST_DOUBT)
     mean = np.bincount(system, doubt) / np.maximum(np.bincount(system), 1)
@@ -96,8 +96,8 @@ def _doubt(g: Floats, system: Ids) -> Floats:
 
 
 def _levels(rating: Floats, system: Ids) -> Floats:
-    """(n,) the mean rating of each row's system, drawn by one rating to the mean of all; ½ where
-    nothing is rated.
+    """Return (n,) the mean rating of each row's system, drawn by one rating to the mean of all; ½
+    where nothing is rated.
     """
     rated = np.flatnonzero(~np.isnan(rating))
     middle = float(rating[rated].mean()) if rated.size else 0.5
@@ -120,7 +120,7 @@ class Lesson:
 
     @cached_property
     def unaided(self) -> Lesson:
-        """The same if no metric and no judge had said anything."""
+        """Return the same if no metric and no judge had said anything."""
         return Lesson(replace(self.pool, scorers=[], scores=np.zeros((0, 0))), self.key)
 
     @cached_property
@@ -150,8 +150,8 @@ class Lesson:
         }
 
     def guess(self, label: Floats) -> Guess:
-        """The model's guess of every instance: cross-fitted in folds by target, so that no label
-        predicts itself.
+        """Return the model's guess of every instance: cross-fitted in folds by target, so that no
+        label predicts itself.
 
         `label` (u,) is the mean verdict on an instance over the systems that predict it; NaN where
         there is none.
@@ -203,8 +203,8 @@ def _codes(values: NDArray[np.generic]) -> Ids:
 
 
 def _error_of_half(label: Floats, member: sparse.csr_array) -> Floats:
-    """(u,) the squared error that is expected of ½, as the judgments show of what the same systems
-    (u, m) predict; few of them are drawn to the most that it can be.
+    """Return (u,) the squared error that is expected of ½, as the judgments show of what the same
+    systems (u, m) predict; few of them are drawn to the most that it can be.
     """
     who = np.unique(member.toarray() > 0, axis=0, return_inverse=True)[1].ravel()
     known = np.flatnonzero(~np.isnan(label))
@@ -216,8 +216,8 @@ def _error_of_half(label: Floats, member: sparse.csr_array) -> Floats:
 
 
 def one_verdict(kind: type[Kind], verdicts: Floats, member: sparse.csr_array) -> Floats:
-    """(u,) the mean of f_i(x) over the systems that predict x; NaN where it is not known for one of
-    them. Where one wins what the other loses, as if each won.
+    """Return (u,) the mean of f_i(x) over the systems that predict x; NaN where it is not known for
+    one of them. Where one wins what the other loses, as if each won.
     """
     predicted = member.toarray() > 0
     if kind.opposes:

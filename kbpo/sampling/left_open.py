@@ -45,7 +45,7 @@ def _keep(batches: QuerySet[SampleBatch]) -> None:
 
 
 def _answered_below(batch: SampleBatch) -> float:
-    """The smallest u/π of a batch's targets that wait for an answer; 1 where none does."""
+    """Return the smallest u/π of a batch's targets that wait for an answer; 1 where none does."""
     drawn = list(Sample.objects.filter(batch=batch).values_list("target_id", flat=True))
     owner = batch.submission_id
     waiting = kind_of(batch.submission.track).unanswered({owner: drawn})[owner]

@@ -62,7 +62,7 @@ def create_track(
     why: str = COMMAND,
     **fields: Any,
 ) -> Track:
-    """The track, a draft, with its budget, its price and its secret key.
+    """Return the track, a draft, with its budget, its price and its secret key.
 
     `fields` are those of Track; with an `owner` it is a study of that team. Raises ValidationError
     with the fields that are wrong, and then nothing is made.
@@ -107,14 +107,14 @@ def create_track(
 
 
 def open_track(track: Track, who: User | None = None, why: str = "") -> Track:
-    """The track, open: it takes submissions. Raises CannotMove."""
+    """Return the track, open: it takes submissions. Raises CannotMove."""
     opened = _move(track, "open", who, why, opened_at=track.opened_at or clock.now())
     Corpus.objects.filter(pk=opened.corpus_id).update(opened_at=None)
     return opened
 
 
 def freeze_track(track: Track, who: User | None = None, why: str = "") -> Track:
-    """The track, frozen: it takes no more submissions and finishes those it has. Raises
+    """Return the track, frozen: it takes no more submissions and finishes those it has. Raises
     CannotMove.
     """
     return _move(track, "frozen", who, why)
@@ -122,9 +122,9 @@ def freeze_track(track: Track, who: User | None = None, why: str = "") -> Track:
 
 @transaction.atomic
 def close_track(track: Track, who: User | None = None, why: str = "") -> Track:
-    """The track, closed. If no other track on its corpus goes on, all that was judged of the corpus
-    can be seen by everybody from now on. Teams are told what a release will hold of their private
-    runs. Raises CannotMove.
+    """Return the track, closed. If no other track on its corpus goes on, all that was judged of the
+    corpus can be seen by everybody from now on. Teams are told what a release will hold of their
+    private runs. Raises CannotMove.
     """
     now = clock.now()
     closed = _move(track, "closed", who, why, closed_at=now)
@@ -139,8 +139,8 @@ def close_track(track: Track, who: User | None = None, why: str = "") -> Track:
 
 @transaction.atomic
 def _move(track: Track, status: str, who: User | None, why: str, **fields: Any) -> Track:
-    """The track in its new status. Whoever moves it says why, but for opening a draft: it was made
-    for that.
+    """Return the track in its new status. Whoever moves it says why, but for opening a draft: it
+    was made for that.
     """
     row = Track.objects.select_for_update(of=("self",)).select_related("corpus").get(pk=track.pk)
     if row.status == status:

@@ -18,8 +18,9 @@ from kbpo.submissions.models import Submission
 
 
 def may_order(submission: Submission) -> bool:
-    """Whether more of a submission can be ordered: once its own sample is answered, and while it is
-    judged again. Before that, what more would take is told by what was judged for others.
+    """Return whether more of a submission can be ordered: once its own sample is answered, and
+    while it is judged again. Before that, what more would take is told by what was judged for
+    others.
     """
     was_scored = submission.scored_at is not None or submission.status == "scored"
     return submission.status in ("judging", "scored") and was_scored
@@ -59,8 +60,8 @@ def order(
     made_at: datetime | None = None,
     at_most: Decimal | None = None,
 ) -> Submission:
-    """The submission, with the price of what is ordered reserved: scored, it goes back to be judged
-    further; while it is judged, it goes on for longer.
+    """Return the submission, with the price of what is ordered reserved: scored, it goes back to be
+    judged further; while it is judged, it goes on for longer.
 
     `number` says which order this is, from 1: a second call with the same number changes nothing.
     `made_at` says which offer was looked at: another one is refused, and so is a higher price than
@@ -119,7 +120,7 @@ def order(
 
 
 def _offer(row: Submission, number: int | None, made_at: datetime | None) -> Further:
-    """The offer that is ordered from. Raises CannotOrder."""
+    """Return the offer that is ordered from. Raises CannotOrder."""
     if not may_order(row):
         raise CannotOrder(
             f"It is {row.get_status_display().lower()}: more can be ordered once it is scored."

@@ -30,8 +30,8 @@ MUCH = 0.95
 
 
 def plan(submission: Submission) -> dict[str, Any]:
-    """The plan that is shown before anybody confirms: one option per half-width, and the chosen
-    one.
+    """Return the plan that is shown before anybody confirms: one option per half-width, and the
+    chosen one.
     """
     track = submission.track
     chosen = str(submission.target_half_width or track.target_half_width)
@@ -76,7 +76,7 @@ def _plan(submission: Submission, options: dict[str, dict[str, Any]]) -> dict[st
 
 
 def tick() -> int:
-    """How many scored submissions were told what narrower intervals would take."""
+    """Return how many scored submissions were told what narrower intervals would take."""
     scored = Submission.objects.filter(
         status="scored", track__status="open", sampled_at__isnull=False
     )
@@ -112,7 +112,7 @@ def _further(row: Further) -> None:
 
 
 def at_most_new(option: dict[str, Any]) -> int:
-    """The most judgments that an option may ask for, which its price is for."""
+    """Return the most judgments that an option may ask for, which its price is for."""
     return int(option.get("new_at_most", option["new"]))
 
 
@@ -134,15 +134,17 @@ def narrower(submission: Submission) -> list[str]:
 
 
 def half_width_now(submission: Submission) -> float:
-    """Half of the interval that is printed of a submission's guaranteed number; infinite before its
-    stage has ended.
+    """Return half of the interval that is printed of a submission's guaranteed number; infinite
+    before its stage has ended.
     """
     realised = Realised.of(last_batch(submission))
     return realised.half_width if realised else float("inf")
 
 
 def was_computed_before(submission: Submission, further: Further) -> bool:
-    """Whether it was reckoned before the submission was scored, whose interval is known since."""
+    """Return whether it was reckoned before the submission was scored, whose interval is known
+    since.
+    """
     if submission.status != "scored" or submission.scored_at is None or further.made_at is None:
         return False
     return further.status == "made" and further.made_at < submission.scored_at

@@ -30,8 +30,8 @@ class Study:
     """Whether another study counts beside what was measured here"""
 
     def error(self, *, people: int = 1, rho: float | None = None, noise: bool = True) -> float:
-        """The squared error that is to be expected of the model at a mean rating of so many people;
-        with `noise` False if people never differed.
+        """Return the squared error that is to be expected of the model at a mean rating of so many
+        people; with `noise` False if people never differed.
         """
         explained = (self.rho if rho is None else rho) ** 2
         of_people = self.components.sigma_a2 / people if noise else 0.0
@@ -78,9 +78,9 @@ def study_of(kind: Kind, criterion: str, told: Worth) -> Study | None:
 
 
 def _without_noise(explained: float, sigma_f2: float) -> float:
-    """The correlation with what people think on average, at most 1, of what takes so much away of
-    the variance of single judgments. It is known where too few were asked twice to measure ρ by
-    itself.
+    """Return the correlation with what people think on average, at most 1, of what takes so much
+    away of the variance of single judgments. It is known where too few were asked twice to measure
+    ρ by itself.
     """
     return min(1.0, explained / sigma_f2) ** 0.5 if sigma_f2 > 0 else 0.0
 

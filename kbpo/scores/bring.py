@@ -116,7 +116,7 @@ class Name:
 
 
 def scorer_of(track: Track, named: Name) -> Scorer | None:
-    """The scorer of that name, version and prompt; None if it has not scored anything yet."""
+    """Return the scorer of that name, version and prompt; None if it has not scored anything yet."""
     return scorers_of(track).filter(source=Scorer.Source.BROUGHT, **vars(named)).first()
 
 
@@ -137,13 +137,13 @@ def unscored(
 
 
 def _refuse_pairs(track: Track) -> None:
-    """Raises CannotTake where no scores are used."""
+    """Raise CannotTake where no scores are used."""
     if kind_of(track).opposes:
         raise CannotTake(NOT_PAIRS.format(track.name))
 
 
 def left(track: Track, scorer: Scorer | None) -> int:
-    """How many things a judge has not scored yet."""
+    """Return how many things a judge has not scored yet."""
     [(number,)] = fetch(
         f"SELECT count(*) FROM ({NOT_SCORED}) AS missing",
         [track.pk, list(STORED), 0, scorer.pk if scorer else 0],
@@ -152,7 +152,7 @@ def left(track: Track, scorer: Scorer | None) -> int:
 
 
 def predicted(track: Track) -> set[int]:
-    """All that the submissions of a track predict that are stored."""
+    """Return all that the submissions of a track predict that are stored."""
     rows = fetch(f"{STATED} WHERE s.track_id = %s AND s.status = ANY(%s)", [track.pk, list(STORED)])
     return {instance for (instance,) in rows}
 
@@ -166,7 +166,7 @@ def take(
     *,
     not_tuned: bool = False,
 ) -> Taken:
-    """Stores what a judge says, all of it or nothing; with `not_tuned`, records that `who` states
+    """Store what a judge says, all of it or nothing; with `not_tuned`, records that `who` states
     that the judge was not tuned on the judgments. Raises CannotTake.
     """
     _refuse_pairs(track)
@@ -198,8 +198,8 @@ def take(
 def take_file(
     track: Track, source: Source, named: Name | None, who: User, *, not_tuned: bool = False
 ) -> dict[str, Taken]:
-    """Stores a file of scores, whole or not at all; scorer -> what was stored. `named` stands in
-    for columns that the file does not have. A text that several systems wrote is one: where a judge
+    """Store a file of scores, whole or not at all; scorer -> what was stored. `named` stands in for
+    columns that the file does not have. A text that several systems wrote is one: where a judge
     scored it anew for each, or by what else was in its batch, the mean of that counts.
 
     Raises BadFile with a report of all that is wrong, or CannotTake.
@@ -224,7 +224,9 @@ def take_file(
 
 
 def _lacking(track: Track, named: Name) -> list[str]:
-    """The runs of which a judge has not scored all: drafts, since others keep a file waiting."""
+    """Return the runs of which a judge has not scored all: drafts, since others keep a file
+    waiting.
+    """
     scored = _scored(track, named)
     return [name for name, own in systems(track).items() if not scored.issuperset(own.values())]
 
@@ -232,7 +234,7 @@ def _lacking(track: Track, named: Name) -> list[str]:
 def _read(
     track: Track, source: Source, report: Report, named: Name | None
 ) -> Iterator[tuple[int, Name, float]]:
-    """The scores of a file that can be used: of what, by whom, the value."""
+    """Yield the scores of a file that can be used: of what, by whom, the value."""
     lines = open_text(source, Limits(), report)
     header = next((line for line in lines if line[1].strip()), None)
     content = chain([header], lines) if header else lines
@@ -277,15 +279,16 @@ def _read(
 
 
 def systems(track: Track) -> dict[str, Mapping[str, int]]:
-    """What files of scores call each system -> the id of an input -> what it predicts for it. One
-    that is still being read predicts nothing yet, but has a name: so no other is taken for it.
+    """Return a mapping: what files of scores call each system -> the id of an input -> what it
+    predicts for it. One that is still being read predicts nothing yet, but has a name: so no other
+    is taken for it.
     """
     return {name: by_input(pk) for pk, name in run_names(track).written.items()}
 
 
 def _taking_part(track: Track) -> list[int]:
-    """The runs of a track that a judge must score whole. A draft that nobody has confirmed keeps no
-    file waiting.
+    """Return the runs of a track that a judge must score whole. A draft that nobody has confirmed
+    keeps no file waiting.
     """
     return list(Submission.objects.filter(track=track).confirmed().values_list("pk", flat=True))
 
@@ -320,7 +323,7 @@ def _whole(track: Track, scorer: Name, scored: set[int], report: Report) -> None
 
 
 def _predicted(submission: int) -> set[int]:
-    """All that a submission predicts."""
+    """Return all that a submission predicts."""
     return {instance for (instance,) in fetch(f"{STATED} WHERE s.id = %s", [submission])}
 
 
@@ -333,8 +336,8 @@ def _name(name: str, version: str, prompt: str, named: Name | None) -> Name:
 
 
 def _scorer(track: Track, named: Name, who: User, *, not_tuned: bool) -> Scorer:
-    """The scorer of that name, made if there is none: late where the test part has judgments. One
-    that came before them stays so for runs that arrive later. Raises CannotTake.
+    """Return the scorer of that name, made if there is none: late where the test part has
+    judgments. One that came before them stays so for runs that arrive later. Raises CannotTake.
     """
     if not named.name:
         raise CannotTake("A judge needs a name.")
@@ -359,12 +362,12 @@ def _scorer(track: Track, named: Name, who: User, *, not_tuned: bool) -> Scorer:
 
 
 def _has_judgments(track: Track) -> bool:
-    """Whether anything of the test part of a track's corpus has been judged."""
+    """Return whether anything of the test part of a track's corpus has been judged."""
     return Label.objects.filter(target__corpus=track.corpus_id, target__is_dev=False).exists()
 
 
 def _record_statement(track: Track, scorer: Scorer, who: User) -> None:
-    """Records who states that a scorer was not tuned on judgments; the first statement stays."""
+    """Record who states that a scorer was not tuned on judgments; the first statement stays."""
     if scorer.not_tuned_at is None:
         scorer.not_tuned_by, scorer.not_tuned_at = who, clock.now()
         scorer.save(update_fields=["not_tuned_by", "not_tuned_at"])
@@ -380,8 +383,8 @@ def _store(scorer: Scorer, scores: Sequence[tuple[int, float]]) -> Taken:
 
 
 def scorers(track: Track) -> list[dict[str, Any]]:
-    """The metrics and judges of a track, in the order of their making, with how much of it each has
-    scored; none where none are used.
+    """Return the metrics and judges of a track, in the order of their making, with how much of it
+    each has scored; none where none are used.
     """
     if kind_of(track).opposes:
         return []
@@ -425,7 +428,7 @@ def statement_of(row: Scorer) -> str:
 
 
 def state_not_tuned(track: Track, scorer: int, who: User) -> Scorer:
-    """Records an admin's statement that a scorer was not tuned on the judgments of a track. Raises
+    """Record an admin's statement that a scorer was not tuned on the judgments of a track. Raises
     Scorer.DoesNotExist.
     """
     with transaction.atomic():
@@ -435,7 +438,7 @@ def state_not_tuned(track: Track, scorer: int, who: User) -> Scorer:
 
 
 def switch(track: Track, scorer: int, who: User, *, used: bool) -> Scorer:
-    """Lets the model learn from a scorer, or no longer. Raises Scorer.DoesNotExist."""
+    """Let the model learn from a scorer, or no longer. Raises Scorer.DoesNotExist."""
     with transaction.atomic():
         row = scorers_of(track).select_for_update().get(pk=scorer)
         if row.is_used != used:

@@ -41,7 +41,7 @@ MISSING = (
 
 
 def tick() -> int:
-    """How many portions of predictions were scored."""
+    """Return how many portions of predictions were scored."""
     for name, of_kind in kinds().items():
         versions = [[metric.name, metric.version] for metric in of_kind.metrics]
         if not versions:
@@ -90,7 +90,7 @@ def _some(row: Computing) -> None:
 
 
 def _scorer(kind: Kind, metric: Metric) -> Scorer:
-    """The scorer that a metric in its version is; a new one is used if its last version is."""
+    """Return the scorer that a metric in its version is; a new one is used if its last version is."""
     versions = scorers_of(kind.track).filter(name=metric.name, source=Scorer.Source.COMPUTED)
     last = versions.last()
     scorer, _ = Scorer.objects.get_or_create(
@@ -124,8 +124,8 @@ def _retire(every: QuerySet[Scorer], scorers: Mapping[str, Scorer]) -> None:
 
 
 def store(scores: Iterable[tuple[int, int, float | None]]) -> int:
-    """How many scores were stored, each a scorer, an instance and a value; what a scorer has said
-    of an instance before stays.
+    """Return how many scores were stored, each a scorer, an instance and a value; what a scorer has
+    said of an instance before stays.
     """
     triples = list(scores)
     columns = list(zip(*triples, strict=True)) if triples else [(), (), ()]

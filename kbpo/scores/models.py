@@ -19,8 +19,8 @@ class ScorerQuerySet(models.QuerySet["Scorer"]):
     """Scorers with the rule of which may narrow a score."""
 
     def in_use(self) -> ScorerQuerySet:
-        """Those that are switched on, and were registered before the judgments or are stated not
-        to be tuned on them: one that repeats the judgments would move scores.
+        """Return those that are switched on, and were registered before the judgments or are stated
+        not to be tuned on them: one that repeats the judgments would move scores.
         """
         return self.filter(is_used=True).exclude(came_late=True, not_tuned_at=None)
 
@@ -72,7 +72,7 @@ class Scorer(models.Model):
 
     @property
     def needs_statement(self) -> bool:
-        """Whether it narrows no score until an admin states that it was not tuned."""
+        """Return whether it narrows no score until an admin states that it was not tuned."""
         return self.came_late and self.not_tuned_at is None
 
 

@@ -58,8 +58,8 @@ def read_scores(
 
 
 def by_input(submission: int) -> dict[str, int]:
-    """Return the id of each input -> what a submission predicts for it; empty where predictions are
-    not of inputs.
+    """Return a mapping: return the id of each input -> what a submission predicts for it; empty
+    where predictions are not of inputs.
     """
     rows = fetch(
         "SELECT t.content->>'input', i.id FROM submissions_prediction p"

@@ -61,7 +61,7 @@ class SubmissionQuerySet(MovingQuerySet["Submission"]):
         return n
 
     def confirmed(self) -> SubmissionQuerySet:
-        """Submissions that take part: confirmed by their owner and not withdrawn."""
+        """Return submissions that take part: confirmed by their owner and not withdrawn."""
         return self.filter(confirmed_at__isnull=False).exclude(status__in=GONE)
 
     def drafts(self) -> SubmissionQuerySet:
@@ -84,21 +84,21 @@ class SubmissionQuerySet(MovingQuerySet["Submission"]):
         return self.filter(models.Q(confirmed_at__isnull=False) | models.Q(status="failed"))
 
     def scored(self) -> SubmissionQuerySet:
-        """Submissions that are judged to their end."""
+        """Return submissions that are judged to their end."""
         return self.filter(status="scored")
 
     def with_score(self) -> SubmissionQuerySet:
-        """Submissions that are scored, also while more is judged that was ordered."""
+        """Return submissions that are scored, also while more is judged that was ordered."""
         judged_further = models.Q(scored_at__isnull=False, status__in=["confirmed", "judging"])
         return self.filter(models.Q(status="scored") | judged_further)
 
     def on_board(self) -> SubmissionQuerySet:
-        """Submissions that stand on the board: those with a score that are not private."""
+        """Return submissions that stand on the board: those with a score that are not private."""
         return self.with_score().filter(is_private=False)
 
     def compared_by(self, who: Any) -> SubmissionQuerySet:
-        """Submissions that a person may compare: those on the board, and the private ones of their
-        own teams.
+        """Return submissions that a person may compare: those on the board, and the private ones of
+        their own teams.
         """
         if not isinstance(who, User):
             return self.on_board()
@@ -254,40 +254,40 @@ class Submission(Moving):
         return self.name
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Saves the row; the board may tell of it."""
+        """Save the row; the board may tell of it."""
         super().save(*args, **kwargs)
         stamps.changed(self.track_id)
 
     @property
     def is_reference(self) -> bool:
-        """Whether people wrote it, so that it stands on the board without a rank."""
+        """Return whether people wrote it, so that it stands on the board without a rank."""
         return self.role == self.Role.REFERENCE
 
     @property
     def progress(self) -> float:
-        """The share of the file that was read so far."""
+        """Return the share of the file that was read so far."""
         return 1.0 if self.read_at else progress_of(self.pk)
 
     @property
     def has_score(self) -> bool:
-        """Whether it was judged to its end; also while more is judged that was ordered."""
+        """Return whether it was judged to its end; also while more is judged that was ordered."""
         return self.status == "scored" or (
             self.scored_at is not None and self.status in ("confirmed", "judging")
         )
 
     @property
     def was_public(self) -> bool:
-        """Whether everybody has seen its scores: it stands on a board, or has stood there."""
+        """Return whether everybody has seen its scores: it stands on a board, or has stood there."""
         return (self.has_score or self.scored_at is not None) and not self.is_private
 
     @property
     def is_on_board(self) -> bool:
-        """Whether it stands on the board, for everybody to see."""
+        """Return whether it stands on the board, for everybody to see."""
         return self.has_score and not self.is_private
 
     @property
     def is_gone(self) -> bool:
-        """Whether it was withdrawn after everybody had seen its scores."""
+        """Return whether it was withdrawn after everybody had seen its scores."""
         return self.status == "withdrawn" and self.was_public
 
     @property
@@ -329,7 +329,7 @@ class Submission(Moving):
 
     @property
     def public_links(self) -> dict[str, str]:
-        """Where everybody may read on: paper and code, as far as there are some."""
+        """Return where everybody may read on: paper and code, as far as there are some."""
         links = {"Paper": self.paper_url, "Code": self.code_url}
         return {} if self.is_anonymous else {name: url for name, url in links.items() if url}
 
@@ -342,7 +342,7 @@ class Submission(Moving):
         tells: bool = True,
         **fields: Any,
     ) -> None:
-        """Saves the row in a new status, and notes who moved it: the service itself if nobody is
+        """Save the row in a new status, and notes who moved it: the service itself if nobody is
         named. Who knows more to say of it by and by tells the team then (`tell_team`).
         """
         before = self.status
@@ -398,8 +398,8 @@ class Submission(Moving):
 
     @property
     def n_items(self) -> int | None:
-        """How many of the things that its kind of track judges it predicts; None before it is
-        read.
+        """Return how many of the things that its kind of track judges it predicts; None before it
+        is read.
         """
         n: int | None = self.counts.get(kind_of(self.track).words.items)
         return n
@@ -412,8 +412,8 @@ class Submission(Moving):
 
     @property
     def door_words(self) -> str:
-        """How its file was read, before what else is said of the file; empty where there is only
-        one way.
+        """Return how its file was read, before what else is said of the file; empty where there is
+        only one way.
         """
         words = kind_of(self.track).words.doors.get(self.door, "")
         return f"{words}, " if words else ""

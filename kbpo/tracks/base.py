@@ -278,7 +278,7 @@ class Verdicts:
     """
 
     def of(self, mask: NDArray[np.bool_]) -> Verdicts:
-        """Those of some predictions."""
+        """Return those of some predictions."""
         return Verdicts(
             [one for one, is_in in zip(self.prediction, mask, strict=True) if is_in],
             self.value[mask],
@@ -320,19 +320,19 @@ class Judged:
 
     @property
     def begins(self) -> int:
-        """Where it begins in its document: in this order a document's page lists what is said of
-        it.
+        """Return where it begins in its document: in this order a document's page lists what is
+        said of it.
         """
         return 0
 
     @property
     def places(self) -> list[tuple[int, int]]:
-        """Where in its document the names stand that it speaks of."""
+        """Return where in its document the names stand that it speaks of."""
         return []
 
     @property
     def is_judged(self) -> bool:
-        """Whether people have said what it is, be it neither right nor wrong."""
+        """Return whether people have said what it is, be it neither right nor wrong."""
         return self.right is not None
 
     def explained(self) -> Any:
@@ -340,7 +340,7 @@ class Judged:
         return None
 
     def as_json(self) -> dict[str, Any]:
-        """The same for programs; a kind adds what its files call things."""
+        """Return the same for programs; a kind adds what its files call things."""
         return {
             "prediction": self.prediction.pk,
             "line": self.prediction.line,
@@ -406,14 +406,14 @@ class Track(ABC):
         """
 
     def joined(self, submission_id: int) -> list[int]:
-        """The submissions that predict more now, since this one is about to be sampled; itself may
-        be among them.
+        """Return the submissions that predict more now, since this one is about to be sampled;
+        itself may be among them.
         """
         return []
 
     def duels(self, submissions: Sequence[int]) -> Mapping[str, Duels]:
-        """Criterion -> the judgments of these systems against each other; nothing where each is
-        judged by itself.
+        """Return a mapping: criterion -> the judgments of these systems against each other; nothing
+        where each is judged by itself.
         """
         return {}
 
@@ -421,7 +421,7 @@ class Track(ABC):
     def questions(
         self, target_ids: Sequence[int], submissions: Sequence[int] | None, *, made: bool = True
     ) -> Iterable[QuestionDraft]:
-        """Yields what must be asked about targets so that these submissions' predictions can be
+        """Yield what must be asked about targets so that these submissions' predictions can be
         judged; nothing for a target whose labels already answer that. For experts (`submissions` is
         None) one question about each target that asks all of what was asked of it, as if nobody had
         answered yet; with `made=False` nothing is stored for it, and it can only be looked at. What
@@ -460,9 +460,9 @@ class Track(ABC):
     def noise(
         self, instances: NDArray[np.int64], submissions: Sequence[int] = ()
     ) -> Mapping[str, Noise]:
-        """How many ratings instances have and what people differ by, for each criterion whose
-        judgments are single ratings; nothing where a majority is taken for true. Where two texts
-        are compared, also which of these submissions each rating lowers.
+        """Return how many ratings instances have and what people differ by, for each criterion
+        whose judgments are single ratings; nothing where a majority is taken for true. Where two
+        texts are compared, also which of these submissions each rating lowers.
         """
         return {}
 
@@ -473,9 +473,9 @@ class Track(ABC):
         return {}
 
     def agrees(self, target: Target, says: Value, now: Value, *, marked: bool = False) -> bool:
-        """Whether an expert says of a target, or of what a question about it settles besides, what
-        counts now, ratings apart. What nobody was asked about it, as in documents that were read
-        whole (`marked`), nobody can contradict.
+        """Return whether an expert says of a target, or of what a question about it settles
+        besides, what counts now, ratings apart. What nobody was asked about it, as in documents
+        that were read whole (`marked`), nobody can contradict.
         """
         return True
 
@@ -486,16 +486,14 @@ class Track(ABC):
         return None
 
     def features(self, instances: NDArray[np.int64]) -> tuple[NDArray[np.float64], Any]:
-        """(n, k) numbers from what is free to know of each instance, for the model g, the same for
-        all systems that predict it; and (n, v) sparse weights of the words in each text, where the
-        model is to see which of them say the same, else None.
+        """Return (n, k) numbers from what is free to know of each instance, for the model g, the
+        same for all systems that predict it; and (n, v) sparse weights of the words in each text,
+        where the model is to see which of them say the same, else None.
         """
         return np.zeros((instances.size, 0)), None
 
     def measure(self, instances: Sequence[int]) -> Iterator[tuple[int, Mapping[str, float]]]:
-        """Yields each instance with its value under each of `metrics`; NaN where one is not
-        defined.
-        """
+        """Yield each instance with its value under each of `metrics`; NaN where one is not defined."""
         return iter(())
 
     def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
@@ -515,7 +513,7 @@ class Track(ABC):
         return {}
 
     def example(self) -> Iterable[str]:
-        """Yields the lines of a file that the track accepts, for people who have none yet."""
+        """Yield the lines of a file that the track accepts, for people who have none yet."""
         return ()
 
     def unfit(self) -> dict[str, str]:
@@ -531,11 +529,13 @@ class Track(ABC):
 
     @classmethod
     def n_inputs_of(cls, corpora: Sequence[Corpus], *, test: bool = False) -> Mapping[int, int]:
-        """Corpus -> how many inputs systems are run on (of the test part), of many at once."""
+        """Return a mapping: corpus -> how many inputs systems are run on (of the test part), of
+        many at once.
+        """
         return {corpus.pk: corpus.n_test if test else corpus.n_documents for corpus in corpora}
 
     def input_lines(self, most: int | None = None) -> Iterator[str]:
-        """Yields what systems are run on, a line of JSON each, for whoever takes part: of so many
+        """Yield what systems are run on, a line of JSON each, for whoever takes part: of so many
         inputs, or of all.
         """
         return corpus_lines(self.corpus, most)
@@ -549,8 +549,9 @@ class Track(ABC):
     def find(
         self, submission_id: int, most: int, *, words: str = "", key: str = "", entity: str = ""
     ) -> tuple[list[int], bool]:
-        """The predictions of a submission whose text has these words, about one input by its key,
-        or about an entity of that name; those of at most so many inputs, and whether these are all.
+        """Return the predictions of a submission whose text has these words, about one input by its
+        key, or about an entity of that name; those of at most so many inputs, and whether these are
+        all.
         """
         return [], True
 
@@ -569,6 +570,6 @@ class Track(ABC):
         public: bool,
         unjudged: Collection[int] = (),
     ) -> list[Judged]:
-        """Predictions of a submission, in this order, for the explorer. Of those that are named
-        unjudged nothing is told that people said, whether or not they did.
+        """Return predictions of a submission, in this order, for the explorer. Of those that are
+        named unjudged nothing is told that people said, whether or not they did.
         """

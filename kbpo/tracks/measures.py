@@ -38,7 +38,7 @@ class Criterion:
     """What people, and things, differed by in other studies (σ_a², σ_f²): plans begin with it"""
 
     def on_scale(self, value: float) -> float:
-        """A verdict in [0, 1] on the scale that people read."""
+        """Return a verdict in [0, 1] on the scale that people read."""
         return self.low + (self.high - self.low) * value
 
 
@@ -70,7 +70,7 @@ class Quantity:
         return self.label if self.label.isupper() else self.label.lower()
 
     def of(self, criterion: str) -> bool:
-        """Whether a criterion has this quantity."""
+        """Return whether a criterion has this quantity."""
         return self.criteria is None or criterion in self.criteria
 
 

@@ -125,7 +125,7 @@ class Track(models.Model):
         return self.name
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Saves the row; what nobody said of a new track is as its kind says."""
+        """Save the row; what nobody said of a new track is as its kind says."""
         if self._state.adding:
             self.take_defaults()
         super().save(*args, **kwargs)
@@ -139,16 +139,17 @@ class Track(models.Model):
 
     @property
     def is_overdue(self) -> bool:
-        """Whether it takes runs after the last day that was announced:
-        closing it is an admin's act.
+        """Return whether it takes runs after the last day that was announced: closing it is an
+        admin's act.
         """
         is_over = self.closes_on is not None and self.closes_on < clock.now().date()
         return self.status == self.Status.OPEN and is_over
 
     @property
     def hides_test(self) -> bool:
-        """Whether the judgments of its test part are hidden: while it is shared and not closed, and
-        while another track that was open at its closing still rests on the same judgments.
+        """Return whether the judgments of its test part are hidden: while it is shared and not
+        closed, and while another track that was open at its closing still rests on the same
+        judgments.
         """
         if self.is_study:
             return False
@@ -160,13 +161,13 @@ class Track(models.Model):
 
     @property
     def refusal(self) -> str:
-        """Why it takes no submissions, as a sentence; empty if it does."""
+        """Return why it takes no submissions, as a sentence; empty if it does."""
         if self.status == self.Status.OPEN:
             return ""
         return f"{self.name} is {self.status} and takes no submissions now."
 
     def how_drawn(self, design: str = "") -> str:
-        """How samples are drawn here, or would be by another design, in the words of what is
+        """Return how samples are drawn here, or would be by another design, in the words of what is
         judged.
         """
         if (design or self.design) == self.Design.POISSON:
@@ -175,8 +176,8 @@ class Track(models.Model):
         return self.Design.IID.label
 
     def take_defaults(self) -> None:
-        """Fills in what a track of its kind guarantees, shows and asks, where nothing else is
-        said. Raises KeyError for a kind that is not in the registry.
+        """Fill in what a track of its kind guarantees, shows and asks, where nothing else is said.
+        Raises KeyError for a kind that is not in the registry.
         """
         kind = class_of(self.kind)
         self.distributions = self.distributions or list(kind.measures.distributions)

@@ -58,7 +58,7 @@ class Found:
         return "-".join(["fact", *places, *self.facets.values()])
 
     def is_about(self, name: str) -> bool:
-        """Whether one of its mentions is called that, in whole or in part."""
+        """Return whether one of its mentions is called that, in whole or in part."""
         called = called_so(name)
         return any(called(text) for role, text in self.claim if role)
 
@@ -77,12 +77,12 @@ class Marks:
 
 
 def folded(name: str) -> str:
-    """A name as it is compared: in capitals or not, over the end of a line or not."""
+    """Return a name as it is compared: in capitals or not, over the end of a line or not."""
     return " ".join(name.split()).casefold()
 
 
 def called_so(name: str) -> Callable[[str], bool]:
-    """Whether the words of a name stand in a text, one after the other."""
+    """Return whether the words of a name stand in a text, one after the other."""
     sought = re.compile(rf"(?<!\w){re.escape(folded(name))}(?!\w)")
     # Kept, for mentions are called alike.
     return cache(lambda text: sought.search(folded(text)) is not None)
@@ -114,7 +114,7 @@ class TrackWithRecall(Track):
 
     @abstractmethod
     def in_scope(self, target_ids: Sequence[int]) -> set[int]:
-        """Those of some targets whose relations recall asks for."""
+        """Return those of some targets whose relations recall asks for."""
 
     @abstractmethod
     def read_marks(self, gold: Path, mentions: Path, documents: Collection[int]) -> Marks:
@@ -132,8 +132,8 @@ class TrackWithRecall(Track):
 
     @abstractmethod
     def entities_found(self, documents: Sequence[int], when: datetime) -> dict[str, int]:
-        """Name -> code of its entity, of all entities of the world that people had found in these
-        documents by then.
+        """Return a mapping: name -> code of its entity, of all entities of the world that people
+        had found in these documents by then.
         """
 
     @abstractmethod
@@ -154,26 +154,26 @@ class TrackWithRecall(Track):
 
     @abstractmethod
     def store_facts(self, question: int) -> int:
-        """How many facts the labels of that question hold; each is an instance from then on,
+        """Return how many facts the labels of that question hold; each is an instance from then on,
         whoever claims it.
         """
 
 
 def recall_of(track: TrackRow) -> TrackWithRecall | None:
-    """The kind of a track, if it has recall; None otherwise."""
+    """Return the kind of a track, if it has recall; None otherwise."""
     kind = kind_of(track)
     return kind if isinstance(kind, TrackWithRecall) else None
 
 
 def recall_criteria(track: TrackRow) -> tuple[str, ...]:
-    """The criteria that have recall on a track; none if its kind has not."""
+    """Return the criteria that have recall on a track; none if its kind has not."""
     kind = recall_of(track)
     return kind.recall_criteria if kind is not None else ()
 
 
 def kind_with_recall(track: TrackRow) -> TrackWithRecall:
-    """The kind of a track on which documents are read in full. Raises LookupError for any other:
-    nothing but such a track ever gets as far as asking.
+    """Return the kind of a track on which documents are read in full. Raises LookupError for any
+    other: nothing but such a track ever gets as far as asking.
     """
     kind = recall_of(track)
     if kind is None:

@@ -24,13 +24,13 @@ FORM = "form-"
 
 
 def kinds() -> dict[str, type[Track]]:
-    """The kinds that a track can be of, each with its class, those of declared forms last."""
+    """Return the kinds that a track can be of, each with its class, those of declared forms last."""
     declared: dict[str, type[Track]] = import_string("kbpo.tracks.texts.declared.classes")()
     return {name: class_of(name) for name in KINDS} | declared
 
 
 def class_of(kind: str) -> type[Track]:
-    """The class of a kind. Raises KeyError if it is not in the registry."""
+    """Return the class of a kind. Raises KeyError if it is not in the registry."""
     if kind.startswith(FORM):
         declared: type[Track] = import_string("kbpo.tracks.texts.declared.class_of_form")(
             kind.removeprefix(FORM)
@@ -41,8 +41,8 @@ def class_of(kind: str) -> type[Track]:
 
 
 def n_inputs_of(tracks: Sequence[TrackRow]) -> dict[int, int]:
-    """Track -> how many inputs systems are run on: one query a kind at most, however many there
-    are.
+    """Return a mapping: track -> how many inputs systems are run on: one query a kind at most,
+    however many there are.
     """
     found: dict[int, int] = {}
     for kind in {track.kind for track in tracks}:
@@ -53,10 +53,10 @@ def n_inputs_of(tracks: Sequence[TrackRow]) -> dict[int, int]:
 
 
 def n_inputs(track: TrackRow, *, test: bool = False) -> int:
-    """How many inputs systems are run on, or how many of them are of the test part."""
+    """Return how many inputs systems are run on, or how many of them are of the test part."""
     return class_of(track.kind).n_inputs_of([track.corpus], test=test)[track.corpus_id]
 
 
 def kind_of(track: TrackRow) -> Track:
-    """The behaviour of a track row. Raises KeyError if its kind is not in the registry."""
+    """Return the behaviour of a track row. Raises KeyError if its kind is not in the registry."""
     return class_of(track.kind)(track)

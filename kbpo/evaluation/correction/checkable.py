@@ -57,15 +57,15 @@ def frame_of(track: Track, data: Data) -> Frame:
 
 
 def _unanswered(arranged: Centred) -> Bools:
-    """(n,) what somebody was asked without an answer before it was marked: it counts for nobody.
-    Marks that do not count now, because questions beside them are still open or were given up, may
-    count later: they can be checked.
+    """Return (n,) what somebody was asked without an answer before it was marked: it counts for
+    nobody. Marks that do not count now, because questions beside them are still open or were given
+    up, may count later: they can be checked.
     """
     return np.asarray(arranged.data.mark[arranged.data.pool.target[arranged.row]] >= NEVER)
 
 
 def _of_everybodys_recall(arranged: Centred) -> Floats:
-    """(n,) weight over inclusion probability under the number of true facts that all systems
+    """Return (n,) weight over inclusion probability under the number of true facts that all systems
     predict together, withdrawn ones too: every recall rests on it. 0 where a track has no recall.
     """
     if arranged.data.facts is None:
@@ -77,9 +77,10 @@ def _of_everybodys_recall(arranged: Centred) -> Floats:
 
 
 def votes_of(ids: Ids) -> tuple[Ids, Floats]:
-    """How many people answered about each target, or where nobody was asked, read its document and
-    marked it; and their disagreement. 0 where somebody better knows the answer. Whoever rated it
-    elsewhere, where the ratings were imported, is one of the people: theirs differ as well.
+    """Return how many people answered about each target, or where nobody was asked, read its
+    document and marked it; and their disagreement. 0 where somebody better knows the answer.
+    Whoever rated it elsewhere, where the ratings were imported, is one of the people: theirs differ
+    as well.
     """
     n, disagreement = np.zeros(ids.size, dtype=np.int64), np.zeros(ids.size)
     elsewhere, apart = np.zeros(ids.size, dtype=np.int64), np.zeros(ids.size)
@@ -108,7 +109,7 @@ def votes_of(ids: Ids) -> tuple[Ids, Floats]:
 
 
 def imported(ids: Ids) -> Bools:
-    """(t,) whether all ratings of a target were imported."""
+    """Return (t,) whether all ratings of a target were imported."""
     labels = Label.objects.filter(target__in=ids.tolist(), value__has_key=RATINGS)
     rated = dict[int, set[str]]()
     for target, source in labels.values_list("target_id", "source"):
@@ -118,9 +119,9 @@ def imported(ids: Ids) -> Bools:
 
 
 def _majority_right(track: Track, ids: Ids, n: Ids, disagreement: Floats) -> Floats:
-    """(t',) the chance that the crowd's answer is right by its votes, where none is certain; fitted
-    to what experts answered so far, for each pattern of votes: two of two err more often than
-    three of three.
+    """Return (t',) the chance that the crowd's answer is right by its votes, where none is certain;
+    fitted to what experts answered so far, for each pattern of votes: two of two err more often
+    than three of three.
     """
     majority = (n * (1 - disagreement) + 1) / (n + 2)
     answered = ExpertCheck.objects.filter(
@@ -138,8 +139,8 @@ def _majority_right(track: Track, ids: Ids, n: Ids, disagreement: Floats) -> Flo
 
 
 def _doubt(arranged: Centred, data: Data, verdicts: Floats, majority: Floats) -> Floats:
-    """(t',) q (1 − q) of the most doubtful row: q from the votes and from the model's opinion,
-    taken as independent. A rating is taken for the chance that another person says right.
+    """Return (t',) q (1 − q) of the most doubtful row: q from the votes and from the model's
+    opinion, taken as independent. A rating is taken for the chance that another person says right.
     """
     row_target = arranged.targets[1]
     majority = majority[row_target]

@@ -38,7 +38,7 @@ def checks_of(track: Track, data: Data) -> Checks | None:
 
 
 def _verdicts(track: Track, data: Data, answered: Answered) -> dict[str, Floats]:
-    """criterion -> (k, m) what experts say of the judged rows."""
+    """Return a mapping: criterion -> (k, m) what experts say of the judged rows."""
     pool, judged = data.pool, data.judged
     answered_rows = np.flatnonzero(
         np.isin(pool.target_id[pool.target[judged]], list(answered.values))

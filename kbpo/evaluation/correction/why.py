@@ -23,8 +23,8 @@ UNCOVERED = (
 
 
 def not_corrected(track: Track, found: Corrected | None, made: Corrections) -> dict[int, list[str]]:
-    """submission -> why its guaranteed precision, or its recall, is not corrected; without those
-    of which both are.
+    """Return a mapping: submission -> why its guaranteed precision, or its recall, is not
+    corrected; without those of which both are.
     """
     if found is None:
         return {}
@@ -71,8 +71,8 @@ def _why(track: Track, corrected: Corrected, made: Corrections, column: int) -> 
 
 
 def _guaranteed(track: Track, scores: list[Score], column: int) -> set[str]:
-    """Which quantities of a system are among these, under the criterion that is guaranteed; its
-    mean under the guaranteed distribution.
+    """Return which quantities of a system are among these, under the criterion that is guaranteed;
+    its mean under the guaranteed distribution.
     """
     mean = kind_of(track).measures.mean
     return {

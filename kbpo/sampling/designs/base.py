@@ -89,13 +89,13 @@ class Design(ABC):
     def options(
         self, submission: Submission, half_widths: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
-        """The same of what a submission that is scored would take beyond what was asked, with all
-        that is known.
+        """Return the same of what a submission that is scored would take beyond what was asked,
+        with all that is known.
         """
 
     @abstractmethod
     def sample(self, submission: Submission) -> int:
-        """Stores the next batch (or batches) with their samples; how many targets were added.
+        """Store the next batch (or batches) with their samples; how many targets were added.
         Repeatable: what a batch holds is a function of its row and of the rows before it.
         """
 
@@ -105,20 +105,20 @@ class Design(ABC):
 
     @abstractmethod
     def held_against(self, realised: Realised) -> float:
-        """The variance that is held against what was ordered: as soon as it is as small, judging
-        ends.
+        """Return the variance that is held against what was ordered: as soon as it is as small,
+        judging ends.
         """
 
     @abstractmethod
     def enough(self, submission: Submission, realised: Realised | None) -> str:
-        """Why nothing more is to be asked (target, budget, all, stages, exhausted), once all that
-        was drawn is answered; empty if another stage is due. `realised` is what the judgments of
-        the guaranteed number came to; None before there are any.
+        """Return why nothing more is to be asked (target, budget, all, stages, exhausted), once all
+        that was drawn is answered; empty if another stage is due. `realised` is what the judgments
+        of the guaranteed number came to; None before there are any.
         """
 
 
 def last_batch(submission: Submission) -> SampleBatch | None:
-    """The submission's latest batch of the guaranteed distribution; None before its first."""
+    """Return the submission's latest batch of the guaranteed distribution; None before its first."""
     return (
         submission.batches.of_test()
         .filter(distribution__kind=submission.track.distribution)
@@ -129,22 +129,22 @@ def last_batch(submission: Submission) -> SampleBatch | None:
 
 
 def target_variance(submission: Submission, half_width: str | Decimal) -> float:
-    """The variance at which an interval of the track's level has this half-width."""
+    """Return the variance at which an interval of the track's level has this half-width."""
     return variance_at(submission.track, float(half_width))
 
 
 def half_width_at(submission: Submission, variance: float) -> float:
-    """The half-width of an interval of the track's level at this variance."""
+    """Return the half-width of an interval of the track's level at this variance."""
     return half_width_of(submission.track, variance)
 
 
 def half_width_of(track: Track, variance: float) -> float:
-    """The same on a track."""
+    """Return the same on a track."""
     return float(variance**0.5 * _z(track))
 
 
 def variance_at(track: Track, half_width: float) -> float:
-    """The variance at which an interval of a track's level has this half-width."""
+    """Return the variance at which an interval of a track's level has this half-width."""
     return (half_width / _z(track)) ** 2
 
 
@@ -153,7 +153,7 @@ def _z(track: Track) -> float:
 
 
 def price_of(submission: Submission, targets: int, new: int) -> dict[str, Any]:
-    """The part of an option that every design says: counts, dollars, seconds of work."""
+    """Return the part of an option that every design says: counts, dollars, seconds of work."""
     seconded = kind_of(submission.track).second_opinions(new)
     answers = submission.track.workers_per_question + (Decimal(seconded) / new if new else 0)
     price = agreed_price(submission) or _price_of_today(submission.track)
@@ -210,7 +210,7 @@ def _price_of_today(track: Track) -> Price:
 
 
 def repriced(submission: Submission, option: dict[str, Any]) -> dict[str, Any]:
-    """The same option at the price of today."""
+    """Return the same option at the price of today."""
     price = price_of(submission, option["targets"], option["new"])
     most = option.get("new_at_most", option["new"])
     return option | price | {"at_most": str(Decimal(price["each"]) * most)}
@@ -219,15 +219,15 @@ def repriced(submission: Submission, option: dict[str, Any]) -> dict[str, Any]:
 def make_option(
     submission: Submission, width: str, targets: int, new: int, most: int
 ) -> dict[str, Any]:
-    """An option that is likely to ask `new` questions, and asks `most` at the most."""
+    """Return an option that is likely to ask `new` questions, and asks `most` at the most."""
     price = price_of(submission, targets, new)
     at_most = str(Decimal(price["each"]) * most)
     return price | {"half_width": width, "at_most": at_most, "new_at_most": most}
 
 
 def seed_of(submission: Submission, kind: str, stage: int = 1) -> int:
-    """The seed of a batch: derived from the track's secret, so that nobody can foresee or choose
-    the sample.
+    """Return the seed of a batch: derived from the track's secret, so that nobody can foresee or
+    choose the sample.
     """
     message = f"{submission.track.secret}|{submission.pk}|{kind}|{stage}"
     digest = hashlib.sha256(message.encode()).digest()

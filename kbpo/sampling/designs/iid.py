@@ -82,7 +82,7 @@ class Iid(Design):
 
 
 def make_batch(submission: Submission, kind: str, size: int) -> SampleBatch:
-    """The batch of a distribution, one for each order: everything that its draw depends on."""
+    """Return the batch of a distribution, one for each order: everything that its draw depends on."""
     stage = 1 + submission.orders
     batch, _ = SampleBatch.objects.get_or_create(
         submission=submission,
@@ -103,7 +103,7 @@ def make_batch(submission: Submission, kind: str, size: int) -> SampleBatch:
 
 
 def fill(batch: SampleBatch) -> int:
-    """How many distinct instances the batch holds after its draw was stored (a repeat stores
+    """Return how many distinct instances the batch holds after its draw was stored (a repeat stores
     nothing new).
     """
     samples = draws_of(batch)
@@ -112,7 +112,7 @@ def fill(batch: SampleBatch) -> int:
 
 
 def draws_of(batch: SampleBatch) -> list[Sample]:
-    """The draws that a batch row stands for, recomputed from its seed and size; nothing is
+    """Return the draws that a batch row stands for, recomputed from its seed and size; nothing is
     stored.
     """
     instance, target, p = support(batch.submission, batch.distribution.kind)
@@ -216,7 +216,7 @@ def _option(
     existing: dict[str, Any],
     draft: Draft,
 ) -> dict[str, Any]:
-    """An option of a draft."""
+    """Return an option of a draft."""
     track = submission.track
     guaranteed = _required(submission, half_width, supports[track.distribution], existing)
     draws = sizes(track, guaranteed)
@@ -237,7 +237,7 @@ def _more(
     supports: dict[str, tuple[Ids, Ids, Floats]],
     state: State,
 ) -> dict[str, Any]:
-    """An option of a scored submission: draws beyond those it has."""
+    """Return an option of a scored submission: draws beyond those it has."""
     draws = sizes(submission.track, _required_more(submission, half_width, state))
     old = set(
         Sample.objects.filter(batch__submission=submission).values_list("target_id", flat=True)
@@ -254,8 +254,8 @@ def _more(
 
 
 def _required_more(submission: Submission, half_width: Decimal, state: State) -> int:
-    """The fewest further draws with which the variance that the board's estimator expects meets the
-    half-width, by as much less than what it expects now as the realised one asks for.
+    """Return the fewest further draws with which the variance that the board's estimator expects
+    meets the half-width, by as much less than what it expects now as the realised one asks for.
     """
     target, realised = target_variance(submission, half_width), Realised.of(last_batch(submission))
     now, draw_chance = state.chance, np.bincount(state.row, weights=state.p)

@@ -97,7 +97,9 @@ class Poisson(Design):
         return self.sample_together([submission])
 
     def sample_together(self, submissions: Sequence[Submission]) -> int:
-        """One filling for all that wait, so that a question that serves several is raised once."""
+        """Return one filling for all that wait, so that a question that serves several is raised
+        once.
+        """
         plans = [Plan.of(submission) for submission in submissions]
         if len(plans) == 1:
             return plans[0].store()
@@ -128,8 +130,8 @@ class Poisson(Design):
         return self._ended(submission)
 
     def _ended(self, submission: Submission) -> str:
-        """Why nothing more is asked of a submission that has not reached what was ordered; '' if
-        more is.
+        """Return why nothing more is asked of a submission that has not reached what was ordered;
+        '' if more is.
         """
         last, done, left = last_batch(submission), _stages(submission), _not_drawn(submission)
         if last is None:
@@ -153,8 +155,8 @@ class Poisson(Design):
 
 
 def _goal(submission: Submission, state: State) -> float:
-    """The variance that the next stage plans for: a coarse one first; then as much less than what
-    is planned so far as what the model expects asks for. An order of more begins where the one
+    """Return the variance that the next stage plans for: a coarse one first; then as much less than
+    what is planned so far as what the model expects asks for. An order of more begins where the one
     before it ended.
     """
     target = target_variance(submission, submission.plan["chosen"])
@@ -174,19 +176,19 @@ def _stages(submission: Submission) -> int:
 
 
 def _drawn(submission: Submission) -> set[int]:
-    """Targets of the submission's sample so far."""
+    """Return targets of the submission's sample so far."""
     samples = Sample.objects.filter(batch__submission=submission)
     return set(samples.values_list("target_id", flat=True))
 
 
 def _not_drawn(submission: Submission) -> set[int]:
-    """Targets that count in the guaranteed number and are not in the submission's sample."""
+    """Return targets that count in the guaranteed number and are not in the submission's sample."""
     _, target, p = support(submission, submission.track.distribution)
     return set(target[p > 0].tolist()) - _drawn(submission)
 
 
 def _is_certain(submission: Submission) -> bool:
-    """Whether all that the submission drew was certain to be asked."""
+    """Return whether all that the submission drew was certain to be asked."""
     drawn = np.array(sorted(_drawn(submission)), dtype=np.int64)
     return bool((thresholds(submission.track, drawn) > 1 - CERTAIN).all())
 
@@ -210,7 +212,7 @@ class Plan:
 
     @classmethod
     def of(cls, submission: Submission) -> Plan:
-        """The stage by itself, as far as the money reaches."""
+        """Return the stage by itself, as far as the money reaches."""
         state = State(submission)
         if _is_imported(submission, state.target_id.tolist()):
             goal = _goal(submission, state)
@@ -224,16 +226,16 @@ class Plan:
 
     @property
     def adds(self) -> bool:
-        """Whether it adds anything to the submission's sample."""
+        """Return whether it adds anything to the submission's sample."""
         return _adds(self.submission, self.state, self.pi)
 
     @property
     def has_enough_reserved(self) -> bool:
-        """Whether its open reservation is enough."""
+        """Return whether its open reservation is enough."""
         return len(self.pays) <= _questions_paid_for(self.submission)
 
     def store(self) -> int:
-        """How many targets the submission's sample gained."""
+        """Return how many targets the submission's sample gained."""
         submission, state = self.submission, self.state
         target = target_variance(submission, submission.plan["chosen"])
         batch = SampleBatch.objects.create(
@@ -317,8 +319,8 @@ def fill_together(plans: Sequence[Plan]) -> None:
 
 
 def _payers(needs: Floats, weight: Floats, rng: np.random.Generator) -> Ids:
-    """(t,) the row of whoever pays for each target, −1 where nobody needs it: one of those that
-    need it, drawn in proportion to their weights.
+    """Return (t,) the row of whoever pays for each target, −1 where nobody needs it: one of those
+    that need it, drawn in proportion to their weights.
     """
     share = np.cumsum(needs * (weight + 1e-300), axis=0)
     point = rng.random(needs.shape[1]) * share[-1]
@@ -331,7 +333,7 @@ def _random(submission: Submission) -> np.random.Generator:
 
 
 def _questions_paid_for(submission: Submission) -> int:
-    """How many questions the open reservation still pays for."""
+    """Return how many questions the open reservation still pays for."""
     each = Decimal(submission.plan["options"][submission.plan["chosen"]]["each"])
     if not each:
         return 10**9
@@ -370,13 +372,13 @@ def _affordable(submission: Submission, state: State, goal: float) -> tuple[Floa
 
 
 def _adds(submission: Submission, state: State, pi: Floats) -> bool:
-    """Whether thresholds add anything to the submission's sample."""
+    """Return whether thresholds add anything to the submission's sample."""
     return bool(set(state.asked(pi).tolist()) - _drawn(submission))
 
 
 def _stands_still(submission: Submission, state: State, pi: Floats) -> bool:
-    """Whether thresholds add nothing to the sample, and none is higher than before, or the two
-    stages before added nothing either.
+    """Return whether thresholds add nothing to the sample, and none is higher than before, or the
+    two stages before added nothing either.
     """
     if _adds(submission, state, pi):
         return False
@@ -386,7 +388,7 @@ def _stands_still(submission: Submission, state: State, pi: Floats) -> bool:
 
 
 def _is_short(submission: Submission) -> bool:
-    """Whether the judgments so far come to less than was ordered."""
+    """Return whether the judgments so far come to less than was ordered."""
     realised = Realised.of(last_batch(submission))
     target = target_variance(submission, submission.plan["chosen"])
     return realised is None or realised.anticipated > CLOSE * target
@@ -415,7 +417,7 @@ def _lowered(submission: Submission, state: State, goal: float) -> tuple[Floats,
 
 
 def _store(batch: SampleBatch, plan: Plan) -> int:
-    """How many targets the submission's sample gained."""
+    """Return how many targets the submission's sample gained."""
     earlier, state = _drawn(batch.submission), plan.state
     probability_of = dict(zip(state.target_id.tolist(), plan.pi.tolist(), strict=True))
     samples = [

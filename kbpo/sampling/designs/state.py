@@ -87,7 +87,7 @@ class State:
         return max(goal - self.noise, LEAST_LEFT * goal)
 
     def comes_to(self, goal: float) -> float:
-        """The variance that thresholds raised for a goal plan for: not less than what is
+        """Return the variance that thresholds raised for a goal plan for: not less than what is
         left once all is judged.
         """
         return self.noise + self.left(goal) if self.noise else goal
@@ -125,8 +125,8 @@ class State:
         return self.noise + planned_variance(self.p, self.chance[self.row], self.v, target=self.row)
 
     def aim(self, target: float, realised: Realised | None, *, most: float = BOLD) -> float:
-        """The variance to plan for, so that the model expects the target after what it expected of
-        the judgments so far.
+        """Return the variance to plan for, so that the model expects the target after what it
+        expected of the judgments so far.
         """
         planned = self.planned
         if realised is None or not 0 < planned < np.inf:
@@ -134,12 +134,12 @@ class State:
         return next_goal(planned, realised.anticipated, target_variance=target, most=most)
 
     def asked(self, pi: Floats) -> Ids:
-        """Targets below their thresholds."""
+        """Return targets below their thresholds."""
         return np.asarray(self.target_id[self.u < pi])
 
     def new(self, targets: Ids) -> set[int]:
-        """Those that nobody has answered and that nobody is paying for already, as they were when
-        they were first asked about: a search for what the money pays for asks again and again.
+        """Return those that nobody has answered and that nobody is paying for already, as they were
+        when they were first asked about: a search for what the money pays for asks again and again.
         """
         wanted = targets.tolist()
         if missing := [target for target in wanted if target not in self._is_new]:
@@ -149,7 +149,7 @@ class State:
 
 
 def to_be_paid(submission: Submission, targets: Collection[int]) -> set[int]:
-    """Those of some targets that nobody has answered and that nobody is paying for already."""
+    """Return those of some targets that nobody has answered and that nobody is paying for already."""
     mine = submission.pk
     open_ones = kind_of(submission.track).unanswered({mine: list(targets)})[mine]
     ordered = Sample.objects.filter(target__in=open_ones).filter(
@@ -159,8 +159,8 @@ def to_be_paid(submission: Submission, targets: Collection[int]) -> set[int]:
 
 
 def _can_be_judged(track: Track, pool: Pool) -> Ids:
-    """Rows of a pool of which some label may say anything: of their targets, of their documents, or
-    of something else in these.
+    """Return rows of a pool of which some label may say anything: of their targets, of their
+    documents, or of something else in these.
     """
     own_kind = kind_of(track).target_kind
     labelled = fetch(

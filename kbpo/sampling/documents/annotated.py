@@ -23,7 +23,7 @@ LEAST = 2
 
 
 def annotated(track: Track) -> Annotated:
-    """The annotated documents of a track that count now."""
+    """Return the annotated documents of a track that count now."""
     document_samples = list(
         DocumentSample.objects.filter(track=track).order_by("stage", "batch", "position")
     )
@@ -48,7 +48,7 @@ def annotated(track: Track) -> Annotated:
 
 
 def nonresponse(documents: Iterable[int]) -> set[int]:
-    """Those of some documents whose annotation was given up: their label is empty."""
+    """Return those of some documents whose annotation was given up: their label is empty."""
     labels = Label.objects.filter(
         target__document__in=list(documents), target__kind="document", value={}
     )
@@ -56,7 +56,7 @@ def nonresponse(documents: Iterable[int]) -> set[int]:
 
 
 def _without_gaps(document_samples: list[DocumentSample], gone: set[int]) -> list[int]:
-    """The annotated documents of each batch before the first that still waits."""
+    """Return the annotated documents of each batch before the first that still waits."""
     before_gaps: list[int] = []
     waits: dict[int | None, bool] = defaultdict(bool)
     for row in document_samples:

@@ -38,8 +38,8 @@ class CannotDraw(ValueError):
 
 
 def draw_documents(track: Track, size: int, seed: int) -> list[int]:
-    """The numbers of `size` documents, drawn uniformly without replacement; the same seed gives the
-    same draw.
+    """Return the numbers of `size` documents, drawn uniformly without replacement; the same seed
+    gives the same draw.
     """
     keys = list(
         Document.objects.filter(corpus=track.corpus, part=Part.TEST)
@@ -55,8 +55,8 @@ def draw_documents(track: Track, size: int, seed: int) -> list[int]:
 
 
 def named_documents(track: Track, keys: Iterable[str]) -> list[int]:
-    """The numbers of documents named by their keys. Raises CannotDraw for one that the corpus does
-    not have.
+    """Return the numbers of documents named by their keys. Raises CannotDraw for one that the
+    corpus does not have.
     """
     wanted = list(dict.fromkeys(keys))
     number_of = dict(
@@ -75,7 +75,7 @@ def named_documents(track: Track, keys: Iterable[str]) -> list[int]:
 
 
 def waiting_documents(track: Track) -> list[int]:
-    """The documents that were drawn and are not annotated yet, in the order in which they go
+    """Return the documents that were drawn and are not annotated yet, in the order in which they go
     out.
     """
     document_samples = DocumentSample.objects.filter(track=track, settled_at__isnull=True)
@@ -97,8 +97,8 @@ def order_documents(
     user: User | None = None,
     why: str = COMMAND,
 ) -> DocumentBatch:
-    """A new draw of documents. Of two stages `size` counts both, and what was drawn uniformly
-    before is in the first; `uniform_share` of the second's probabilities is uniform.
+    """Return a new draw of documents. Of two stages `size` counts both, and what was drawn
+    uniformly before is in the first; `uniform_share` of the second's probabilities is uniform.
 
     Raises CannotDraw.
     """
@@ -169,13 +169,13 @@ def what_was_drawn(batch: DocumentBatch) -> str:
 
 
 def first_stage(size: int) -> int:
-    """How many of the documents of two stages the first one draws."""
+    """Return how many of the documents of two stages the first one draws."""
     return max(LEAST, math.ceil(FIRST_SHARE * size - 1e-9))
 
 
 def uniform_draw(batch: DocumentBatch) -> list[int]:
-    """The documents of a uniform draw in their random order, from its seed: now, or again at any
-    later time.
+    """Return the documents of a uniform draw in their random order, from its seed: now, or again at
+    any later time.
     """
     before = DocumentSample.objects.filter(track=batch.track_id, drawn_at__lt=batch.drawn_at)
     left = Document.objects.filter(corpus=batch.track.corpus_id, part=Part.TEST).exclude(
@@ -216,14 +216,14 @@ def _refuse(track: Track, size: int, design: str, drawn: int) -> None:
 
 
 def in_two_stages(track: Track) -> bool:
-    """Whether the track's documents are drawn in two stages."""
+    """Return whether the track's documents are drawn in two stages."""
     return DocumentBatch.objects.filter(track=track, design=TWO_STAGE).exists()
 
 
 @transaction.atomic
 def settle_documents(track: Track, documents: Sequence[int], *, seed: int | None = None) -> int:
-    """How many documents of the track count as annotated whole, these included. A repeat changes
-    nothing.
+    """Return how many documents of the track count as annotated whole, these included. A repeat
+    changes nothing.
 
     What was drawn keeps its probability. Others are taken for a uniform sample: each then has n/D,
     with n the number of all uniform ones. Raises CannotDraw for others where documents are drawn in

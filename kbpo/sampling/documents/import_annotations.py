@@ -85,7 +85,7 @@ def import_annotations(
 
 
 def _noting(marked: set[int], values: Values) -> Values:
-    """The values as they are; the documents that they lie in are added to `marked`."""
+    """Yield the values as they are; the documents that they lie in are added to `marked`."""
     for place, value in values:
         marked.add(place.document)
         yield place, value
@@ -106,7 +106,7 @@ def _label(corpus: Corpus, origin: str, values: Values, is_public: bool) -> int:
 
 
 def _digest(*paths: Path) -> str:
-    """A short name of the files' content."""
+    """Return a short name of the files' content."""
     digest = hashlib.sha256()
     for path in paths:
         if path.exists():

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 def tick() -> int:
-    """How many second stages were drawn."""
+    """Return how many second stages were drawn."""
     waiting = DocumentBatch.objects.filter(design=TWO_STAGE, stage=1).exclude(
         track__in=DocumentBatch.objects.filter(stage=2).values("track")
     )
@@ -55,7 +55,9 @@ def _drawn_for(track: Track) -> bool:
 
 
 def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch | None:
-    """The second stage; None while the first is not annotated, or where there is one already."""
+    """Return the second stage; None while the first is not annotated, or where there is one
+    already.
+    """
     if not _due(track):
         return None
     when, seed = clock.now(), secrets.randbelow(2**31) if seed is None else seed
@@ -101,7 +103,7 @@ def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch
 
 
 def weights(corpus: Corpus, names: dict[str, int], documents: Sequence[int]) -> Floats:
-    """The summed TF-IDF of entities in some documents; frequencies are those of the whole
+    """Return the summed TF-IDF of entities in some documents; frequencies are those of the whole
     corpus.
     """
     total = corpus.n_test
@@ -124,7 +126,7 @@ def weights(corpus: Corpus, names: dict[str, int], documents: Sequence[int]) -> 
 def _probabilities(
     track: Track, before: set[int], size: int, when: datetime, uniform: float
 ) -> tuple[list[int], Floats, dict[str, Any]]:
-    """The documents that are left, the probability of each, and what that was made of."""
+    """Return the documents that are left, the probability of each, and what that was made of."""
     test = Document.objects.filter(corpus=track.corpus_id, part=Part.TEST)
     left = test.exclude(pk__in=before).order_by("key")
     documents = list(left.values_list("pk", flat=True))
@@ -140,7 +142,7 @@ def _probabilities(
 
 
 def _due(track: Track) -> bool:
-    """Whether the first stage is annotated, as far as anybody could, and the second is not
+    """Return whether the first stage is annotated, as far as anybody could, and the second is not
     drawn.
     """
     batches = DocumentBatch.objects.filter(track=track, design=TWO_STAGE)

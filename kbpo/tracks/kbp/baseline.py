@@ -28,7 +28,7 @@ def stems(text: str) -> set[str]:
 
 
 def names_of(document: Record, typed: list[Any]) -> list[tuple[Any, ...]]:
-    """(begin, end, type) of each name: the known mentions, else runs of capitalised words."""
+    """Return (begin, end, type) of each name: the known mentions, else runs of capitalised words."""
     if typed:
         return [tuple(mention) for mention in typed]
     runs = re.finditer(r"\b[A-Z]\w+(?: [A-Z]\w+)*", document["text"])
@@ -77,7 +77,7 @@ def fit(known: tuple[Any, Any], types: list[Any]) -> tuple[Any, Any] | None:
 
 
 def keywords(schema: Record) -> list[tuple[str, set[str], list[Any]]]:
-    """(name, words, allowed types) of each predicate."""
+    """Return (name, words, allowed types) of each predicate."""
     return [
         (one["name"], stems(one.get("template") or one["name"]), one.get("types") or [])
         for one in schema["predicates"]
@@ -85,7 +85,7 @@ def keywords(schema: Record) -> list[tuple[str, set[str], list[Any]]]:
 
 
 def main(documents: str, schema: str, mentions: str = "") -> None:
-    """Prints the claims, one a line."""
+    """Print the claims, one a line."""
     with open(schema, encoding="utf-8") as file:
         predicates = keywords(json.load(file))
     typed: dict[str, list[Any]] = {}

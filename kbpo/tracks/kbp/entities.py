@@ -16,8 +16,8 @@ FROM_PEOPLE = ("expert", "import", "document")
 
 
 def entities_found(corpus: Corpus, documents: Sequence[int], when: datetime) -> dict[str, int]:
-    """Name -> code of its entity, of all entities of the world that people had found in these
-    documents by then.
+    """Return a mapping: name -> code of its entity, of all entities of the world that people had
+    found in these documents by then.
 
     The names are those of canonical mentions; with a link two names are one entity.
     """

@@ -14,7 +14,7 @@ MOST = 12
 
 
 def example_lines(corpus: Corpus) -> Iterator[str]:
-    """Lines of JSON, one a document: two names of one sentence and the first predicate of the
+    """Yield lines of JSON, one a document: two names of one sentence and the first predicate of the
     schema.
     """
     predicate = corpus.schema["predicates"][0]

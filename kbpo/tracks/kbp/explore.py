@@ -157,7 +157,7 @@ class Judged(base.Judged):
         return f"{span[0]}-{span[1] - 1}" if self.ends_included else f"{span[0]}–{span[1]}"
 
     def ends(self) -> list[End]:
-        """Its two mentions, each beside what people said of it."""
+        """Return its two mentions, each beside what people said of it."""
         row, prediction = self.row, self.prediction
         return [
             self._end("subject", row.subject, row.subject_canonical, prediction.subject_link),
@@ -229,8 +229,8 @@ class End:
 
 
 def verdicts(submission: int, *, public: bool) -> Verdicts:
-    """Predictions with a judgment (with a public one), whether each is right in all
-    its parts (NaN: some are missing), and in each of them.
+    """Return predictions with a judgment (with a public one), whether each is right in all its
+    parts (NaN: some are missing), and in each of them.
 
     The judgments of a closed track are public, those that another track has on the same corpus are
     not: of a target that both asked about, only what is public says what is right.
@@ -366,7 +366,7 @@ def describe(
 
 
 def _deciding(targets: Collection[int], *, public: bool) -> dict[int, Label]:
-    """Target -> its label that decides, of those that are public if asked."""
+    """Return a mapping: target -> its label that decides, of those that are public if asked."""
     labels = Label.objects.filter(target__in=targets)
     deciding: dict[int, Label] = {}
     for label in sorted(
@@ -477,7 +477,7 @@ def _others(judged: Judged) -> list[Mark]:
 
 
 def told(corpus: Corpus, marks: Sequence[tuple[int, str, Span, Span]]) -> list[Found]:
-    """Relations that readers marked, as sentences."""
+    """Return relations that readers marked, as sentences."""
     documents = Document.objects.in_bulk({mark[0] for mark in marks})
     schema, found = _predicates(corpus), []
     for pk, predicate, subject, object_ in marks:

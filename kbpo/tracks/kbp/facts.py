@@ -131,7 +131,7 @@ class _Mentioned:
         return _Mentioned(**{name: values[rows] for name, values in vars(self).items()})
 
     def facts(self) -> Ids:
-        """(n,) a code of the fact that each row says, if things are what is claimed of them."""
+        """Return (n,) a code of the fact that each row says, if things are what is claimed of them."""
         entity = code_pairs(
             np.tile(self.document, 2), np.append(self.subject_claimed, self.object_claimed)
         )
@@ -263,8 +263,8 @@ def _of_each_instance(systems: list[int], reach: int, has_entered: Bools) -> Arr
 
 
 def _predicting(fact: Ids, near: NDArray[np.bool_], entries: sparse.csr_array) -> NDArray[np.bool_]:
-    """(n, m) whether each submission predicts the fact of each row in the scope; `entries` (n, m)
-    is what it predicts.
+    """Return (n, m) whether each submission predicts the fact of each row in the scope; `entries`
+    (n, m) is what it predicts.
     """
     rows = np.repeat(np.arange(fact.size), np.diff(entries.indptr))
     inside = near[rows]
@@ -289,8 +289,8 @@ def _codes(inside: _Mentioned, fact: Ids, names: _Names, number: dict[str, int])
 def found_by(
     track: Track, documents: list[int], systems: list[int], *, public: bool
 ) -> dict[Mark, set[int]]:
-    """Return the true facts of documents that were read in full, each as one of its marks -> the
-    systems that predict it; by public labels alone if asked.
+    """Return a mapping: return the true facts of documents that were read in full, each as one of
+    its marks -> the systems that predict it; by public labels alone if asked.
     """
     sentences = _Sentences(documents, REACH[track.scope])
     names = _Names(_labelled(document__in=documents), public=public)
@@ -309,7 +309,7 @@ def found_by(
 
 
 def _links(facts: Sequence[Fact], names: _Names, documents: Sequence[int]) -> NDArray[np.str_]:
-    """(t, 2) the title that people linked most mentions of the subject's and of the object's
+    """Return (t, 2) the title that people linked most mentions of the subject's and of the object's
     cluster to.
     """
     votes: dict[tuple[int, Span], Counter[str]] = defaultdict(Counter)
@@ -363,7 +363,7 @@ class _Sentences:
         return bool(abs(int(first) - int(second)) <= self.reach)
 
     def all_near(self, predicted: _Mentioned) -> NDArray[np.bool_]:
-        """(n,) the same of each row: all documents' sentences stand in one ascending list."""
+        """Return (n,) the same of each row: all documents' sentences stand in one ascending list."""
         documents = np.array(sorted(self.begins), dtype=np.int64)
         sizes = [self.begins[document].size for document in documents.tolist()]
         begins = np.concatenate(
@@ -379,7 +379,7 @@ class _Sentences:
 
 
 def _labelled(**where: Any) -> set[int]:
-    """Documents with a label of one of their mentions."""
+    """Return documents with a label of one of their mentions."""
     targets = Target.objects.filter(kind=Target.Kind.MENTION, labels__isnull=False, **where)
     return set(targets.values_list("document", flat=True).distinct())
 
@@ -396,7 +396,7 @@ class _Names:
         """Of mentions in documents with labels, what most submissions claim"""
 
     def facts(self, rows: _Mentioned) -> Ids:
-        """(n,) a code of the fact that each row says; what is claimed is known from now on."""
+        """Return (n,) a code of the fact that each row says; what is claimed is known from now on."""
         document, spans = np.tile(rows.document, 2), np.append(rows.subject, rows.object)
         claims = np.append(rows.subject_claimed, rows.object_claimed)
         mention = code_pairs(document, spans)
@@ -468,8 +468,8 @@ class _Overlapping:
 def _true_marks(
     annotated: list[int], sentences: _Sentences, *, public: bool = False
 ) -> Iterator[Mark]:
-    """Relations in scope that annotation of whole documents marked (publicly), as long as no better
-    judgment says otherwise.
+    """Yield relations in scope that annotation of whole documents marked (publicly), as long as no
+    better judgment says otherwise.
     """
     rows = fetch(
         "SELECT t.id, t.document_id, t.a_begin, t.a_end, t.b_begin, t.b_end, l.value -> 'holds'"

@@ -63,9 +63,9 @@ class Clusters:
         return _end_of(self.cluster | self.canonical, span)
 
     def refers(self, span: Span, claimed: Span) -> float:
-        """1.0 if `span` refers to what `claimed` says, 0.0 if not, NaN if `span` has no label, or
-        if people are divided about it, or found no name right, or saw its own alone, and did not
-        see `claimed`, or readers are divided about what `claimed` refers to.
+        """Return 1.0 if `span` refers to what `claimed` says, 0.0 if not, NaN if `span` has no
+        label, or if people are divided about it, or found no name right, or saw its own alone, and
+        did not see `claimed`, or readers are divided about what `claimed` refers to.
 
         Linking is earned (Chaganty 2018, section 3.6.2). Right is the settled canonical mention,
         and what reads like it: pages offer each wording once, so that people cannot tell these
@@ -194,8 +194,8 @@ def judge(rows: Sequence[JudgedRow]) -> dict[str, NDArray[np.float64]]:
 
 
 def holds(row: JudgedRow) -> float:
-    """1.0 if the predicate holds in the prediction's direction, 0.0 if not, NaN if it was not shown
-    to anybody.
+    """Return 1.0 if the predicate holds in the prediction's direction, 0.0 if not, NaN if it was
+    not shown to anybody.
     """
     part = directed(row.predicate, row.forward)
     if part in row.value.get("shown", ()):
@@ -204,8 +204,8 @@ def holds(row: JudgedRow) -> float:
 
 
 def links(row: JudgedRow) -> float:
-    """1.0 if both mentions refer to what the prediction says, 0.0 if one does not, NaN if one has
-    no label.
+    """Return 1.0 if both mentions refer to what the prediction says, 0.0 if one does not, NaN if
+    one has no label.
     """
     subject = row.clusters.refers(row.subject, row.subject_canonical)
     return subject * row.clusters.refers(row.object, row.object_canonical)

@@ -195,7 +195,7 @@ def clusters_of(documents: set[int], *, public: bool = False) -> dict[int, Clust
 
 
 def texts_of(documents: list[int]) -> dict[int, str]:
-    """Document -> its text."""
+    """Return a mapping: document -> its text."""
     return dict(Document.objects.filter(pk__in=documents).values_list("pk", "text"))
 
 

@@ -249,7 +249,7 @@ def _link_of(titles: Counter[str], n: int) -> Value:
 
 
 def _of_canonicals(label: Said) -> dict[str, int]:
-    """Votes by canonical mention; those of a label without votes all for what it says."""
+    """Return votes by canonical mention; those of a label without votes all for what it says."""
     votes = label.value.get("votes")
     if votes is None:
         canonical = label.value.get("canonical")
@@ -259,7 +259,7 @@ def _of_canonicals(label: Said) -> dict[str, int]:
 
 
 def _of_titles(label: Said) -> dict[str, int]:
-    """Votes by title; those of a label without votes all for its link."""
+    """Return votes by title; those of a label without votes all for its link."""
     titles = label.value.get("titles", label.value.get(TITLED))
     if titles is None:
         return {label.value["link"]: max(1, label.n)} if "link" in label.value else {}

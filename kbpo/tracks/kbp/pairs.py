@@ -47,7 +47,7 @@ class Pair:
 
     @property
     def missing(self) -> set[str]:
-        """The claimed predicates, with their directions, that no label judges."""
+        """Return the claimed predicates, with their directions, that no label judges."""
         return set() if self.closed else {claim.part for claim in self.claims} - self.shown
 
     def leaves_open(self, part: str) -> bool:

@@ -80,7 +80,9 @@ def candidates(
 
 
 def _distinct(document: Document, spans: Iterable[Span]) -> dict[str, Span]:
-    """One span of each wording: the first of those that are written as the text writes it most."""
+    """Return one span of each wording: the first of those that are written as the text writes it
+    most.
+    """
     alike: dict[str, list[Span]] = defaultdict(list)
     for span in spans:
         alike[wording(document.text, span)].append(span)
@@ -119,8 +121,8 @@ def drafts(
 
 @transaction.atomic
 def again(track: Track, target_ids: Sequence[int], *, made: bool = True) -> Iterator[QuestionDraft]:
-    """One question about each of these pairs that settles all that is claimed of it, as if nobody
-    had answered yet. With `made=False` a mention without a target stays without one.
+    """Return one question about each of these pairs that settles all that is claimed of it, as if
+    nobody had answered yet. With `made=False` a mention without a target stays without one.
     """
     pairs = pairs_of(target_ids)
     for pair in pairs:
@@ -130,8 +132,8 @@ def again(track: Track, target_ids: Sequence[int], *, made: bool = True) -> Iter
 
 @transaction.atomic
 def about_mentions(track: Track, document: int, spans: Sequence[Span]) -> Iterator[QuestionDraft]:
-    """One question of one person about what each of these mentions of a document refers to, and
-    nothing besides.
+    """Yield one question of one person about what each of these mentions of a document refers to,
+    and nothing besides.
     """
     places = [Place("mention", document, span) for span in spans]
     targets = targets_at(track.corpus, places)
@@ -263,7 +265,7 @@ def payload_of(
 def sentences_of(
     visible: Sequence[str], a_types: set[str], b_types: set[str], schema: Schema
 ) -> list[dict[str, Any]]:
-    """One sentence for each group of parts that say the same: `also` are inverses and turned
+    """Return one sentence for each group of parts that say the same: `also` are inverses and turned
     symmetric predicates.
 
     Where the gold standard of a schema keeps the two directions by themselves, each has a sentence

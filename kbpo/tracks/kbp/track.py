@@ -47,7 +47,7 @@ from scoring.documents import Facts
 
 
 def relations_of(instances: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Instance -> what it says: a predicate between two spans."""
+    """Return a mapping: instance -> what it says: a predicate between two spans."""
     rows = fetch(
         "SELECT i.id, p.name, ARRAY[i.subject_begin, i.subject_end],"
         " ARRAY[i.object_begin, i.object_end] FROM instances_instance i"

@@ -96,7 +96,7 @@ def _named(codes: Ids, name_of: Mapping[int, str]) -> tuple[NDArray[np.str_], Id
 
 
 def _sentences(sentence_begins: Sequence[Sequence[int]], document: Ids, begin: Ids) -> Ids:
-    """(n,) the sentence in which each mention begins, numbered over all documents."""
+    """Return (n,) the sentence in which each mention begins, numbered over all documents."""
     ahead = np.repeat(np.arange(len(sentence_begins)), [len(row) for row in sentence_begins]) << 32
     begins = np.array([one for row in sentence_begins for one in row], dtype=np.int64)
     return np.searchsorted(ahead + begins, (document << 32) + begin, side="right")

@@ -74,7 +74,7 @@ GROUPS = {
 
 
 def predicate_words(corpus: Corpus) -> dict[int, tuple[str, str]]:
-    """Return the number of each predicate -> its name, and what pages call it."""
+    """Return a mapping: return the number of each predicate -> its name, and what pages call it."""
     names = corpus.relation_names()
     predicates = Predicate.objects.filter(corpus=corpus).order_by("position")
     return {pk: (name, names.get(name, name)) for pk, name in predicates.values_list("pk", "name")}

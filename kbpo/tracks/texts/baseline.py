@@ -18,12 +18,12 @@ SENTENCES = 2  # of a text without a question: news tells the most first
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, as far as full stops tell."""
+    """Return the sentences of a text, as far as full stops tell."""
     return [sentence for sentence in re.split(r"(?<=[.!?])\s+", text.strip()) if sentence]
 
 
 def stems(text: str) -> set[str]:
-    """The beginnings of the longer words of a text."""
+    """Return the beginnings of the longer words of a text."""
     return {word[:6] for word in re.findall(r"\w+", text.lower()) if len(word) > 3}
 
 
@@ -47,7 +47,7 @@ def predict(asked: Record) -> Record:
 
 
 def main(inputs: str) -> None:
-    """Prints the outputs, one a line."""
+    """Print the outputs, one a line."""
     with gzip.open(inputs, "rt", encoding="utf-8") as lines:
         for asked in map(json.loads, lines):
             print(json.dumps(predict(asked)))

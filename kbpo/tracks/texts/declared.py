@@ -27,7 +27,7 @@ class CannotDeclare(Exception):
 
 
 def declare(text: str) -> DeclaredForm:
-    """The form, stored. Raises CannotDeclare with all that is wrong."""
+    """Return the form, stored. Raises CannotDeclare with all that is wrong."""
     report = Report(100)
     form = read_form(text, report)
     if form is None:
@@ -41,14 +41,14 @@ def declare(text: str) -> DeclaredForm:
 
 
 def classes() -> dict[str, type[TextTrack]]:
-    """The kinds of track that ask by declared forms, the oldest form's first."""
+    """Return the kinds of track that ask by declared forms, the oldest form's first."""
     forms = DeclaredForm.objects.order_by("pk").values_list("name", "text")
     return {FORM + name: _class(text) for name, text in forms}
 
 
 def tutorials() -> dict[str, dict[str, Any] | None]:
-    """Interface -> its tutorial, as `tutorial.json` has it, of all declared forms, the oldest
-    first; None where a form has none.
+    """Return a mapping: interface -> its tutorial, as `tutorial.json` has it, of all declared
+    forms, the oldest first; None where a form has none.
     """
     return tutorials_in(DeclaredForm.objects.order_by("pk").values_list("name", "text"))
 
@@ -59,12 +59,12 @@ def tutorials_in(forms: Iterable[Sequence[str]]) -> dict[str, dict[str, Any] | N
 
 
 def form_of(name: str) -> Form:
-    """The form of that name. Raises KeyError if there is none."""
+    """Return the form of that name. Raises KeyError if there is none."""
     return form_in(_text_of(name))
 
 
 def class_of_form(name: str) -> type[TextTrack]:
-    """The kind of track that asks by a form. Raises KeyError if there is none of that name."""
+    """Return the kind of track that asks by a form. Raises KeyError if there is none of that name."""
     return _class(_text_of(name))
 
 

@@ -23,7 +23,7 @@ def edit_share(text: str, post_edit: str, changed: int | None = None) -> float:
 
 
 def look_alike(text: str, post_edit: str) -> bool:
-    """Whether two texts are the same but for characters that nobody sees.
+    """Return whether two texts are the same but for characters that nobody sees.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def look_alike(text: str, post_edit: str) -> bool:
 
 
 def characters_changed(text: str, post_edit: str) -> int:
-    """How many characters were inserted, deleted or replaced: what a page counts live.
+    """Return how many characters were inserted, deleted or replaced: what a page counts live.
 
     Examples
     --------
@@ -45,7 +45,8 @@ def characters_changed(text: str, post_edit: str) -> int:
 
 
 def word_edit_rate(text: str, post_edit: str) -> float:
-    """Words inserted, deleted or replaced over the words of the post-edit: TER without its shifts.
+    """Return words inserted, deleted or replaced over the words of the post-edit: TER without its
+    shifts.
 
     At least 0; above 1 where more words were taken away than are left. A post-edit without words
     counts as one word.

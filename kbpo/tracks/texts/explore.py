@@ -50,7 +50,7 @@ class Judged(base.Judged):
 
     @property
     def is_judged(self) -> bool:
-        """Whether people have rated it, under any criterion."""
+        """Return whether people have rated it, under any criterion."""
         return any(part.value is not None for part in self.said)
 
     def as_json(self) -> dict[str, Any]:
@@ -62,18 +62,18 @@ class Judged(base.Judged):
 
     @property
     def in_words(self) -> str:
-        """Its beginning, as its page is called."""
+        """Return its beginning, as its page is called."""
         return self.claim
 
     @property
     def claim(self) -> str:
-        """Its beginning, on one line."""
+        """Return its beginning, on one line."""
         line = " ".join(self.text.split())
         return line if len(line) <= SHORT else f"{line[:SHORT]}…"
 
 
 def verdicts(criterion: Criterion, submission: int, *, public: bool) -> Verdicts:
-    """Predictions that have a (public) judgment, with what they came to under a criterion."""
+    """Return predictions that have a (public) judgment, with what they came to under a criterion."""
     visible = PUBLIC if public else ""
     judged = fetch(
         "SELECT p.id, i.target_id FROM submissions_prediction p JOIN instances_instance i ON i.id ="
@@ -91,7 +91,7 @@ def verdicts(criterion: Criterion, submission: int, *, public: bool) -> Verdicts
 
 
 def _is_split(said: Rated) -> bool:
-    """Whether two people rated a text differently."""
+    """Return whether two people rated a text differently."""
     return any(len(set(ratings)) > 1 for ratings in said.ratings.values())
 
 
@@ -103,7 +103,7 @@ def describe(
     public: bool,
     unjudged: Collection[int],
 ) -> list[base.Judged]:
-    """The predictions with these ids, in order, with their texts and ratings; without these
+    """Return the predictions with these ids, in order, with their texts and ratings; without these
     where they are named unjudged.
     """
     rows = Prediction.objects.filter(pk__in=predictions).select_related("instance__target")
@@ -143,7 +143,7 @@ def _people(rated_text: Rated) -> str:
 
 
 def _sources(targets: Sequence[int], *, public: bool) -> dict[int, str]:
-    """The source of each target's latest label."""
+    """Return the source of each target's latest label."""
     sources: dict[int, str] = {}
     for label in Label.objects.filter(target__in=targets).order_by("created_at", "pk"):
         if label.is_public or not public:

@@ -18,7 +18,7 @@ BETWEEN = "\n\n⁂\n\n"
 
 @lru_cache(maxsize=256)
 def form_in(text: str) -> Form:
-    """The form in a YAML text that could be read once."""
+    """Return the form in a YAML text that could be read once."""
     form = read_form(text, Report())
     if form is None:
         raise KeyError(FORM)
@@ -26,12 +26,12 @@ def form_in(text: str) -> Form:
 
 
 def shipped(name: str) -> Form:
-    """The form that lies beside this module."""
+    """Return the form that lies beside this module."""
     return form_in(Path(__file__).with_name(f"{name}.yaml").read_text(encoding="utf-8"))
 
 
 def criterion_of(question: Question) -> Criterion:
-    """The criterion that is the answers to a question."""
+    """Return the criterion that is the answers to a question."""
     is_share = question.kind != "rating" and (question.low, question.high) == (0.0, 1.0)
     return Criterion(
         question.name,
@@ -79,7 +79,7 @@ def payload_of(form: Form, texts: Sequence[str], beside: Mapping[str, str]) -> d
 
 
 def tutorial_of(form: Form) -> dict[str, Any] | None:
-    """The tutorial of a declared form, as `tutorial.json` has it; None where it has none."""
+    """Return the tutorial of a declared form, as `tutorial.json` has it; None where it has none."""
     if not form.lessons:
         return None
     questions = [
@@ -103,7 +103,7 @@ def tutorial_of(form: Form) -> dict[str, Any] | None:
 
 
 def _raw(form: Form, lesson: Lesson) -> dict[str, Any]:
-    """The right answer as the form sends it: the places of buttons, from 1."""
+    """Return the right answer as the form sends it: the places of buttons, from 1."""
     raw = {
         question.name: ["–"] for question in form.questions if question.kind == "text"
     }  # anything is right

@@ -66,7 +66,7 @@ class Imported:
 
     @property
     def sentence(self) -> str:
-        """The same in words."""
+        """Return the same in words."""
         sentences = f"{self.judgments:,} judgments of {self.texts:,} texts were imported."
         if self.known:
             sentences += f" {self.known:,} were here already."
@@ -114,7 +114,7 @@ def import_judgments(
     partly: bool = False,
     is_public: bool = False,
 ) -> Imported:
-    """Stores the judgments of a file, each once however often it is imported; not those that people
+    """Store the judgments of a file, each once however often it is imported; not those that people
     gave `here`, should they come back. Raises CannotImport, and nothing is stored: also if a line
     is wrong, unless the good ones are wanted (`partly`). `is_public`: they were published
     elsewhere, so everybody may see them; later runs carry a mark.
@@ -157,8 +157,9 @@ def import_judgments(
 
 
 def _first_error(report: Report) -> str:
-    """Why a file of judgments cannot be taken: its first error, or that no line of it says
-    anything."""
+    """Return why a file of judgments cannot be taken: its first error, or that no line of it says
+    anything.
+    """
     error = next((message for message in report if message.severity == "error"), None)
     if error is None:
         return "The file holds no judgment: no line of it has a value."
@@ -168,10 +169,10 @@ def _first_error(report: Report) -> str:
 def export_judgments(
     track: Track, singles: Iterable[Single], *, public: bool = False
 ) -> Iterator[str]:
-    """The lines of a file with all single judgments of a track's texts, one a judgment: those that
-    people gave here, and those that were imported. Of a text that several systems wrote a line
-    names the one whose output was rated, or the first if no file said whose. A `public` one has the
-    systems on the board, as everybody knows them.
+    """Return the lines of a file with all single judgments of a track's texts, one a judgment:
+    those that people gave here, and those that were imported. Of a text that several systems wrote
+    a line names the one whose output was rated, or the first if no file said whose. A `public` one
+    has the systems on the board, as everybody knows them.
     """
     criteria = {criterion.name: criterion for criterion in text_kind(track).measures.criteria}
     names = run_names(track, public=public)
@@ -202,13 +203,13 @@ def _first(outputs: dict[str, str]) -> tuple[str, str]:
 
 
 def predicted_targets(track: Track) -> list[int]:
-    """The targets that a track's systems predict."""
+    """Return the targets that a track's systems predict."""
     texts = _outputs(run_names(track)).values()
     return sorted({target for of_system in texts for target in of_system.values()})
 
 
 def text_kind(track: Track) -> TextTrack:
-    """The kind of a track of texts. Raises CannotImport for any other."""
+    """Return the kind of a track of texts. Raises CannotImport for any other."""
     kind = kind_of(track)
     if not isinstance(kind, TextTrack):
         raise CannotImport(NOT_TEXTS.format(track.name))
@@ -218,7 +219,7 @@ def text_kind(track: Track) -> TextTrack:
 
 
 def _outputs(names: RunNames) -> dict[str, dict[str, int]]:
-    """What files call a system -> input -> the target that it predicts for it."""
+    """Return a mapping: what files call a system -> input -> the target that it predicts for it."""
     outputs: dict[str, dict[str, int]] = {name: {} for name in names.written.values()}
     predicted = fetch(
         "SELECT p.submission_id, t.content->>'input', t.id FROM submissions_prediction p"
@@ -255,8 +256,8 @@ def _imported(targets: Iterable[int]) -> Iterator[Single]:
 
 
 def _labels(given: dict[_Key, _Given]) -> Iterator[NewLabel]:
-    """A label for each target, with every rating, who gave it, of whose output, and how long it
-    took; its origin follows from what it says.
+    """Yield a label for each target, with every rating, who gave it, of whose output, and how long
+    it took; its origin follows from what it says.
     """
     of_target: dict[int, list[tuple[_Key, _Given]]] = defaultdict(list)
     for key, one in sorted(given.items()):
@@ -295,7 +296,7 @@ def _plan_again(track: Track, targets: set[int]) -> None:
 
 
 def _hash_worker_name(track: Track, worker: str) -> str:
-    """A keyed hash of a worker's name: who they are stays where the study was done."""
+    """Return a keyed hash of a worker's name: who they are stays where the study was done."""
     key = track.corpus.hash_key.encode()
     return hmac.new(key, worker.encode(), hashlib.sha256).hexdigest()[:16]
 

@@ -42,9 +42,9 @@ def _load(row: CorpusUpload) -> Found:
 def load_inputs(
     name: str, path: Path, notes: list[str] | None = None, *, dev_share: float = DEV_SHARE
 ) -> Corpus:
-    """The new corpus; `notes` takes what is ignored, with its line. Where no input names its part,
-    `dev_share` of them become the development part. Raises CannotLoad with the
-    lines that are wrong; then nothing is stored.
+    """Return the new corpus; `notes` takes what is ignored, with its line. Where no input names its
+    part, `dev_share` of them become the development part. Raises CannotLoad with the lines that are
+    wrong; then nothing is stored.
     """
     slug = slug_of(name, Corpus.objects.all(), "corpus")
     if not slug:
@@ -89,7 +89,9 @@ def load_inputs(
 
 
 def _drawn(inputs: Sequence[InputRecord], key: str, share: float) -> set[str]:
-    """The keys of the development part: inputs with one source, passage or cluster lie together."""
+    """Return the keys of the development part: inputs with one source, passage or cluster lie
+    together.
+    """
     group_of: dict[object, list[str]] = {}
     for record in inputs:
         shared = record.cluster or record.source or tuple(record.passages) or record.input_id

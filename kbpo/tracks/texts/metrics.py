@@ -51,7 +51,7 @@ class Scored:
 
     @classmethod
     def of(cls, text: str, references: Sequence[str] = (), source: str = "") -> Scored:
-        """The output, cut to what metrics look at, without references that have no text."""
+        """Return the output, cut to what metrics look at, without references that have no text."""
         usable = tuple(part[:LONGEST] for part in references if part.strip())
         return cls(text[:LONGEST], usable, source[:LONGEST])
 
@@ -67,7 +67,7 @@ class Metric(base.Metric):
     compute: Callable[[Scored], float]
 
     def __call__(self, scored: Scored) -> float:
-        """The value, NaN where the metric is not defined."""
+        """Return the value, NaN where the metric is not defined."""
         if self.needs == "references" and not scored.references:
             return math.nan
         if self.needs == "source" and not scored.source.strip():
@@ -129,7 +129,9 @@ def _vectors() -> WordLlama:
 
 
 def _similarity(scored: Scored) -> float:
-    """The cosine to the most similar reference, not below 0; NaN where either side has no word."""
+    """Return the cosine to the most similar reference, not below 0; NaN where either side has no
+    word.
+    """
     texts = [scored.text, *scored.references]
     vectors = np.asarray(_vectors().embed(texts), dtype=np.float64)
     length = np.linalg.norm(vectors, axis=1)
@@ -145,8 +147,8 @@ def _n_words(scored: Scored) -> float:
 
 
 def _copied(scored: Scored) -> float:
-    """The share of the output's pairs of neighbouring words that stand in the source, too; of a
-    single word whether it does.
+    """Return the share of the output's pairs of neighbouring words that stand in the source, too;
+    of a single word whether it does.
     """
     if not (words_are_known(scored.text) and words_are_known(scored.source)):
         return math.nan
@@ -169,7 +171,7 @@ def _rouge_metric(name: str, label: str, kind: str, part: str) -> Metric:
 
 
 def _optional() -> Iterator[Metric]:
-    """The metrics whose libraries need not be installed."""
+    """Yield the metrics whose libraries need not be installed."""
     if find_spec("wordllama"):
         model = _version("wordllama", "l2_supercat 256, cosine, best reference")
         label = "Similarity of vectors"
@@ -218,8 +220,8 @@ METRICS: Mapping[str, Metric] = {
 def compute(
     outputs: Iterable[Scored], names: Sequence[str] = tuple(METRICS)
 ) -> Iterator[dict[str, float]]:
-    """The values of the metrics for each output, one output at a time,
-    so that progress can be told.
+    """Yield the values of the metrics for each output, one output at a time, so that progress can
+    be told.
 
     Raises ValueError for a name that is none.
     """
@@ -232,7 +234,7 @@ def compute(
 
 
 def references_without(references: Sequence[str], text: str) -> tuple[str, ...]:
-    """The references that are not the text itself: what a reference is held against.
+    """Return the references that are not the text itself: what a reference is held against.
 
     Only one of several equal references is left out: somebody else may have written the same.
     """

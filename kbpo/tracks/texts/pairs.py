@@ -128,8 +128,8 @@ class PreferenceTrack(TextTrack):
         return list(drafts.order_by("pk").values_list("pk", flat=True))
 
     def _references(self, submission_id: int) -> dict[str, list[str]]:
-        """Input -> the text that people wrote for it, of the inputs that a system has an output
-        for.
+        """Return a mapping: input -> the text that people wrote for it, of the inputs that a system
+        has an output for.
         """
         keys = Written.objects.filter(submission=submission_id).values("key")
         inputs = Input.objects.filter(corpus=self.corpus, key__in=keys)
@@ -138,7 +138,7 @@ class PreferenceTrack(TextTrack):
     def _pairs(
         self, submission_id: int, opponents: Sequence[int], *, with_references: bool = False
     ) -> Iterator[Claim]:
-        """Yields its pairs with these systems, and with what people wrote for the inputs."""
+        """Yield its pairs with these systems, and with what people wrote for the inputs."""
         own = list(Written.objects.filter(submission=submission_id).order_by("line"))
         keys = [written.key for written in own]
         texts: dict[str, list[str]] = {key: [] for key in keys}
@@ -206,7 +206,7 @@ class PreferenceTrack(TextTrack):
     def _wrote(
         self, which: int, instances: NDArray[np.int64], submissions: Sequence[int]
     ) -> NDArray[np.bool_]:
-        """(n, m) whether a system wrote the first (0) or the second (1) text of a pair."""
+        """Return (n, m) whether a system wrote the first (0) or the second (1) text of a pair."""
         unique, place = np.unique(instances, return_inverse=True)
         writers = fetch(
             "SELECT i.id, w.submission_id FROM instances_instance i"
@@ -222,15 +222,15 @@ class PreferenceTrack(TextTrack):
         return wrote[place]
 
     def _tied(self, instances: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """(n,) whether the two texts of a pair are the same."""
+        """Return (n,) whether the two texts of a pair are the same."""
         unique, place = np.unique(instances, return_inverse=True)
         texts = contents(unique.tolist())
         tied = np.array([_is_tie(texts.get(pk)) for pk in unique.tolist()], dtype=np.bool_)
         return tied[place]
 
     def duels(self, submissions: Sequence[int]) -> dict[str, Duels]:
-        """Criterion -> every judgment of two systems' outputs, a judgment of texts that several
-        wrote once for each pair of them.
+        """Return a mapping: criterion -> every judgment of two systems' outputs, a judgment of
+        texts that several wrote once for each pair of them.
         """
         pairs = fetch(
             "SELECT t.id, a.submission_id, b.submission_id, t.content->>'input'"
@@ -270,7 +270,7 @@ class PreferenceTrack(TextTrack):
     def _own(
         self, submission: int, predictions: Sequence[int], values: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """(n,) what was said of the first text, as it was said of the system's own."""
+        """Return (n,) what was said of the first text, as it was said of the system's own."""
         instance_of = dict(
             fetch(
                 "SELECT p.id, p.instance_id FROM submissions_prediction p WHERE p.id = ANY(%s)",
@@ -307,7 +307,7 @@ def _pair(key: str, own_text: str, other_text: str, line: int) -> Claim:
 
 
 def _order(key: str, text: str) -> bytes:
-    """Which of two texts is the first: as good as drawn at random, and always the same."""
+    """Return which of two texts is the first: as good as drawn at random, and always the same."""
     return sha256(f"{key}\n{text}".encode()).digest()
 
 
@@ -317,7 +317,7 @@ def _is_tie(content: Mapping[str, Any] | None) -> bool:
 
 
 def _seen_from(judged: Judged, own_is_first: bool) -> Judged:
-    """A pair as its system sees it: its own text first, and how that fared."""
+    """Return a pair as its system sees it: its own text first, and how that fared."""
     if not isinstance(judged, JudgedText):
         return judged
     texts, said = judged.prediction.instance.target.content["texts"], judged.said
@@ -336,7 +336,7 @@ def _seen_from(judged: Judged, own_is_first: bool) -> Judged:
 
 
 def _fared(value: float | None) -> str:
-    """How often a text was chosen, in words; nothing where nobody was asked."""
+    """Return how often a text was chosen, in words; nothing where nobody was asked."""
     if value is None:
         return ""
     words = {0.0: "the other chosen", 0.5: "neither ahead", 1.0: "its own chosen"}

@@ -50,7 +50,7 @@ NOBODY = SingleRatings(
 
 
 def rated(targets: Collection[int], *, public: bool = False) -> dict[int, Rated]:
-    """The targets that have a label (a public one), with their ratings."""
+    """Return the targets that have a label (a public one), with their ratings."""
     return {
         target: Rated(value.get(RATINGS, {}), value.get(PEOPLE, {}), unanswered)
         for target, value, unanswered in values_of(targets, replaced, public=public)
@@ -111,7 +111,7 @@ def noise_of(
 def _single(
     targets: NDArray[np.int64], rated_of: Mapping[int, Rated], criterion: str
 ) -> SingleRatings:
-    """The ratings under a criterion of which is known who gave them."""
+    """Return the ratings under a criterion of which is known who gave them."""
     places: list[int] = []
     names: list[str] = []
     values: list[float] = []
@@ -133,7 +133,7 @@ def _single(
 
 
 def targets_of(instances: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(n,) the target of each instance."""
+    """Return (n,) the target of each instance."""
     unique, place = np.unique(instances, return_inverse=True)
     target_of = dict(
         fetch("SELECT id, target_id FROM instances_instance WHERE id = ANY(%s)", [unique.tolist()])

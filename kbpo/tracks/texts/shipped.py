@@ -57,19 +57,19 @@ means of two or three judgments, which contains annotator noise a second time; h
 
 
 def _rated(name: str) -> Criterion:
-    """The criterion that is the ratings of one facet of a text."""
+    """Return the criterion that is the ratings of one facet of a text."""
     question = next(one for one in LANGUAGE_QUALITY.questions if one.name == name)
     return replace(criterion_of(question), prior=PRIORS[name])
 
 
 def _edited(name: str, label: str) -> Criterion:
-    """A criterion that is the share of a text which somebody changed."""
+    """Return a criterion that is the share of a text which somebody changed."""
     criterion = Criterion(name, label, higher_is_better=False, single="mean", liked_from=0.3)
     return replace(criterion, prior=PRIORS[name])
 
 
 def _shown(name: str, label: str) -> Criterion:
-    """A criterion of what passages show."""
+    """Return a criterion of what passages show."""
     return Criterion(name, label, single="mean", prior=PRIORS[name])
 
 
@@ -162,7 +162,7 @@ class AnswersTrack(TextTrack):
 
 
 def _passages(asked: Input, source_place: int | None) -> list[str]:
-    """The passages as they are shown: the one that an answer came from before the others."""
+    """Return the passages as they are shown: the one that an answer came from before the others."""
     passages = list(asked.passages) or ([asked.source] if asked.source else [])
     if source_place is not None:
         passages.insert(0, passages.pop(source_place))

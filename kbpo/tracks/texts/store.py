@@ -94,7 +94,9 @@ def store(
 
 
 def contents(instances: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """The content of the target of each instance that has one, in the order of their numbers."""
+    """Return the content of the target of each instance that has one, in the order of their
+    numbers.
+    """
     contents_of = fetch(
         "SELECT i.id, t.content FROM instances_instance i JOIN instances_target t ON"
         " t.id = i.target_id WHERE i.id = ANY(%s) AND t.content IS NOT NULL ORDER BY i.id",

@@ -78,7 +78,8 @@ LONGEST = 20_000
 
 
 def word_weights(texts: Sequence[str]) -> sparse.csr_array:
-    """Weights (n, v) of the words of each text: (1 + log times) · log(1 + n/texts with the word).
+    """Return weights (n, v) of the words of each text: (1 + log times) · log(1 + n/texts with the
+    word).
 
     For `estimators.rating_model.fit_ratings(text=)`; a row of zeros for a text without words.
     """
@@ -192,7 +193,7 @@ class TextTrack(Track):
 
     @cached_property
     def dev_inputs(self) -> list[str]:
-        """The keys of the inputs of the development part."""
+        """Return the keys of the inputs of the development part."""
         dev = Input.objects.filter(corpus=self.corpus, part=Part.DEV)
         return list(dev.values_list("key", flat=True))
 
@@ -276,8 +277,8 @@ class TextTrack(Track):
         return left
 
     def _is_answered(self, rated_text: Rated) -> bool:
-        """Whether the criterion that the track guarantees has a rating: people rate all of them,
-        but a study that was done elsewhere need not.
+        """Return whether the criterion that the track guarantees has a rating: people rate all of
+        them, but a study that was done elsewhere need not.
         """
         return bool(rated_text.ratings.get(self.track.criterion))
 
@@ -328,7 +329,7 @@ class TextTrack(Track):
     def features(
         self, instances: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], sparse.csr_array]:
-        """(n, 1) the logarithm of the output's length, and the weights of its words."""
+        """Return (n, 1) the logarithm of the output's length, and the weights of its words."""
         outputs = contents(instances.tolist())
         texts = [outputs.get(pk, {}).get("text", "") for pk in instances.tolist()]
         lengths = np.array([len(text) for text in texts], dtype=np.float64)
@@ -365,8 +366,8 @@ class TextTrack(Track):
         return shown
 
     def beside(self, made_for: Input, text: str) -> Sequence[str]:
-        """The references that metrics and judges are shown of an output: not itself, or they would
-        know that people wrote it.
+        """Return the references that metrics and judges are shown of an output: not itself, or they
+        would know that people wrote it.
         """
         return references_without(made_for.references, text)
 
@@ -386,7 +387,7 @@ class TextTrack(Track):
         return [(heading, text) for heading, text in parts if text]
 
     def _inputs(self, outputs: Mapping[int, dict[str, Any]]) -> defaultdict[str, Input]:
-        """The inputs that outputs are for, by their ids; an empty one where there is none."""
+        """Return the inputs that outputs are for, by their ids; an empty one where there is none."""
         keys = {output.get("input", "") for output in outputs.values()}
         rows = Input.objects.filter(corpus=self.corpus, key__in=keys)
         return defaultdict(Input, {row.key: row for row in rows})
@@ -437,7 +438,7 @@ class TextTrack(Track):
 
 
 def unusable(report: Report) -> Unusable:
-    """Why nothing of a file of outputs can be used; what is said of all lines first."""
+    """Return why nothing of a file of outputs can be used; what is said of all lines first."""
     errors = [message for message in report if message.severity == "error"]
     errors.sort(key=lambda message: message.line > 0)
     texts = [message.text for message in errors[:1]]
@@ -445,7 +446,7 @@ def unusable(report: Report) -> Unusable:
 
 
 def _inputs_of(instances: NDArray[np.int64]) -> dict[int, str]:
-    """The id of the input that each instance was written for."""
+    """Return the id of the input that each instance was written for."""
     return dict(
         fetch(
             "SELECT i.id, t.content->>'input' FROM instances_instance i JOIN instances_target t ON"
