@@ -63,7 +63,9 @@ class EntityType:
 
     @property
     def linkable(self) -> bool:
-        """Return whether a mention of this type refers to an entity that a knowledge base may have."""
+        """Return whether a mention of this type refers to an entity that a knowledge base may
+        have.
+        """
         return self.value is None
 
 

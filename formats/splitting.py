@@ -81,7 +81,9 @@ def _append(spans: list[Span], text: str, begin: int, end: int) -> None:
 
 
 def _ends(text: str, begin: int, match: re.Match[str]) -> bool:
-    """Return whether a sentence ends at this stop, judged by the word before it and what follows."""
+    """Return whether a sentence ends at this stop, judged by the word before it and what
+    follows.
+    """
     following = _NEXT.match(text, match.end())
     word = following.group("word") if following else None
     if following is None or (word is None and not following.group("open")):

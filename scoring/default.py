@@ -55,7 +55,9 @@ class Centred:
 
     @cached_property
     def targets(self) -> tuple[Ids, Ids]:
-        """Return (t',) the targets that count, and (n,) the code of each row's target among them."""
+        """Return (t',) the targets that count, and (n,) the code of each row's target among
+        them.
+        """
         unique, code = np.unique(self.data.pool.target[self.row], return_inverse=True)
         return unique, code.astype(np.int64)
 

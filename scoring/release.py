@@ -661,7 +661,9 @@ def _bools(values: Iterable[Any]) -> Bools:
 
 
 def _positions(ascending: Ids, wanted: Iterable[int], kind: str) -> Ids:
-    """Return where each number stands among ascending ones. Raises KeyError with one that does not."""
+    """Return where each number stands among ascending ones. Raises KeyError with one that does
+    not.
+    """
     numbers = _ids(wanted)
     place = np.searchsorted(ascending, numbers)
     is_there = place < ascending.size

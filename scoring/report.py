@@ -82,7 +82,9 @@ class Figure:
 
     @property
     def printed(self) -> Figure:
-        """Return the figure as it is shown: within [0, 1], and withheld while it could be anything."""
+        """Return the figure as it is shown: within [0, 1], and withheld while it could be
+        anything.
+        """
         low, high = self.low80, self.high80
         if low is not None and high is not None and low < LEAVES_OUT and high > 1 - LEAVES_OUT:
             ends = dict.fromkeys(ENDS)

@@ -104,7 +104,9 @@ class Shares:
 
     @cached_property
     def _repeated(self) -> NDArray[np.bool_]:
-        """Return (u,) Whether the row is in the scope and another row there states an equal fact."""
+        """Return (u,) Whether the row is in the scope and another row there states an equal
+        fact.
+        """
         inside = self.facts.in_scope
         return (self._size(inside) > 1) & inside
 

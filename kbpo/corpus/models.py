@@ -194,7 +194,9 @@ class Part(models.TextChoices):
 
 class DocumentQuerySet(models.QuerySet["Document"]):
     def with_words(self, words: str) -> DocumentQuerySet:
-        """Return documents that hold all of some words; "in quotes" one after the other, -without."""
+        """Return documents that hold all of some words; "in quotes" one after the other,
+        -without.
+        """
         return self._found(words, "websearch")
 
     def with_all_of(self, name: str) -> DocumentQuerySet:

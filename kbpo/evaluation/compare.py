@@ -41,7 +41,9 @@ class Difference:
     def of(
         cls, quantity: str, first: Figure, second: Figure, error: float, z80: float, z95: float
     ) -> Difference:
-        """Return the difference of two figures, whose intervals are so many standard errors wide."""
+        """Return the difference of two figures. `z80` and `z95` are the half-widths of its
+        intervals in standard errors.
+        """
         assert first.value is not None and second.value is not None
         value = first.value - second.value
         half80, half95 = z80 * error, z95 * error
@@ -64,8 +66,8 @@ def differences(
     criterion: str,
     population: str = "",
 ) -> list[Difference]:
-    """Return the quantities of the track's kind that are compared, as far as both systems have
-    them.
+    """Return the difference of two systems in each quantity that both have and that the kind
+    compares.
     """
     report, kind = evaluation.report, kind_of(evaluation.track)
     about = () if population in ("", kind.measures.population) else (population,)
@@ -102,8 +104,8 @@ def _stored(report: Report, key: Named, pair: set[int]) -> Comparison | None:
 
 
 def _is_separated(stored: Comparison, first: int, second: int) -> bool | None:
-    """Return whether the board tells two systems apart, as its ranks do; None where it ranks by
-    another number.
+    """Return whether the board ranks the two systems as different; None where it ranks by another
+    quantity.
     """
     if stored.different is None:
         return None
@@ -118,7 +120,9 @@ def _quantile(df: float | None, level: float) -> float:
 def closest(
     evaluation: Evaluation | None, *, distribution: str, criterion: str
 ) -> tuple[int, int] | None:
-    """Return the two systems of a board that are hardest to tell apart; None with fewer than two."""
+    """Return the two neighbouring systems of a board with the smallest difference; None with fewer
+    than two.
+    """
     if evaluation is None:
         return None
     quantity, stored = ranking(evaluation, distribution=distribution, criterion=criterion)
@@ -134,9 +138,7 @@ def closest(
 
 
 def strata_group(kind: type[Kind]) -> str:
-    """Return the group of slices that are strata, one each: what systems are compared by; empty if
-    the kind has none.
-    """
+    """Return the group of slices whose slices are strata; empty if the kind has none."""
     return next((name for name, group in kind.groups.items() if group.strata), "")
 
 
@@ -178,7 +180,7 @@ def simultaneous(level: float, n: int) -> float:
 
 
 def _figures(evaluation: Evaluation, submission: int) -> dict[str, Figure]:
-    """Return a mapping: relation -> the precision of a system in it, where it has one."""
+    """Return the precision of a system in each relation in which it has one."""
     track, kind = evaluation.track, class_of(evaluation.track.kind)
     found = {}
     for key, stored in evaluation.details.figures.items():

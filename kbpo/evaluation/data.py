@@ -26,7 +26,7 @@ from scoring.pool import Pool
 
 
 def read(track: Track) -> Data:
-    """Return the data of a track as they are now."""
+    """Return the current data of a track."""
     sampled = Submission.objects.filter(track=track, sampled_at__isnull=False).order_by("pk")
     systems = list(sampled.values_list("pk", flat=True))
     taking_part = set(
@@ -72,7 +72,7 @@ def read(track: Track) -> Data:
 
 
 def waiting_of(track: Track, drawn: dict[int, list[int]]) -> set[int]:
-    """Return the drawn targets that a submission which takes part waits for."""
+    """Return the drawn targets that are still unanswered for a submission that takes part."""
     gone = set(
         Submission.objects.filter(pk__in=drawn, status__in=GONE).values_list("pk", flat=True)
     )
@@ -81,7 +81,9 @@ def waiting_of(track: Track, drawn: dict[int, list[int]]) -> set[int]:
 
 
 def closed_documents(documents: list[int]) -> set[int]:
-    """Return those of some documents where what is not marked is false, as imports can say."""
+    """Return the documents in which every relation that is not marked is false. Imports can state
+    this.
+    """
     labels = Label.objects.filter(
         target__kind="document", target__document__in=documents, value__closed=True
     )
@@ -89,9 +91,8 @@ def closed_documents(documents: list[int]) -> set[int]:
 
 
 def _entered(systems: list[int]) -> list[int]:
-    """Return those of the sampled submissions of a track whose facts recall counts: of whose
-    settled batches at least half got an answer, whether or not they were withdrawn since; all of
-    them, as long as there is none.
+    """Return the sampled submissions whose facts count for recall: at least half of a settled batch
+    was answered. Returns all submissions while there is none.
 
     Before that how many of its facts are true would be the model's guess: it would move
     everybody's recall, for good if the submission is then withdrawn, or its questions are given up.
@@ -109,7 +110,7 @@ def _entered(systems: list[int]) -> list[int]:
 
 
 def _drawn(track: Track) -> dict[int, list[int]]:
-    """Return a mapping: submission -> the targets that were drawn for it."""
+    """Return the targets that were drawn, by submission."""
     draws = Sample.objects.filter(batch__submission__track=track).values_list(
         "batch__submission_id", "target_id"
     )
@@ -122,9 +123,8 @@ def _drawn(track: Track) -> dict[int, list[int]]:
 def _guesses(
     track: Track, pool: Pool, judged: Ids, f: dict[str, Floats]
 ) -> tuple[dict[str, Guess], dict[str, Guess]]:
-    """Return the model's guess under each criterion; and without metrics and judges, where they
-    help: where there are any, or single ratings count, for which the model also sees who writes
-    alike.
+    """Return the model's guess under each criterion, with and without metrics and judges. The
+    second mapping is empty where they make no difference.
     """
     kind, lesson = type(kind_of(track)), Lesson(pool, track.corpus.hash_key)
     aided, unaided = {}, {}

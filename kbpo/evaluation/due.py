@@ -25,8 +25,8 @@ LONGEST_REST = 60.0
 
 
 def is_due(row: Rescoring, now: datetime) -> bool:
-    """Return whether a track is to be scored, or what was seen of it to be noted, now. The end of a
-    stage waits for no debounce; but while nothing comes in, none ends.
+    """Return whether a track must be scored, or its state stored, now. The end of a stage does not
+    wait for the debounce.
     """
     if row.next_try_at <= now:
         return Seen.now(row).is_news
@@ -38,7 +38,7 @@ def is_due(row: Rescoring, now: datetime) -> bool:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a look at a track finds."""
+    """The state of a track, compared with the state at its last scoring."""
 
     signs: dict[str, Any]
     state: dict[str, Any]
@@ -52,7 +52,7 @@ class Seen:
 
     @classmethod
     def now(cls, row: Rescoring) -> Seen:
-        """Return what is to be seen of a row's track."""
+        """Read the state of the track of `row` and return it."""
         signs = signs_of(row.track)
         same = row.state.get("signs") == signs
         counts = not same or cache.get(_counted(row)) is None
@@ -65,7 +65,7 @@ class Seen:
 
 
 def remember_counted(row: Rescoring) -> None:
-    """Keep for `LONGEST_REST` that all was counted and is as the row says."""
+    """Remember for `LONGEST_REST` seconds that the counts of `row` are current."""
     cache.set(_counted(row), True, LONGEST_REST)
 
 
@@ -74,7 +74,7 @@ def _counted(row: Rescoring) -> str:
 
 
 def signs_of(track: Track) -> dict[str, Any]:
-    """What tells, without reading history, that labels came or that other submissions are judged.
+    """Return cheap signs that labels arrived or that other submissions are being judged.
 
     The greatest number alone does not: a transaction may commit after one whose numbers are
     greater. So the newest are counted as well; what an even longer one brings is seen within
@@ -95,7 +95,7 @@ def signs_of(track: Track) -> dict[str, Any]:
 
 
 def _scored(track: Track) -> list[Any]:
-    """Return which metrics and judges are in use, and the newest score of one of them."""
+    """Return the metrics and judges in use, and the id of their newest score."""
     used = scorers_of(track).in_use()
     pks = list(used.values_list("pk", flat=True))
     newest = Score.objects.filter(scorer__in=pks).order_by("-pk").values_list("pk", flat=True)
@@ -103,9 +103,8 @@ def _scored(track: Track) -> list[Any]:
 
 
 def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, Any]:
-    """What the scores depend on, as counts and numbers: they are stale as soon as one of these
-    differs.
-    `labels`: what is known of them, if they need not be counted again.
+    """Return the counts and ids that the scores depend on. Scores are stale as soon as one differs.
+    `labels` are the stored counts of labels, if they need not be counted again.
     """
     if labels is None and not track.hides_test:
         counted = Label.objects.filter(target__corpus=track.corpus_id).aggregate(
@@ -130,21 +129,21 @@ def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, 
 
 
 def _taking_part(track: Track) -> list[list[Any]]:
-    """Return the runs that take part, and whether each is private: where one goes as another comes
-    there are as many as before.
+    """Return the id of each run that takes part and whether it is private. A count would miss that
+    one run replaces another.
     """
     runs = Submission.objects.filter(track=track).confirmed().order_by("pk")
     return [[pk, is_private] for pk, is_private in runs.values_list("pk", "is_private")]
 
 
 def finished(track: Track) -> list[Submission]:
-    """Return submissions being judged whose whole sample is judged, or known to be unanswerable."""
+    """Return the submissions being judged whose sample has no open target left."""
     judging = Submission.objects.filter(track=track, status="judging")
     return [submission for submission in judging if not open_targets(submission)]
 
 
 def open_targets(submission: Submission) -> set[int]:
-    """Return targets of a submission's sample that still wait for a judgment."""
+    """Return the targets of a submission's sample that still need a judgment."""
     targets = list(
         Sample.objects.filter(batch__submission=submission)
         .values_list("target_id", flat=True)
@@ -154,6 +153,6 @@ def open_targets(submission: Submission) -> set[int]:
 
 
 def references_of(track: Track) -> set[int]:
-    """What people wrote: it takes no place among systems."""
+    """Return the submissions of a track that people wrote. They have no rank."""
     references = Submission.objects.filter(track=track, role=Submission.Role.REFERENCE)
     return set(references.values_list("pk", flat=True))

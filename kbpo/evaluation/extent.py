@@ -19,8 +19,8 @@ from scoring.report import Figure
 
 @dataclass(frozen=True)
 class Extent:
-    """What became of a submission's own sample, a target each: `sample` is the sum of the three
-    below it. And what its guaranteed number rests on.
+    """Counts of the targets in a submission's own sample, and the precision of its guaranteed
+    number.
     """
 
     sample: int
@@ -37,8 +37,8 @@ class Extent:
 
 
 def extent_of(submission: Submission, latest: Latest | None = None) -> Extent:
-    """Return how far a submission is judged; zeros before its sample is drawn. `latest` spares
-    reading what the latest evaluation says of it.
+    """Return how far a submission is judged; zeros before its sample is drawn. Pass `latest` where
+    the latest evaluation was read already.
     """
     targets = set(
         Sample.objects.filter(batch__submission=submission).values_list("target_id", flat=True)
@@ -59,12 +59,12 @@ def extent_of(submission: Submission, latest: Latest | None = None) -> Extent:
 
 
 def half_width(figure: Figure, track: Track) -> float | None:
-    """Return half of a printed interval, at the level that its track guarantees."""
+    """Return half the width of a printed interval at the confidence level of its track."""
     return figure.half_width(95 if track.confidence_level > Decimal("0.9") else 80)
 
 
 def _judged(submission: Submission, targets: set[int]) -> set[int]:
-    """Return those of these targets of which some prediction has a verdict."""
+    """Return the targets for which some prediction has a verdict."""
     predictions = Prediction.objects.filter(submission=submission, instance__target__in=targets)
     pairs = np.array(
         list(predictions.values_list("instance_id", "instance__target_id")), dtype=np.int64

@@ -31,7 +31,7 @@ MOST_OF_ONE = 0.5
 
 
 def judges_of(evaluation: Evaluation | None, submission: Submission | None = None) -> Judges:
-    """Return what an evaluation knows of a submission's judges, or of the whole board's."""
+    """Return the agreement statistics of a submission's judges, or of all judges of the board."""
     if evaluation is None:
         return Judges()
     report = evaluation.report
@@ -43,7 +43,7 @@ def judges_of(evaluation: Evaluation | None, submission: Submission | None = Non
 
 
 def are_of_one_person(evaluation: Evaluation) -> bool:
-    """Return whether one person gave more than half of the ratings of a board: it has no ranks."""
+    """Return whether one person gave more than half of the ratings; such a board has no ranks."""
     return judges_of(evaluation).largest > MOST_OF_ONE
 
 
@@ -54,7 +54,7 @@ def _differ(track: Track) -> bool:
 
 
 def agreement(track: Track, data: Data, standing: set[int]) -> tuple[Judges, dict[int, Judges]]:
-    """Return what `judges_of` reads: for all that stand on the board, and for each system."""
+    """Return the agreement statistics of the whole board, and of each system."""
     if not data.judged.size:
         return Judges(), {}
     pool = data.pool
@@ -83,7 +83,7 @@ def agreement(track: Track, data: Data, standing: set[int]) -> tuple[Judges, dic
 
 
 def _apart(ratings: Sequence[float]) -> float:
-    """Return how far two ratings of one thing lie apart, the mean over all pairs; NaN without two."""
+    """Return the mean absolute difference of all pairs of ratings; NaN with fewer than two."""
     if len(ratings) < 2:
         return nan
     return mean(abs(one - other) for one, other in combinations(ratings, 2))
@@ -95,8 +95,8 @@ def _mean_apart(apart: Floats) -> dict[str, float | int]:
 
 
 def _raters(noise: Noise, which: Bools) -> dict[str, float | int]:
-    """Return how many people rated some of the instances, and how many ratings are of unknown ones.
-    Nothing of pairs: who prefers one of two texts has no level.
+    """Return how many people rated the instances, and how many ratings have no known author.
+    Returns nothing for comparisons of two texts.
     """
     if noise.lowers is not None:
         return {}
@@ -109,8 +109,8 @@ def _raters(noise: Noise, which: Bools) -> dict[str, float | int]:
 
 
 def _second(noise: Noise, which: Bools) -> dict[str, float | int]:
-    """Return how many second opinions there are of some of the instances, and how many of these
-    were drawn at random.
+    """Return how many second opinions the instances have, and how many of these were drawn at
+    random.
     """
     second = np.maximum(noise.count - 1, 0) * which
     if not noise.count[which].any():
@@ -124,10 +124,10 @@ def _second(noise: Noise, which: Bools) -> dict[str, float | int]:
 
 
 def answers_about(ids: Ids) -> tuple[Floats, Floats]:
-    """Return of each target how many answers its judgment is made of, and how many of them differ
-    from their majority: of what people were asked in all questions about it, else of what readers
-    of its document marked. 0 where one person alone, an expert or a gold standard said it. Where a
-    third was asked only because two differed, these two alone count: one of them differs.
+    """Return how many answers each target's judgment is based on, and how many of them differ from
+    the majority. Answers to questions come first, then marks of readers of the document. Both are 0
+    where a single person, an expert or a gold standard gave the label. Where a third person was
+    asked only because two disagreed, the first two answers alone are used.
     """
     answers, against = np.zeros(ids.size), np.zeros(ids.size)
     for target, source, labels in _labels(ids):
@@ -146,7 +146,7 @@ def answers_about(ids: Ids) -> tuple[Floats, Floats]:
 
 
 class _Kept(NamedTuple):
-    """A label that stands."""
+    """A label that no later label replaced."""
 
     said: Said
     n: int
@@ -161,9 +161,7 @@ def _kept(row: Label) -> _Kept:
 
 
 def _labels(ids: Ids) -> Iterator[tuple[int, str, list[_Kept]]]:
-    """Target and source, the crowd's first, with the labels that stand: the newest of each
-    question.
-    """
+    """Yield target, source and the current labels of that source, the crowd first."""
     rows = Label.objects.filter(
         target__in=ids.tolist(), source__in=[Label.Source.CROWD, Label.Source.DOCUMENT]
     ).order_by("target_id", "source", "created_at", "pk")

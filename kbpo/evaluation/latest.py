@@ -25,39 +25,39 @@ class Latest:
 
     @classmethod
     def of(cls, submission: Submission) -> Latest:
-        """Return what is stored now."""
+        """Read the latest evaluation of the submission's track and return it."""
         evaluations = submission.track.evaluations.with_report()
         return cls(submission, evaluations.order_by("-number").first())
 
     @property
     def report(self) -> Report:
-        """What the evaluation says of all submissions; an empty report before the first."""
+        """Return the report of the evaluation; an empty report before the first."""
         return self.evaluation.report if self.evaluation else Report()
 
     @cached_property
     def figures(self) -> dict[tuple[str, str, str, str], Figure]:
-        """Return (quantity, criterion, distribution, method) -> figure, of the whole submission."""
+        """Return the figures of the whole submission, by (quantity, criterion, distribution,
+        method).
+        """
         return self.report.of(self.submission.pk)
 
     @cached_property
     def slices(self) -> dict[Key, Figure]:
-        """Return the figures of its slices, as they were computed."""
+        """Return the figures of the submission's slices."""
         if self.evaluation is None:
             return {}
         found = self.evaluation.details.figures.items()
         return {key: figure for key, figure in found if key.submission == self.submission.pk}
 
     def guaranteed(self, method: str = DEFAULT) -> Figure | None:
-        """Return the number that decides how many are judged; as the crowd's judgments make it, or
-        by another method.
-        """
+        """Return the figure of the guaranteed number, by the default method or another one."""
         track = self.submission.track
         mean = kind_of(track).measures.mean
         return self.figures.get((mean, track.criterion, track.distribution, method))
 
 
 def watched(submission: int) -> list[InterimInterval]:
-    """Return what may be watched of a submission's guaranteed number, in the order of judging."""
+    """Return the interim intervals of a submission's guaranteed number, in the order of judging."""
 
     def read(missing: list[int]) -> dict[int, list[InterimInterval]]:
         shown = InterimInterval.objects.filter(submission__in=missing).telling()

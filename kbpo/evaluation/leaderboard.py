@@ -46,7 +46,7 @@ class Row:
     """Best and worst place that agree with the judgments, all systems taken together"""
 
     def figure(self, column: str) -> Figure | None:
-        """What stands in a column."""
+        """Return the figure in a column."""
         return self.figures.get(column)
 
     def value(self, column: str) -> float | None:
@@ -56,19 +56,19 @@ class Row:
 
     @property
     def n_labels(self) -> int:
-        """Return judgments behind its weighted mean."""
+        """Return the number of judgments behind the weighted mean."""
         figure = self.figure(self.mean)
         return figure.n_labels if figure else 0
 
     @property
     def note(self) -> str:
-        """What is said beside its weighted mean."""
+        """Return the note on the weighted mean."""
         figure = self.figure(self.mean)
         return figure.note if figure else ""
 
     @property
     def n_documents(self) -> int:
-        """Return documents behind its figures that were read in full."""
+        """Return how many fully read documents the figures are based on."""
         return max((figure.n_documents for figure in self.figures.values()), default=0)
 
 
@@ -98,12 +98,12 @@ class Board:
 
     @property
     def report(self) -> Report:
-        """What its evaluation says; an empty report before the first."""
+        """Return the report of the evaluation; an empty report before the first."""
         return self.evaluation.report if self.evaluation is not None else Report()
 
     @property
     def headline(self) -> Column:
-        """Return the column that its systems are ranked by."""
+        """Return the column by which the systems are ranked."""
         return ranking_column(
             kind_of(self.track), self.criterion, [row.figures for row in self.rows]
         )
@@ -118,9 +118,8 @@ def board(
     evaluation: Evaluation | None = None,
     population: str = "",
 ) -> Board:
-    """Return the board; sorted from best to worst by a column, the headline's if none is named (by
-    name: from A to Z), undefined figures last. Of an evaluation that is asked for, what it printed,
-    the newest as well.
+    """Return the board, sorted by a column (default: the headline), best first and undefined
+    figures last. With `evaluation`, returns what that evaluation printed.
     """
     kind = kind_of(track)
     population = population or kind.measures.population
@@ -165,8 +164,8 @@ class NoBoard(ValueError):
 
 
 def evaluation_of(track: Track, number: int) -> Evaluation:
-    """Return the evaluation of a number; of one that nobody is told of what the board printed
-    alone, whatever ended with it. Raises NoBoard.
+    """Return the evaluation with this number. If the evaluation is not public, its report is
+    reduced to the board. Raises NoBoard.
     """
     evaluation = track.evaluations.filter(number=number).first()
     if evaluation is None:
@@ -179,8 +178,8 @@ def evaluation_of(track: Track, number: int) -> Evaluation:
 
 
 def compared_at(track: Track, number: int | None) -> Evaluation | None:
-    """Return the evaluation by which systems are compared: of a number, else the newest; None
-    before the first. Raises NoBoard, also where the board alone is kept of it.
+    """Return the evaluation by which systems are compared: the one with this number, or the newest;
+    None before the first. Raises NoBoard, also where only the board of the evaluation is stored.
     """
     if number is None:
         return track.evaluations.order_by("-number").first()
@@ -197,7 +196,7 @@ def compared_at(track: Track, number: int | None) -> Evaluation | None:
 
 
 def sorts(track: Track) -> tuple[str, ...]:
-    """What a board of this track can be sorted by."""
+    """Return the names by which a board of this track can be sorted."""
     drawn = [
         column.name
         for column in kind_of(track).measures.columns
@@ -207,7 +206,7 @@ def sorts(track: Track) -> tuple[str, ...]:
 
 
 def default_sort(track: Track, criterion: str) -> str:
-    """Return the column that a board is sorted by if nothing is asked for."""
+    """Return the column by which a board is sorted by default."""
     kind = kind_of(track)
     return kind.measures.column_of(kind.measures.headline(criterion)).name
 
@@ -215,8 +214,8 @@ def default_sort(track: Track, criterion: str) -> str:
 def ranking(
     evaluation: Evaluation, *, distribution: str, criterion: str, population: str = ""
 ) -> tuple[str, Comparison]:
-    """Return the quantity by which an evaluation ranks systems, and how they compare by it; where
-    they are not ranked, the headline of the criterion and a comparison of nothing.
+    """Return the quantity by which an evaluation ranks systems, and their comparison. Returns the
+    headline and an empty comparison where systems are not ranked.
     """
     kind = kind_of(evaluation.track)
     for quantity in kind.measures.quantities:
@@ -231,7 +230,7 @@ def ranking(
 
 
 def _groups(rows: list[Row], groups: list[list[int]]) -> list[list[int]]:
-    """Tie groups as row numbers; a group of one joins nobody."""
+    """Return the tie groups as row numbers, without groups of one."""
     place = {row.submission.pk: number for number, row in enumerate(rows)}
     row_groups = [
         sorted(place[submission] for submission in group if submission in place) for group in groups
@@ -240,8 +239,8 @@ def _groups(rows: list[Row], groups: list[list[int]]) -> list[list[int]]:
 
 
 def _stale_since(track: Track, evaluation: Evaluation | None) -> datetime | None:
-    """Since when judgments wait to be counted, if that is longer than the debounce would
-    explain.
+    """Return the time of the oldest judgment that is not in the scores, if it is older than the
+    debounce explains.
     """
     if evaluation is None:
         return None
@@ -260,16 +259,16 @@ def _why(track: Track) -> str:
 def headlines(
     evaluation: Evaluation, submissions: Iterable[int]
 ) -> dict[int, tuple[Quantity, Figure]]:
-    """Return of each submission the number that it is ranked by, as the track guarantees it; where
-    that is undefined, the mean. Those of which an evaluation says neither are left out.
+    """Return the headline figure of each submission in an evaluation, or its mean where the
+    headline is undefined. Submissions with neither are left out.
     """
     rows = Headline.objects.filter(evaluation=evaluation, submission__in=submissions)
     return _ranked_by(evaluation.track, rows)
 
 
 def newest_headlines(submissions: Iterable[Submission]) -> dict[int, tuple[Quantity, Figure]]:
-    """Return the same by the newest evaluation of each submission's track, in as many statements
-    for one track as for all.
+    """Return the headline figures of submissions in the newest evaluations of their tracks, with
+    two SQL statements for any number of tracks.
     """
     of_track: dict[Track, set[int]] = {}
     for row in submissions:
@@ -289,7 +288,7 @@ def newest_headlines(submissions: Iterable[Submission]) -> dict[int, tuple[Quant
 
 
 def _ranked_by(track: Track, rows: Iterable[Headline]) -> dict[int, tuple[Quantity, Figure]]:
-    """Return a mapping: submission -> the headline of its track if there is one, else the mean."""
+    """Return the headline figure of each submission if there is one, else its mean."""
     kind = kind_of(track)
     first = kind.measures.headline(track.criterion)
     headline_of: dict[int, tuple[Quantity, Figure]] = {}
@@ -302,8 +301,8 @@ def _ranked_by(track: Track, rows: Iterable[Headline]) -> dict[int, tuple[Quanti
 
 
 def ranking_column(kind: Kind, criterion: str, rows: Iterable[Mapping[str, Figure]]) -> Column:
-    """Return the column that these rows (column -> figure) are ranked by: the headline's; where
-    that is undefined of all of them, the mean's.
+    """Return the column by which these rows are ranked: that of the headline, or of the mean where
+    no row has a headline.
     """
     headline = kind.measures.column_of(kind.measures.headline(criterion))
     figures = [figure for row in rows if (figure := row.get(headline.name)) is not None]
@@ -312,7 +311,7 @@ def ranking_column(kind: Kind, criterion: str, rows: Iterable[Mapping[str, Figur
 
 
 def ranks(evaluation: Evaluation) -> dict[int, tuple[int, int]]:
-    """Return of each system on the board its best and its worst place, as the track guarantees."""
+    """Return the best and the worst rank of each system on the board."""
     track = evaluation.track
     if are_of_one_person(evaluation):
         return {}
@@ -322,7 +321,7 @@ def ranks(evaluation: Evaluation) -> dict[int, tuple[int, int]]:
 def _figures(
     evaluation: Evaluation, distribution: str, criterion: str, population: str
 ) -> dict[int, dict[str, Figure]]:
-    """Return a mapping: submission -> column of the kind -> figure under a distribution and a
+    """Return the figures of each submission by board column, under a distribution and a
     criterion.
     """
     kind = kind_of(evaluation.track)
@@ -342,7 +341,9 @@ def _figures(
 def _rows(
     evaluation: Evaluation, distribution: str, criterion: str, population: str, past: bool
 ) -> list[Row]:
-    """Return the rows under a criterion, each with those of the criteria that are drawn beside it."""
+    """Return the rows under a criterion, with the rows of the criteria that the board shows next to
+    it.
+    """
     kind = kind_of(evaluation.track)
     submissions = Submission.objects.filter(track=evaluation.track_id).select_related("team")
     if past:
@@ -368,7 +369,7 @@ def _rows_of(
     criterion: str,
     population: str,
 ) -> dict[int, Row]:
-    """Return a mapping: submission -> its row under one criterion."""
+    """Return the row of each submission under one criterion."""
     kind, report = kind_of(evaluation.track), evaluation.report
     figures_of = _figures(evaluation, distribution, criterion, population)
     pair = (criterion, distribution)
@@ -403,14 +404,14 @@ def _rows_of(
 
 @dataclass(frozen=True)
 class _Order:
-    """In which order a board's rows stand."""
+    """The order of a board's rows."""
 
     kind: Kind
     sort: str
     criterion: str
 
     def key(self, row: Row) -> tuple[Any, ...]:
-        """What rows are sorted by."""
+        """Return the sort key of a row."""
         if self.sort == "name":
             return (row.submission.public_team.casefold(), row.submission.public_name.casefold())
         if self.sort == "labels":
@@ -418,8 +419,8 @@ class _Order:
         return (*self._by(row, self.sort), *self._by(row, row.mean), row.submission.pk)
 
     def really(self, rows: list[Row]) -> str:
-        """Return the column that rows really stand in the order of: sorted by the headline where no
-        system has one, they stand by the mean.
+        """Return the column by which the rows are actually sorted: the mean, where no system has
+        the headline.
         """
         if (
             self.sort
@@ -429,7 +430,7 @@ class _Order:
         return ranking_column(self.kind, self.criterion, [row.figures for row in rows]).name
 
     def _by(self, row: Row, column: str) -> tuple[bool, float]:
-        """Undefined figures last, whichever way is better."""
+        """Return a sort key that puts undefined figures last."""
         value = row.value(column)
         quantity = self.kind.measures.column(column).quantity
         if value is None:
@@ -441,7 +442,7 @@ class _Order:
 
 @dataclass(frozen=True)
 class Saved:
-    """Judgments that people alone would have to give besides for intervals as narrow."""
+    """Judgments that people alone would have to give in addition for equally narrow intervals."""
 
     judgments: int
     share: float
@@ -449,8 +450,8 @@ class Saved:
 
 
 def saved_on(shown: Board, scorer: int | None = None) -> Saved | None:
-    """What the metric or judge of that number saves on a board by Algorithm 1, or all together;
-    never more than is not yet judged. None where it is not known.
+    """Return how many judgments one metric or judge (by Algorithm 1), or all of them, save on a
+    board. Never more than are not yet judged; None where unknown.
     """
     if shown.evaluation is None:
         return None

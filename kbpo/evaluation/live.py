@@ -28,8 +28,8 @@ FIRST = 5.0
 def store_interim_interval(
     submission: Submission, data: Data, found: Estimate
 ) -> InterimInterval | None:
-    """Return the interim interval of a submission's guaranteed number, stored; None before the
-    first, and where nothing has come since the last one. `found` are the estimates of all systems.
+    """Store and return the interim interval of a submission's guaranteed number. Returns None
+    before the first one is due, and where no judgment has arrived since the last one.
     """
     column = data.systems.index(submission.pk)
 
@@ -76,7 +76,7 @@ def store_interim_interval(
 
 
 def _counted(submission: Submission, data: Data, column: int) -> int:
-    """Return how many of the submission's targets have a judgment that counts now."""
+    """Return how many targets of the submission have a judgment in the sample."""
     pool, judged = data.pool, data.judged
     mine = np.asarray(pool.member[judged][:, [column]].toarray()).ravel() > 0
     counts = (

@@ -21,17 +21,16 @@ from scoring.report import HEADLINE, LEAVES_OUT, Details, Figure, Report, pack, 
 
 class EvaluationQuerySet(models.QuerySet["Evaluation"]):
     def whole(self) -> EvaluationQuerySet:
-        """Return those whose report is complete."""
+        """Return the evaluations whose full report is stored."""
         return self.filter(is_reduced=False)
 
     def with_report(self) -> EvaluationQuerySet:
-        """Return the same, whose reports are read with them."""
+        """Return the evaluations with their reports loaded."""
         return self.defer(None).defer("packed_details")
 
     def listed(self) -> EvaluationQuerySet:
-        """Return those of a track that everybody is told of: whole ones at which the board has
-        other runs than at the one before, or its first (`is_other`), and the last of each day. That
-        a private run was scored shows in none.
+        """Return the public evaluations of a track: those that changed which runs are on the board
+        (`is_other`), and the last of each day. None of them reveals that a private run was scored.
         """
         day = TruncDate("made_at", tzinfo=UTC)
         return (
@@ -52,7 +51,7 @@ _Manager = models.Manager.from_queryset(EvaluationQuerySet)
 
 class EvaluationManager(_Manager):  # type: ignore[type-arg]
     def get_queryset(self) -> EvaluationQuerySet:
-        """Return evaluations whose reports are read when they are asked for."""
+        """Return evaluations whose reports are loaded on access."""
         found = EvaluationQuerySet(self.model, using=self._db)
         return found.defer("packed", "packed_details")
 
@@ -93,13 +92,13 @@ class Evaluation(models.Model):
         return f"Evaluation {self.number}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Save the row; the board is another one."""
+        """Save the row, and mark the pages of the track as changed."""
         super().save(*args, **kwargs)
         stamps.changed(self.track_id)
 
     @cached_property
     def report(self) -> Report:
-        """What the board prints."""
+        """Return the report that the board prints."""
         return unpack(Report, self.packed)
 
     @cached_property
@@ -117,14 +116,14 @@ class Evaluation(models.Model):
 
     @property
     def is_listed(self) -> bool:
-        """Return whether everybody is told of it."""
+        """Return whether the evaluation is public."""
         listed = self.track.evaluations.listed()
         return Evaluation.objects.filter(pk=self.pk, pk__in=listed.values("pk")).exists()
 
 
 class Headline(models.Model):
-    """What a submission is ranked by in an evaluation whose report is complete, as it is printed:
-    for histories, lists and mails. A copy of figures of the report.
+    """The headline figures of a submission in one evaluation, copied from the report for histories,
+    lists and mails.
     """
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="headlines")
@@ -151,7 +150,7 @@ class Headline(models.Model):
 
     @property
     def figure(self) -> Figure:
-        """Return the figure that it copies, without what only the report says."""
+        """Return the stored columns as a figure."""
         return Figure(**{name: getattr(self, name) for name in HEADLINE})
 
 
@@ -161,7 +160,7 @@ LEAST = 10
 
 class InterimIntervalQuerySet(models.QuerySet["InterimInterval"]):
     def telling(self) -> InterimIntervalQuerySet:
-        """Return those that leave something out: only these are shown."""
+        """Return the intervals that exclude some values; only these are shown."""
         return self.exclude(low80__lt=LEAVES_OUT, high80__gt=1 - LEAVES_OUT)
 
 
@@ -201,8 +200,8 @@ class InterimInterval(models.Model):
 
 
 class Rescoring(Moving):
-    """A track's scores, watched: made again when `state` no longer tells what they depend on
-    (debounced).
+    """The scoring state of a track. The track is scored again when `state` differs from its
+    data.
     """
 
     GIVEN_UP = "watching"  # never given up: the next label is a new chance
@@ -218,8 +217,8 @@ class Rescoring(Moving):
 
 
 class Inquiry(Moving):
-    """What an admin asked to be worked out of all of a track's data: by the clock, since no request
-    reads them all; pages show the last answer as it was made.
+    """A round of expert checks that an admin requested. The clock draws it, since no request can
+    read all data of a track.
     """
 
     DEADLINES: ClassVar = {
@@ -245,7 +244,9 @@ class Inquiry(Moving):
 
     @classmethod
     def ask(cls, track: Track, what: str, who: User, **terms: Any) -> Inquiry:
-        """Return the inquiry, asked anew: what was answered before stays until this is."""
+        """Create or renew the request of a track. The earlier answer is shown until the new one is
+        there.
+        """
         asked = {"status": "asked", "reason": "", "attempts": 0, "asked_by": who, "terms": terms}
         row, _ = cls.objects.update_or_create(
             track=track,
@@ -257,5 +258,5 @@ class Inquiry(Moving):
 
     @property
     def is_waiting(self) -> bool:
-        """Return whether it is still to be worked out."""
+        """Return whether the answer is still to be computed."""
         return self.status == "asked"

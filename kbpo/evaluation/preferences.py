@@ -23,14 +23,16 @@ FEWEST = 10
 
 
 def strengths(kind: Kind, systems: Sequence[int]) -> dict[str, Strengths]:
-    """Return a mapping: criterion -> what all judgments of two systems come to; nothing where
-    systems are judged one by one.
+    """Return the strengths of systems under each criterion; empty where systems are judged one by
+    one.
     """
     return {criterion: _of(duels, systems) for criterion, duels in kind.duels(systems).items()}
 
 
 def _of(duels: Duels, systems: Sequence[int]) -> Strengths:
-    """Return strengths with intervals and ranks, the strongest first; or `why` there are none."""
+    """Return strengths with intervals and ranks, the strongest first, or the reason why there are
+    none.
+    """
     judgments = int(duels.outcome.size)
     judged = np.unique(np.concatenate([duels.left, duels.right]))
     if judged.size < 2 or np.unique(duels.cluster).size < FEWEST:

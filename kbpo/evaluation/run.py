@@ -34,8 +34,8 @@ fills a worker."""
 
 
 def tick() -> int:
-    """Return how many tracks were looked at because their scores may be stale. Where nothing has
-    come, nothing is written: a write would be news to every step.
+    """Score the tracks whose scores are stale and return how many were examined. Writes nothing
+    where no data has changed.
     """
     for track in Track.objects.filter(rescoring__isnull=True).exclude(status="draft"):
         Rescoring.objects.get_or_create(track=track, defaults={"status": "watching"})
@@ -52,9 +52,7 @@ def tick() -> int:
 
 
 def _watch(row: Rescoring) -> None:
-    """Scores the track again if anything that its scores depend on has changed since the last
-    time.
-    """
+    """Score a track if the data that its scores depend on have changed."""
     seen = Seen.now(row)
     seconds = evaluate(row.track, seen.ended).seconds if seen.is_stale else 0.0
     row.move("watching", state=seen.state | {"signs": seen.signs})
@@ -67,9 +65,9 @@ def _watch(row: Rescoring) -> None:
 
 
 def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
-    """Return a new Evaluation. Submissions with enough judgments move to the board, the others on
-    to their next stage; of an earlier evaluation of the same day that ended no stage only what the
-    board printed is kept.
+    """Score a track and return the new evaluation. Submissions with enough judgments move to the
+    board, others to their next stage. Earlier evaluations of the day that ended no stage are
+    reduced.
     """
     began = time.monotonic()
     one_at_a_time("sample or score", track.pk)

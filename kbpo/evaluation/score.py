@@ -78,7 +78,7 @@ def report_of(track: Track, computed: Computed, standing: set[int]) -> Report:
 
 
 def details_of(track: Track, computed: Computed, standing: set[int]) -> Details:
-    """Return the slices of a track and what its systems share; nothing while the test part is
+    """Return the slices of a track and the overlap of its systems; empty while the test part is
     hidden.
     """
     if track.hides_test:
@@ -94,7 +94,7 @@ def details_of(track: Track, computed: Computed, standing: set[int]) -> Details:
 
 
 def order_of(kind: Kind) -> Order:
-    """Return how the systems of a kind of track are ranked."""
+    """Return the quantities and directions by which systems of a kind of track are ranked."""
     return Order(
         [quantity.name for quantity in kind.measures.quantities if quantity.weighed],
         kind.measures.higher_is_better,
@@ -102,13 +102,13 @@ def order_of(kind: Kind) -> Order:
 
 
 def scored_of(track: Track) -> set[int]:
-    """Return the submissions of a track whose judging has ended."""
+    """Return the submissions of a track that are fully judged."""
     return set(Submission.objects.filter(track=track).scored().values_list("pk", flat=True))
 
 
 def _guaranteed(track: Track, computed: Computed, standing: set[int], report: Report) -> Report:
-    """What may be told of a report while the test part is hidden: the guaranteed numbers, rounded,
-    their ranks and tie groups, and nothing from which differences could be computed.
+    """Return the part of a report that is public while the test part is hidden: the guaranteed
+    numbers, rounded, with ranks and tie groups.
     """
     compared = {key: one for key, one in computed.compared.items() if _is_guaranteed(track, key)}
     order = order_of(kind_of(track))
@@ -130,8 +130,8 @@ def _guaranteed(track: Track, computed: Computed, standing: set[int], report: Re
 
 
 def _is_guaranteed(track: Track, key: Named) -> bool:
-    """Return whether a number may be printed while the test part is hidden: precision, recall and
-    F1 of the guaranteed pair, or the means of the criteria of texts.
+    """Return whether a number is public while the test part is hidden: precision, recall and F1 of
+    the guaranteed pair, or the means of the criteria of texts.
     """
     kind = kind_of(track)
     quantity, criterion, distribution = key[:3]
@@ -146,8 +146,8 @@ def _is_guaranteed(track: Track, key: Named) -> bool:
 def _scorers(
     kind: Kind, data: Data, criteria: tuple[str, ...]
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return the names of the metrics and judges that the model could learn from, and which of them
-    goes best with people under each criterion.
+    """Return the names of the metrics and judges that the model uses, and the one that correlates
+    best with people under each criterion.
     """
     if not data.pool.scorers:
         return (), {}
@@ -162,8 +162,8 @@ def _scorers(
 
 
 def _late_scorers(data: Data) -> tuple[LateScorer, ...]:
-    """Return the metrics and judges in use that came after the first judgments, with the statement
-    that lets them narrow scores.
+    """Return the metrics and judges in use that were added after the first judgments, with the
+    statement that allows their use.
     """
     late = Scorer.objects.filter(pk__in=data.pool.scorers, came_late=True)
     rows = late.select_related("not_tuned_by").order_by("pk")

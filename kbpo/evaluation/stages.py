@@ -26,7 +26,7 @@ from scoring.words import figure_text
 
 
 def lock(ended: Iterable[Submission]) -> list[Submission]:
-    """Lock those that are still judged, in the order of their numbers."""
+    """Lock and return those submissions that are still being judged, by primary key."""
     # Not their keys: a page may write a row that names one of them while this takes its seconds.
     locked = Submission.objects.select_for_update(of=("self",), no_key=True).select_related("track")
     return list(
@@ -49,9 +49,8 @@ def _key(track: Track) -> Key:
 
 
 def _realised(track: Track, computed: Computed) -> dict[int, Realised]:
-    """Return a mapping: submission -> what its judgments come to: the variances of its guaranteed
-    number, realised and anticipated, and half of the interval that is printed. Without those that
-    have no number.
+    """Return, for each submission with a guaranteed number, the realised and anticipated variance
+    and half of the printed interval.
     """
     data, key = computed.data, _key(track)
     if key not in computed.printed:  # nothing was drawn
@@ -74,8 +73,8 @@ def _realised(track: Track, computed: Computed) -> dict[int, Realised]:
 
 
 def _keep(track: Track, realised: dict[int, Realised], done: list[Submission]) -> None:
-    """Store in the last settled batch of each system what its judgments come to now, and at the end
-    of a stage what that stage came to.
+    """Store the current variances in the last settled batch of each system, and at the end of a
+    stage the final ones.
     """
     ended = {submission.pk for submission in done}
     batches = SampleBatch.objects.of_test().filter(
@@ -88,7 +87,7 @@ def _keep(track: Track, realised: dict[int, Realised], done: list[Submission]) -
 
 
 def _move_on(submission: Submission, realised: Realised | None) -> None:
-    """To the board; or to its next stage."""
+    """Move a submission to the board, or to its next stage."""
     design = design_of(submission.track)
     why = design.enough(submission, realised)
     if not why:
@@ -112,7 +111,7 @@ def store_interim_intervals(track: Track, computed: Computed, done: list[Submiss
 
 
 def tell(evaluation: Evaluation, ended: list[Submission]) -> None:
-    """Tell the teams of runs that reached the board which number they are ranked by."""
+    """Notify the teams of runs that reached the board, with the headline figure."""
     headline_of = headlines(evaluation, [submission.pk for submission in ended]) if ended else {}
     for submission in ended:
         if submission.pk not in headline_of:

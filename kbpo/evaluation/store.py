@@ -19,8 +19,8 @@ from scoring.report import HEADLINE, Details, Report
 
 
 def store(evaluation: Evaluation, report: Report, details: Details, began: float) -> None:
-    """Save an evaluation with its report and its headlines. `began` is the moment of the monotonic
-    clock when it was begun.
+    """Save an evaluation with its report and its headlines. `began` is the monotonic time at which
+    scoring began.
     """
     evaluation.take(report, details)
     evaluation.seconds = time.monotonic() - began
@@ -29,7 +29,7 @@ def store(evaluation: Evaluation, report: Report, details: Details, began: float
 
 
 def headlines_of(evaluation: Evaluation) -> Iterator[Headline]:
-    """Yield what each submission is ranked by, and its mean, as far as they are defined."""
+    """Yield the headline and the mean of each submission, where they are defined."""
     track, report = evaluation.track, evaluation.report
     kind = kind_of(track)
     names = {kind.measures.headline(track.criterion), kind.measures.mean}

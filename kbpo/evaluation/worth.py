@@ -70,7 +70,7 @@ class Rated:
     """(n,) place among the k"""
 
     def matrix(self) -> Floats:
-        """(k, R) the first, second, … judgment of each; NaN where there is none."""
+        """Return the judgments of each thing as a matrix (k, R), padded with NaN."""
         sizes = np.bincount(self.item, minlength=self.rows.size)
         place = np.arange(self.item.size) - (np.cumsum(sizes) - sizes)[self.item]
         matrix = np.full((self.rows.size, int(sizes.max(initial=1))), np.nan)
@@ -80,7 +80,7 @@ class Rated:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What every metric is held against under one criterion."""
+    """The data with which each metric is compared under one criterion."""
 
     data: Data
     rated: Rated
@@ -90,8 +90,8 @@ class Asked:
 
 
 def worth(kind: Kind, data: Data, means: dict[str, Estimate]) -> dict[str, Worth]:
-    """Of each criterion what its question and each metric and judge is worth. `means` has the
-    estimate of every system under each criterion.
+    """Return, for each criterion, the variance components of its question and the worth of each
+    metric and judge. `means` has the estimates of all systems by criterion.
     """
     worth_of: dict[str, Worth] = {}
     everything = scorers(kind.track)
@@ -121,7 +121,7 @@ def worth(kind: Kind, data: Data, means: dict[str, Estimate]) -> dict[str, Worth
 
 
 def _only_references(data: Data) -> Ids:
-    """Return the rows of the pool that references alone predict."""
+    """Return the rows of the pool that only references predict."""
     references = Submission.objects.filter(pk__in=data.systems, role=Submission.Role.REFERENCE)
     numbers = list(references.values_list("pk", flat=True))
     submitted = data.pool.member[:, np.flatnonzero(~np.isin(data.systems, numbers))]
@@ -134,7 +134,7 @@ def _named(scorer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rated(data: Data, criterion: str) -> Rated:
-    """Return the single judgments of what is rated; a verdict that is taken for true is one
+    """Return the single judgments of the rated things. A majority verdict counts as one
     judgment.
     """
     verdict = data.f[criterion]
@@ -156,7 +156,7 @@ def _rated(data: Data, criterion: str) -> Rated:
 
 
 def _components(rated: Rated) -> Components:
-    """σ_f², σ_a² and γ with their 80 % intervals, over resampled things."""
+    """Return σ_f², σ_a² and γ with their 80 % bootstrap intervals."""
     estimated = variance_components(
         rated.values,
         rated.item,
@@ -178,12 +178,12 @@ def _components(rated: Rated) -> Components:
 
 
 def _most(components: VarianceComponents) -> float | None:
-    """What a perfect metric would be worth: (1 + γ)/γ."""
+    """Return the worth of a perfect metric, (1 + γ)/γ."""
     return (1 + components.gamma) / components.gamma if components.gamma > 0 else None
 
 
 def _of_scorer(asked: Asked, score: Floats) -> dict[str, Any]:
-    """Return how one goes with people, thing by thing and system by system, and what it is worth."""
+    """Return how one metric correlates with people on things and systems, and its worth."""
     rated = asked.rated
     here = score[rated.rows]
     scored = ~np.isnan(here)
@@ -211,7 +211,7 @@ def _of_scorer(asked: Asked, score: Floats) -> dict[str, Any]:
 
 
 def _goes_with(here: Floats, people: Floats) -> dict[str, Any]:
-    """Pearson's and Spearman's correlation, with 80 % intervals over resampled things."""
+    """Return Pearson's and Spearman's correlation with 80 % bootstrap intervals."""
 
     def both(weights: Floats) -> Floats:
         ranks = [_ranks(weights, values) for values in (here, people)]
@@ -228,7 +228,7 @@ def _goes_with(here: Floats, people: Floats) -> dict[str, Any]:
 
 
 def _correlation(weights: Floats, x: Floats, y: Floats) -> Floats:
-    """(B,) the correlation under each row of weights; x and y are (n,) or (B, n)."""
+    """Return (B,) the correlation under each row of weights; x and y are (n,) or (B, n)."""
     size = weights.sum(axis=1, keepdims=True)
     apart = [
         variable - (weights * variable).sum(axis=1, keepdims=True) / size for variable in (x, y)
@@ -240,8 +240,8 @@ def _correlation(weights: Floats, x: Floats, y: Floats) -> Floats:
 
 
 def _ranks(weights: Floats, values: Floats) -> Floats:
-    """(B, n) the mean rank of each value where it stands there as often as each row of
-    weights says.
+    """Return (B, n) the mean rank of each value in samples in which it occurs as often as the row
+    of weights gives.
     """
     order = np.argsort(values, kind="stable")
     ordered = values[order]
@@ -253,9 +253,8 @@ def _ranks(weights: Floats, values: Floats) -> Floats:
 
 
 def _without_noise(measured: MetricWorth) -> dict[str, Any]:
-    """ρ and its 80 % interval. Where what people differ by leaves too little between the outputs, ρ
-    comes out beyond what a correlation can be: then it is not known, and its interval is as far as
-    it lies where correlations do.
+    """Return the disattenuated correlation ρ with its 80 % interval. ρ is unknown where annotator
+    noise makes it exceed 1; the interval is clipped to [-1, 1].
     """
     figures: dict[str, Any] = {
         "rho": measured.rho if abs(measured.rho) <= 1 else None,
@@ -271,8 +270,8 @@ def _without_noise(measured: MetricWorth) -> dict[str, Any]:
 
 
 def _by_system(asked: Asked, score: Floats, scored: NDArray[np.bool_]) -> dict[str, Any]:
-    """What it alone says of each system, brought to the mean and the spread of what people say, and
-    how far it is off.
+    """Return the mean that the metric alone gives each system, on the scale of people's ratings,
+    with its bias.
     """
     data, rated = asked.data, asked.rated
     here, people = score[rated.rows][scored], rated.mean[scored]
@@ -314,8 +313,8 @@ def _by_system(asked: Asked, score: Floats, scored: NDArray[np.bool_]) -> dict[s
 
 
 def _between(means: Estimate, columns: Sequence[int], alone: Floats) -> dict[str, Any]:
-    """Return how the metric alone goes with people, system by system, and its 80 % interval: what
-    sampling leaves open of the people's means, on the scale of Fisher's z.
+    """Return the correlation of the metric with people over systems, with an 80 % interval for the
+    sampling error of people's means, on Fisher's z scale.
     """
     figures: dict[str, Any] = {"between": None, "between_80": (None, None)}
     people = np.asarray(means.value)[list(columns)]
@@ -335,9 +334,9 @@ def _between(means: Estimate, columns: Sequence[int], alone: Floats) -> dict[str
 
 
 def _prmse(ratings: Floats, score: Floats) -> dict[str, Any]:
-    """PRMSE with its 80 % interval over resampled things, how many have second opinions that were
-    drawn at random, and what the guidelines say of so few. Undefined with fewer than 100, and where
-    the variance of true scores may be 0.
+    """Return PRMSE with its 80 % bootstrap interval, the number of things with random second
+    opinions, and warnings. Undefined below 100 such things, and where the variance of true scores
+    may be 0.
     """
     estimate = prmse(ratings, score, n_resamples=RESAMPLES, rng=np.random.default_rng(SEED))
     warnings = list(estimate.warnings[1:])  # it stands beside other measures here
@@ -363,9 +362,9 @@ def _prmse(ratings: Floats, score: Floats) -> dict[str, Any]:
 def _quadrants(
     criterion: Criterion, people: Floats, scaled: Floats, instance: Ids
 ) -> dict[str, Any]:
-    """Return how often both like a thing, the metric alone, people alone, neither: people from
-    where the criterion says on, the metric so that it likes as many as people do. And some of each:
-    where the two agree those that they agree most on, else those that they part most on.
+    """Return the shares of things liked by both, by the metric alone, by people alone and by
+    neither, with examples of each. People like a thing from the criterion's threshold on; the
+    metric's threshold is set so that it likes as many.
     """
     better = 1.0 if criterion.higher_is_better else -1.0
     liked = better * (people - criterion.liked_from) > 0
@@ -386,11 +385,11 @@ def _quadrants(
 
 
 def _ends(ends: Iterable[Any]) -> Ends:
-    """Return the ends of an interval: None where one is not finite."""
+    """Return the ends of an interval, None where one is not finite."""
     low, high = (_number(float(end)) for end in ends)
     return low, high
 
 
 def _number(value: float) -> float | None:
-    """Return the number as JSON has it: None where it is not finite."""
+    """Return the number, or None where it is not finite."""
     return float(value) if math.isfinite(value) else None

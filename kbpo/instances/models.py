@@ -87,7 +87,9 @@ class Target(models.Model):
 
     @property
     def lies_in(self) -> int:
-        """Return the number of the document that it lies in. Raises ValueError if it lies in none."""
+        """Return the number of the document that it lies in. Raises ValueError if it lies in
+        none.
+        """
         if self.document_id is None:
             raise ValueError(f"{self} lies in no document")
         return self.document_id

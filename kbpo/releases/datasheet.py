@@ -152,7 +152,7 @@ def as_cff(fields: dict[str, Any]) -> str:
 
 
 def _parquet(told: dict[str, Any]) -> str:
-    """Return what files of Parquet hold, or why there are none, as a sentence."""
+    """Return a sentence about the Parquet files, or on why there are none."""
     if told["versions"]["pyarrow"] is None:
         return WITHOUT
     return "Files of Parquet hold the same rows; what is of several types is JSON in them, as text."

@@ -48,5 +48,5 @@ class Release(Moving):
 
     @property
     def file_name(self) -> str:
-        """What it is called where it is downloaded."""
+        """Return the name under which the release is downloaded."""
         return f"{self.track.slug}-release-{self.number}.zip"

@@ -27,8 +27,8 @@ def writer() -> str | None:
 
 
 def write_parquet(directory: Path) -> list[str]:
-    """Return the names of the files that were written: one beside each table that has rows; none
-    without pyarrow.
+    """Write a Parquet file for each table that has rows, and return their names; none without
+    pyarrow.
     """
     if writer() is None:
         return []

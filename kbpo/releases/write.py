@@ -65,7 +65,7 @@ from scoring.score import DEFAULT
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What the numbers of those who take part need of withdrawn runs: what was judged.
+    """The parts of withdrawn runs that the scores of other runs need.
 
     Draws with replacement rest on the overlaps of whole runs, and the pool of recall on guesses of
     what was never judged. There the numbers stay, and what they are about is not `told`.
@@ -144,8 +144,8 @@ class CannotRelease(Exception):
 
 
 def write_release(track: Track, directory: Path) -> Row:
-    """Write a release into a directory that is not there yet; returns what `release.json` says.
-    Raises CannotRelease, and then nothing is written.
+    """Write a release into a new directory and return the content of `release.json`. Raises
+    CannotRelease, and then nothing is written.
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise CannotRelease(f"{directory} is there already, and is not empty.")
@@ -306,8 +306,8 @@ def _about(track: Track, evaluation: Evaluation, rows: dict[str, int], data: Row
 
 
 def _systems(data: Data) -> Iterator[Row]:
-    """Yield the runs in the order of columns: by name those that stand on the board. The numbers of
-    others rest on what a private one had asked, so that it is here without a name.
+    """Yield the runs in the order of columns, by name if they are on the board. Private runs are
+    listed without a name, since scores of others depend on their questions.
     """
     runs = Submission.objects.select_related("team").in_bulk(data.systems)
     public = set(
@@ -328,8 +328,8 @@ def _systems(data: Data) -> Iterator[Row]:
 
 
 def _placed(rows: Iterable[Row], told: Collection[int]) -> Iterator[Row]:
-    """Yield targets with where they lie, as far as that is told: a document by its key, and spans
-    of characters.
+    """Yield targets with their positions (document key and character spans) where these are
+    published.
     """
     for part in _parts(rows):
         places = located([row["target"] for row in part])
@@ -340,7 +340,7 @@ def _placed(rows: Iterable[Row], told: Collection[int]) -> Iterator[Row]:
 
 
 def _with_statements(kind: Kind, rows: Iterable[Row], told: Collection[int]) -> Iterator[Row]:
-    """Yield instances with what they say, as far as that is told, in columns of their kind."""
+    """Yield instances with their content in columns of the kind, where it is published."""
     for part in _parts(rows):
         said_of = kind.said([row["instance"] for row in part])
         for row in part:
@@ -348,7 +348,7 @@ def _with_statements(kind: Kind, rows: Iterable[Row], told: Collection[int]) -> 
 
 
 def _statement_columns(values: Row, row: Row, told: Collection[int]) -> Row:
-    """Return what is published of a row about a target: empty fields where it is not told."""
+    """Return the published columns of a row; empty fields where its target is not published."""
     return values if row["target"] in told else dict.fromkeys(values)
 
 
@@ -407,7 +407,7 @@ def _estimates(evaluation: Evaluation) -> Iterator[Row]:
 
 
 class _Codes:
-    """Codes of the people who answered, in no order, drawn anew for this release."""
+    """Random codes for the people who answered, drawn for this release alone."""
 
     def __init__(self, track: Track) -> None:
         workers = Worker.objects.filter(assignments__responses__question__track=track).distinct()
@@ -432,9 +432,8 @@ class _Codes:
 
 
 class _Linked:
-    """Single ratings under codes of people that are drawn anew, a code a criterion and person:
-    those of the data have the same order in every release. Who was erased or agreed to nothing has
-    another code for every rating, so that nothing links what they said.
+    """Single ratings under new random codes for people, one code for each person and criterion.
+    People who were erased or agreed to no terms get another code for each rating.
     """
 
     def __init__(self, data: Data, unlinked: set[str]) -> None:

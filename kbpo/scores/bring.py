@@ -59,7 +59,7 @@ class CannotTake(Exception):
 
 
 class BadFile(Exception):
-    """A file of which nothing was stored; what is wrong stands in its report."""
+    """A file of scores with errors; nothing was stored. The report lists the errors."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -69,7 +69,7 @@ class BadFile(Exception):
 
 @dataclass(frozen=True)
 class Taken:
-    """What became of scores that were brought."""
+    """The result of storing scores."""
 
     stored: int
     already: int
@@ -83,7 +83,7 @@ class Taken:
 
     @property
     def sentence(self) -> str:
-        """What became of them, for who brought them."""
+        """Return the result in words."""
         parts = [f"{self.stored:,} scores are stored"]
         if self.already:
             parts.append(f"{self.already:,} were known")
@@ -108,7 +108,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Name:
-    """What tells one scorer from another."""
+    """The name, version and prompt that identify a scorer."""
 
     name: str
     version: str = ""
@@ -116,15 +116,17 @@ class Name:
 
 
 def scorer_of(track: Track, named: Name) -> Scorer | None:
-    """Return the scorer of that name, version and prompt; None if it has not scored anything yet."""
+    """Return the scorer of that name, version and prompt; None if it has not scored anything
+    yet.
+    """
     return scorers_of(track).filter(source=Scorer.Source.BROUGHT, **vars(named)).first()
 
 
 def unscored(
     track: Track, named: Name, *, after: int = 0, limit: int = 100
 ) -> list[dict[str, Any]]:
-    """What a judge has not scored yet, from the number `after` on: its number, and what the judge
-    is shown of it. Raises CannotTake where no score would be taken.
+    """Return the things that a judge has not scored yet, from the id `after` on, with the texts
+    that the judge is shown. Raises CannotTake where no score would be taken.
     """
     _refuse_pairs(track)
     scorer = scorer_of(track, named)
@@ -166,7 +168,7 @@ def take(
     *,
     not_tuned: bool = False,
 ) -> Taken:
-    """Store what a judge says, all of it or nothing; with `not_tuned`, records that `who` states
+    """Store the scores of a judge, all or none. With `not_tuned`, record the statement of `who`
     that the judge was not tuned on the judgments. Raises CannotTake.
     """
     _refuse_pairs(track)
@@ -198,9 +200,8 @@ def take(
 def take_file(
     track: Track, source: Source, named: Name | None, who: User, *, not_tuned: bool = False
 ) -> dict[str, Taken]:
-    """Store a file of scores, whole or not at all; scorer -> what was stored. `named` stands in for
-    columns that the file does not have. A text that several systems wrote is one: where a judge
-    scored it anew for each, or by what else was in its batch, the mean of that counts.
+    """Store a file of scores, whole or not at all, and return the result for each scorer. `named`
+    replaces missing columns. Several scores of one text are averaged.
 
     Raises BadFile with a report of all that is wrong, or CannotTake.
     """
@@ -224,9 +225,7 @@ def take_file(
 
 
 def _lacking(track: Track, named: Name) -> list[str]:
-    """Return the runs of which a judge has not scored all: drafts, since others keep a file
-    waiting.
-    """
+    """Return the names of the runs that a judge has not scored completely."""
     scored = _scored(track, named)
     return [name for name, own in systems(track).items() if not scored.issuperset(own.values())]
 
@@ -279,22 +278,21 @@ def _read(
 
 
 def systems(track: Track) -> dict[str, Mapping[str, int]]:
-    """Return a mapping: what files of scores call each system -> the id of an input -> what it
-    predicts for it. One that is still being read predicts nothing yet, but has a name: so no other
-    is taken for it.
+    """Return the instances of each system by input id. Files that are still being read have a name
+    but no instances.
     """
     return {name: by_input(pk) for pk, name in run_names(track).written.items()}
 
 
 def _taking_part(track: Track) -> list[int]:
-    """Return the runs of a track that a judge must score whole. A draft that nobody has confirmed
-    keeps no file waiting.
+    """Return the runs of a track that a judge must score completely. Unconfirmed drafts are not
+    among them.
     """
     return list(Submission.objects.filter(track=track).confirmed().values_list("pk", flat=True))
 
 
 def _scored(track: Track, named: Name) -> set[int]:
-    """What a judge has scored before."""
+    """Return the instances that a judge has scored before."""
     scorer = scorer_of(track, named)
     rows = fetch(
         "SELECT instance_id FROM scores_score WHERE scorer_id = %s", [scorer.pk if scorer else 0]
@@ -336,8 +334,8 @@ def _name(name: str, version: str, prompt: str, named: Name | None) -> Name:
 
 
 def _scorer(track: Track, named: Name, who: User, *, not_tuned: bool) -> Scorer:
-    """Return the scorer of that name, made if there is none: late where the test part has
-    judgments. One that came before them stays so for runs that arrive later. Raises CannotTake.
+    """Return the scorer of this name, created if needed. A new one is late if the test part has
+    judgments. Raises CannotTake.
     """
     if not named.name:
         raise CannotTake("A judge needs a name.")
@@ -383,8 +381,8 @@ def _store(scorer: Scorer, scores: Sequence[tuple[int, float]]) -> Taken:
 
 
 def scorers(track: Track) -> list[dict[str, Any]]:
-    """Return the metrics and judges of a track, in the order of their making, with how much of it
-    each has scored; none where none are used.
+    """Return the metrics and judges of a track with their counts of scored things, in the order in
+    which they were added.
     """
     if kind_of(track).opposes:
         return []
@@ -420,7 +418,9 @@ def scorers(track: Track) -> list[dict[str, Any]]:
 
 
 def statement_of(row: Scorer) -> str:
-    """Who stated when that a scorer was not tuned on the judgments; empty where nobody did."""
+    """Return who stated when that a scorer was not tuned on the judgments; empty without a
+    statement.
+    """
     if row.not_tuned_at is None:
         return ""
     who = row.not_tuned_by.username if row.not_tuned_by else "An admin"
@@ -438,7 +438,7 @@ def state_not_tuned(track: Track, scorer: int, who: User) -> Scorer:
 
 
 def switch(track: Track, scorer: int, who: User, *, used: bool) -> Scorer:
-    """Let the model learn from a scorer, or no longer. Raises Scorer.DoesNotExist."""
+    """Switch the use of a scorer by the model on or off. Raises Scorer.DoesNotExist."""
     with transaction.atomic():
         row = scorers_of(track).select_for_update().get(pk=scorer)
         if row.is_used != used:

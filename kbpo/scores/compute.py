@@ -41,7 +41,9 @@ MISSING = (
 
 
 def tick() -> int:
-    """Return how many portions of predictions were scored."""
+    """Compute metrics of submissions for some seconds and return how many portions were
+    computed.
+    """
     for name, of_kind in kinds().items():
         versions = [[metric.name, metric.version] for metric in of_kind.metrics]
         if not versions:
@@ -60,7 +62,7 @@ def tick() -> int:
 
 
 def _some(row: Computing) -> None:
-    """Scores the next portion of a submission; it is *made* once nothing is left."""
+    """Compute the metrics of the next portion of a submission."""
     submission = Submission.objects.select_related("track__corpus").get(pk=row.submission_id)
     kind = kind_of(submission.track)
     scorers = {metric.name: _scorer(kind, metric) for metric in kind.metrics}
@@ -90,7 +92,7 @@ def _some(row: Computing) -> None:
 
 
 def _scorer(kind: Kind, metric: Metric) -> Scorer:
-    """Return the scorer that a metric in its version is; a new one is used if its last version is."""
+    """Return the scorer of a metric's current version, created if needed."""
     versions = scorers_of(kind.track).filter(name=metric.name, source=Scorer.Source.COMPUTED)
     last = versions.last()
     scorer, _ = Scorer.objects.get_or_create(
@@ -124,8 +126,8 @@ def _retire(every: QuerySet[Scorer], scorers: Mapping[str, Scorer]) -> None:
 
 
 def store(scores: Iterable[tuple[int, int, float | None]]) -> int:
-    """Return how many scores were stored, each a scorer, an instance and a value; what a scorer has
-    said of an instance before stays.
+    """Store (scorer, instance, value) triples and return how many were new. An existing score is
+    never replaced.
     """
     triples = list(scores)
     columns = list(zip(*triples, strict=True)) if triples else [(), (), ()]

@@ -77,7 +77,7 @@ class Scorer(models.Model):
 
 
 class Score(models.Model):
-    """What a scorer says of one thing that systems predict. The first score stays."""
+    """The score that a scorer gave one prediction. It is never replaced."""
 
     scorer = models.ForeignKey(Scorer, on_delete=models.CASCADE, related_name="scores")
     instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="+")

@@ -15,7 +15,7 @@ from kbpo.tracks.models import Track
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What some scorers say of some instances."""
+    """Scores of some instances, as an array."""
 
     scorers: list[int]
     """Their numbers, in the order of the columns"""
@@ -31,8 +31,8 @@ def scorers_of(track: Track) -> ScorerQuerySet:
 def read_scores(
     track: Track, instances: NDArray[np.int64], scorers: Sequence[int] | None = None
 ) -> Scores:
-    """What is said of instances (ascending): by these scorers of a track, or by all that are in
-    use and say anything of them.
+    """Return the scores of instances (ascending) by these scorers of a track, or by all that are in
+    use.
     """
     chosen = scorers_of(track)
     chosen = chosen.in_use() if scorers is None else chosen.filter(pk__in=scorers)

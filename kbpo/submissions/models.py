@@ -277,7 +277,9 @@ class Submission(Moving):
 
     @property
     def was_public(self) -> bool:
-        """Return whether everybody has seen its scores: it stands on a board, or has stood there."""
+        """Return whether everybody has seen its scores: it stands on a board, or has stood
+        there.
+        """
         return (self.has_score or self.scored_at is not None) and not self.is_private
 
     @property

@@ -493,7 +493,9 @@ class Track(ABC):
         return np.zeros((instances.size, 0)), None
 
     def measure(self, instances: Sequence[int]) -> Iterator[tuple[int, Mapping[str, float]]]:
-        """Yield each instance with its value under each of `metrics`; NaN where one is not defined."""
+        """Yield each instance with its value under each of `metrics`; NaN where one is not
+        defined.
+        """
         return iter(())
 
     def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:

@@ -24,7 +24,9 @@ FORM = "form-"
 
 
 def kinds() -> dict[str, type[Track]]:
-    """Return the kinds that a track can be of, each with its class, those of declared forms last."""
+    """Return the kinds that a track can be of, each with its class, those of declared forms
+    last.
+    """
     declared: dict[str, type[Track]] = import_string("kbpo.tracks.texts.declared.classes")()
     return {name: class_of(name) for name in KINDS} | declared
 

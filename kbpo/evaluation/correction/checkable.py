@@ -22,9 +22,8 @@ SURE = 10
 
 
 def frame_of(track: Track, data: Data) -> Frame:
-    """What an expert could check now: targets that were drawn and count, and whose label is the
-    crowd's, or ratings that were imported, or a mark of readers of its document: they err too, and
-    nobody was asked about it since.
+    """Return the targets that an expert may check now. They were drawn and are in the sample, and
+    their label comes from the crowd, from imported ratings, or from readers of the document.
     """
     if not data.judged.size:
         nothing = np.zeros(0)
@@ -57,16 +56,15 @@ def frame_of(track: Track, data: Data) -> Frame:
 
 
 def _unanswered(arranged: Centred) -> Bools:
-    """Return (n,) what somebody was asked without an answer before it was marked: it counts for
-    nobody. Marks that do not count now, because questions beside them are still open or were given
-    up, may count later: they can be checked.
+    """Return (n,) whether a question about the row was not answered before its target was marked.
+    Marks whose questions are still open may enter the sample later, so they can be checked.
     """
     return np.asarray(arranged.data.mark[arranged.data.pool.target[arranged.row]] >= NEVER)
 
 
 def _of_everybodys_recall(arranged: Centred) -> Floats:
-    """Return (n,) weight over inclusion probability under the number of true facts that all systems
-    predict together, withdrawn ones too: every recall rests on it. 0 where a track has no recall.
+    """Return (n,) the weight of each row in the number of true facts that all systems predict
+    together, divided by its inclusion probability. 0 where a track has no recall.
     """
     if arranged.data.facts is None:
         return np.zeros(arranged.row.size)
@@ -77,10 +75,9 @@ def _of_everybodys_recall(arranged: Centred) -> Floats:
 
 
 def votes_of(ids: Ids) -> tuple[Ids, Floats]:
-    """Return how many people answered about each target, or where nobody was asked, read its
-    document and marked it; and their disagreement. 0 where somebody better knows the answer.
-    Whoever rated it elsewhere, where the ratings were imported, is one of the people: theirs differ
-    as well.
+    """Return how many people answered about each target, and their disagreement. Where no question
+    was answered, readers who marked the target are counted. Imported ratings count as answers. 0
+    where an expert or a gold standard gave the label.
     """
     n, disagreement = np.zeros(ids.size, dtype=np.int64), np.zeros(ids.size)
     elsewhere, apart = np.zeros(ids.size, dtype=np.int64), np.zeros(ids.size)
@@ -119,9 +116,8 @@ def imported(ids: Ids) -> Bools:
 
 
 def _majority_right(track: Track, ids: Ids, n: Ids, disagreement: Floats) -> Floats:
-    """Return (t',) the chance that the crowd's answer is right by its votes, where none is certain;
-    fitted to what experts answered so far, for each pattern of votes: two of two err more often
-    than three of three.
+    """Return (t',) the probability that the crowd's answer is right, given its votes. It is fitted
+    to the checks so far for each pattern of votes.
     """
     majority = (n * (1 - disagreement) + 1) / (n + 2)
     answered = ExpertCheck.objects.filter(
@@ -139,8 +135,9 @@ def _majority_right(track: Track, ids: Ids, n: Ids, disagreement: Floats) -> Flo
 
 
 def _doubt(arranged: Centred, data: Data, verdicts: Floats, majority: Floats) -> Floats:
-    """Return (t',) q (1 − q) of the most doubtful row: q from the votes and from the model's
-    opinion, taken as independent. A rating is taken for the chance that another person says right.
+    """Return (t',) q (1 − q) of the most doubtful row of each target. q combines the votes and the
+    model's guess as if they were independent. A rating is treated as the probability that another
+    person agrees.
     """
     row_target = arranged.targets[1]
     majority = majority[row_target]

@@ -15,7 +15,7 @@ from scoring.double_sampling import Checks
 
 
 def checks_of(track: Track, data: Data) -> Checks | None:
-    """What experts answered that counts; None if nothing does."""
+    """Return the expert checks that correct scores; None if there are none."""
     targets = np.unique(data.pool.target[data.judged])
     ids = data.pool.target_id[targets]
     answered = read_checks(track, ids)
@@ -38,7 +38,7 @@ def checks_of(track: Track, data: Data) -> Checks | None:
 
 
 def _verdicts(track: Track, data: Data, answered: Answered) -> dict[str, Floats]:
-    """Return a mapping: criterion -> (k, m) what experts say of the judged rows."""
+    """Return, for each criterion, the experts' verdicts on the judged rows, shape (k, m)."""
     pool, judged = data.pool, data.judged
     answered_rows = np.flatnonzero(
         np.isin(pool.target_id[pool.target[judged]], list(answered.values))

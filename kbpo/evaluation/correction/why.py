@@ -23,9 +23,7 @@ UNCOVERED = (
 
 
 def not_corrected(track: Track, found: Corrected | None, made: Corrections) -> dict[int, list[str]]:
-    """Return a mapping: submission -> why its guaranteed precision, or its recall, is not
-    corrected; without those of which both are.
-    """
+    """Return, for each submission that is not fully corrected, the reasons as sentences."""
     if found is None:
         return {}
     reasons = {
@@ -71,8 +69,8 @@ def _why(track: Track, corrected: Corrected, made: Corrections, column: int) -> 
 
 
 def _guaranteed(track: Track, scores: list[Score], column: int) -> set[str]:
-    """Return which quantities of a system are among these, under the criterion that is guaranteed;
-    its mean under the guaranteed distribution.
+    """Return the quantities of a system among these scores under the guaranteed criterion. Its mean
+    counts under the guaranteed distribution alone.
     """
     mean = kind_of(track).measures.mean
     return {

@@ -118,7 +118,9 @@ class Design(ABC):
 
 
 def last_batch(submission: Submission) -> SampleBatch | None:
-    """Return the submission's latest batch of the guaranteed distribution; None before its first."""
+    """Return the submission's latest batch of the guaranteed distribution; None before its
+    first.
+    """
     return (
         submission.batches.of_test()
         .filter(distribution__kind=submission.track.distribution)

@@ -82,7 +82,9 @@ class Iid(Design):
 
 
 def make_batch(submission: Submission, kind: str, size: int) -> SampleBatch:
-    """Return the batch of a distribution, one for each order: everything that its draw depends on."""
+    """Return the batch of a distribution, one for each order: everything that its draw depends
+    on.
+    """
     stage = 1 + submission.orders
     batch, _ = SampleBatch.objects.get_or_create(
         submission=submission,

@@ -149,7 +149,9 @@ class State:
 
 
 def to_be_paid(submission: Submission, targets: Collection[int]) -> set[int]:
-    """Return those of some targets that nobody has answered and that nobody is paying for already."""
+    """Return those of some targets that nobody has answered and that nobody is paying for
+    already.
+    """
     mine = submission.pk
     open_ones = kind_of(submission.track).unanswered({mine: list(targets)})[mine]
     ordered = Sample.objects.filter(target__in=open_ones).filter(

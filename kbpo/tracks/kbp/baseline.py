@@ -28,7 +28,9 @@ def stems(text: str) -> set[str]:
 
 
 def names_of(document: Record, typed: list[Any]) -> list[tuple[Any, ...]]:
-    """Return (begin, end, type) of each name: the known mentions, else runs of capitalised words."""
+    """Return (begin, end, type) of each name: the known mentions, else runs of capitalised
+    words.
+    """
     if typed:
         return [tuple(mention) for mention in typed]
     runs = re.finditer(r"\b[A-Z]\w+(?: [A-Z]\w+)*", document["text"])

@@ -131,7 +131,9 @@ class _Mentioned:
         return _Mentioned(**{name: values[rows] for name, values in vars(self).items()})
 
     def facts(self) -> Ids:
-        """Return (n,) a code of the fact that each row says, if things are what is claimed of them."""
+        """Return (n,) a code of the fact that each row says, if things are what is claimed of
+        them.
+        """
         entity = code_pairs(
             np.tile(self.document, 2), np.append(self.subject_claimed, self.object_claimed)
         )
@@ -363,7 +365,9 @@ class _Sentences:
         return bool(abs(int(first) - int(second)) <= self.reach)
 
     def all_near(self, predicted: _Mentioned) -> NDArray[np.bool_]:
-        """Return (n,) the same of each row: all documents' sentences stand in one ascending list."""
+        """Return (n,) the same of each row: all documents' sentences stand in one ascending
+        list.
+        """
         documents = np.array(sorted(self.begins), dtype=np.int64)
         sizes = [self.begins[document].size for document in documents.tolist()]
         begins = np.concatenate(
@@ -396,7 +400,9 @@ class _Names:
         """Of mentions in documents with labels, what most submissions claim"""
 
     def facts(self, rows: _Mentioned) -> Ids:
-        """Return (n,) a code of the fact that each row says; what is claimed is known from now on."""
+        """Return (n,) a code of the fact that each row says; what is claimed is known from now
+        on.
+        """
         document, spans = np.tile(rows.document, 2), np.append(rows.subject, rows.object)
         claims = np.append(rows.subject_claimed, rows.object_claimed)
         mention = code_pairs(document, spans)

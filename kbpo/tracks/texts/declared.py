@@ -64,7 +64,9 @@ def form_of(name: str) -> Form:
 
 
 def class_of_form(name: str) -> type[TextTrack]:
-    """Return the kind of track that asks by a form. Raises KeyError if there is none of that name."""
+    """Return the kind of track that asks by a form. Raises KeyError if there is none of that
+    name.
+    """
     return _class(_text_of(name))
 
 

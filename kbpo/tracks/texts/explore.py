@@ -73,7 +73,9 @@ class Judged(base.Judged):
 
 
 def verdicts(criterion: Criterion, submission: int, *, public: bool) -> Verdicts:
-    """Return predictions that have a (public) judgment, with what they came to under a criterion."""
+    """Return predictions that have a (public) judgment, with what they came to under a
+    criterion.
+    """
     visible = PUBLIC if public else ""
     judged = fetch(
         "SELECT p.id, i.target_id FROM submissions_prediction p JOIN instances_instance i ON i.id ="

@@ -387,7 +387,9 @@ class TextTrack(Track):
         return [(heading, text) for heading, text in parts if text]
 
     def _inputs(self, outputs: Mapping[int, dict[str, Any]]) -> defaultdict[str, Input]:
-        """Return the inputs that outputs are for, by their ids; an empty one where there is none."""
+        """Return the inputs that outputs are for, by their ids; an empty one where there is
+        none.
+        """
         keys = {output.get("input", "") for output in outputs.values()}
         rows = Input.objects.filter(corpus=self.corpus, key__in=keys)
         return defaultdict(Input, {row.key: row for row in rows})
