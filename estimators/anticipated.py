@@ -28,7 +28,8 @@ BLOCK = 2**14
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    """What the model g says of every prediction of a pool, and how far it may be trusted.
+    """The guesses of the model g for every prediction of a pool, and their expected
+    accuracy.
 
     Attributes
     ----------
@@ -223,8 +224,8 @@ def beyond_targets(influence: FloatArray, design: Design, n_targets: int) -> Flo
 
 
 def f1_weights(precision: Estimate, recall: Estimate) -> tuple[FloatArray, FloatArray]:
-    """Return what a step of precision, and one of recall, is worth in F1: ``2 R²/(P + R)²`` and ``2
-    P²/(P + R)²``.
+    """Return the derivatives of F1 with respect to precision and to recall: ``2 R²/(P + R)²`` and
+    ``2 P²/(P + R)²``.
 
     Parameters
     ----------

@@ -61,8 +61,8 @@ def labels(name: str, values: ArrayLike) -> FloatArray:
 
 
 def within_reach(values: FloatArray) -> FloatArray:
-    """Return columns (n, k), those whose squares would overflow divided by a power of two: what is
-    standardised is the same. NaN is missing.
+    """Return columns (n, k), those whose squares would overflow divided by a power of two;
+    standardised values stay the same. NaN is missing.
     """
     largest = np.fmax.reduce(np.abs(values), axis=0, initial=0.0)
     shift = np.where(largest > LARGE, np.frexp(largest)[1], 0)

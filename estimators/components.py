@@ -34,7 +34,7 @@ WORTH = ("rho", "r", "data_efficiency")
 
 @dataclass(frozen=True, eq=False)
 class VarianceComponents:
-    """What outputs differ by, and what people differ by on one output.
+    """The variance between outputs, and the variance between annotators of one output.
 
     Attributes
     ----------
@@ -164,8 +164,8 @@ def with_prior(
     sigma_a2: float,
     strength: float = 20.0,
 ) -> VarianceComponents:
-    """Return components for planning: a prior that counts for a number of outputs,
-    and what was measured.
+    """Return components for planning: a prior that has the weight of a number of outputs, combined
+    with the measured ones.
 
     Each variance is the mean of prior and measurement, weighted by ``strength`` and by the degrees
     of freedom of the measurement (outputs − 1 and judgments − outputs).
@@ -253,7 +253,7 @@ def data_efficiency(rho: float, gamma: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class MetricWorth:
-    """What a metric is worth beside human judgments of the same outputs.
+    """The worth of a metric in addition to human judgments of the same outputs.
 
     Attributes
     ----------

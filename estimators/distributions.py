@@ -85,8 +85,8 @@ def weights(
 
 
 def normalise(weight: ArrayLike) -> FloatArray:
-    """Return `weight` divided by its sum: the distribution that any weight or filter (0 and 1) over
-    predictions means.
+    """Return `weight` divided by its sum: a distribution over predictions, from weights or a filter
+    (0 and 1).
 
     Parameters
     ----------

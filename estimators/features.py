@@ -58,7 +58,8 @@ class Features:
 
 @dataclass(frozen=True, eq=False)
 class Claims:
-    """What is free to know of a pool: n predictions of m systems. Nothing may be left out.
+    """The features of a pool that cost nothing: n predictions of m systems. Nothing may be left
+    out.
 
     The service and the replays that its figures come from both tell the model of their pools by
     this, so that they cannot drift apart.
@@ -236,8 +237,8 @@ def _crowd(
     subject: ArrayLike | None,
     object: ArrayLike | None,
 ) -> _Columns:
-    """Return how much is said of the row's target, of its predicate, and by it of its subject and
-    of its object.
+    """Return how many predictions share the row's target, its predicate, and with that its subject
+    and its object.
     """
     n = target.size
     votes = np.diff(predicted.indptr).astype(np.float64)
@@ -266,7 +267,7 @@ def _crowd(
 
 
 def _standing(predicted: sparse.csr_array, confidence: Matrix) -> _Columns:
-    """Return where each confidence stands among its system's: from −1 (least) to 1 (most), 0 in the
+    """Return the rank of each confidence within its system: from −1 (least) to 1 (most), 0 in the
     middle.
     """
     place = predicted.tocsc()
@@ -327,7 +328,7 @@ def _indicators(family: str, code: IntArray) -> _Columns:
 
 
 def _scores(values: FloatArray, n: int) -> _Columns:
-    """Return what each judge says: its score where it has given one, and whether it has."""
+    """Return each judge's score, and whether it gave one."""
     if values.ndim != 2 or values.shape[0] != n or np.isinf(values).any():
         raise ValueError(f"scores must be ({n}, k), finite or NaN; got shape {values.shape}")
     columns, names = [np.zeros((n, 0))], []

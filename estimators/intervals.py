@@ -198,8 +198,8 @@ quantile: 200,000 paths, rounded up"""
 
 
 def interim_factor(span: float, confidence_level: float = 0.8) -> float:
-    """Return how many times as wide as an interval for one look those are that may be looked at at
-    every moment while the variance falls from `span` times its planned value to that value.
+    """Return the ratio of the width of an interval that is valid at every moment while the variance
+    falls from `span` times its planned value to that value, to the width of one for a single look.
 
     Estimates from nested samples have independent increments, so that to first order estimate −
     truth is B(t)/t at information t = 1/V. Together such intervals are ever wrong about as often as

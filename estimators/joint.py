@@ -160,7 +160,7 @@ def joint_terms(
     *,
     method: str = "heuristic",
 ) -> FloatArray:
-    """Return what each draw adds to the joint precision of each system, shape (n, m).
+    """Return each draw's contribution to the joint precision of each system, shape (n, m).
 
     The column sums are the estimates, and multiplicities of a resample within systems, (B, n) @ (n,
     m), give the bootstrap replicates. Arguments, errors and equation as in :func:`joint_precision`.

@@ -17,7 +17,7 @@ from estimators.sums import by_code
 
 
 class Rows(NamedTuple):
-    """Labelled rows after checking, always (n, m); ``known`` says where a label counts."""
+    """Labelled rows after checking, always (n, m); ``known`` marks the labels that count."""
 
     a: FloatArray
     residual: FloatArray

@@ -344,8 +344,8 @@ def _problem(
 
 
 def _minimise(problem: _Problem, start: FloatArray) -> FloatArray:
-    """Return each fold's minimum (d, k), by Newton's steps with Hessians that are made anew now and
-    then.
+    """Return each fold's minimum (d, k), by Newton's method with Hessians that are recomputed every
+    few steps.
 
     A Hessian is taken at the folds' mean and without the fold's own rows, so that one product
     serves all folds. They differ little, and a few cheap steps take each to its own minimum.

@@ -268,7 +268,9 @@ def joint_recall(
 
 
 def _of_half_a_label(value: FloatArray, variance: FloatArray, n: IntArray) -> FloatArray:
-    """p (1 − p)/n where no variance is seen, p half a label away from what all n labels say."""
+    """Return p (1 − p)/n where the sample variance is 0, with p half a label away from the mean of
+    all n labels.
+    """
     labels = np.maximum(n, 1)
     p = np.clip(np.nan_to_num(value), 0.5 / labels, 1 - 0.5 / labels)
     agree = (n > 0) & (variance < ROUNDING)

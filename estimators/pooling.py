@@ -78,7 +78,7 @@ def pooling_bias(
     human: ArrayLike,
     metric: str = "official",
 ) -> PoolingBias:
-    """Return what each system's scores lose if its team had not been in the pool.
+    """Return how much each system's scores would lose if its team had not been in the pool.
 
     An assessed instance is right if its label says so, and under `anydoc` if any assessed true
     instance says the same relation, whatever its provenance. Precision is the share of a system's
@@ -148,8 +148,8 @@ def pooling_bias(
 
 
 def _scores(member: BoolArray, true: BoolArray, relation: IntArray, metric: str) -> Scores:
-    """Return the scores of the columns of `member` where `known` instances are true and all else is
-    wrong.
+    """Return the scores of the columns of `member` where `known` instances are true and all others
+    are wrong.
     """
     n_relations = int(relation.max(initial=-1)) + 1
     predicted = np.bincount(relation[true], minlength=n_relations) > 0

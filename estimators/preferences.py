@@ -313,8 +313,8 @@ def _centred(value: FloatArray, covariance: FloatArray) -> tuple[FloatArray, Flo
 
 
 def _check_estimates_exist(judged: _Judgments) -> None:
-    """Raise unless every system lost to, or tied with,
-    somebody in every group that it is not in.
+    """Raise unless every system lost to, or tied with, a member of every group that it is
+    not in.
     """
     lost = np.zeros((judged.m, judged.m), dtype=np.bool_)
     wins, ties = judged.outcome == 1, judged.outcome == 0.5
@@ -385,7 +385,9 @@ def _prior(m: int, penalty: float, has_ties: bool) -> FloatArray:
 
 
 def _level(m: int, has_ties: bool) -> FloatArray:
-    """Return what fixes the common level of the strengths, which nothing is known of."""
+    """Return the constraint that fixes the common level of the strengths, which is not
+    identified.
+    """
     return np.pad(np.full((m, m), 1.0 / max(m, 1)), (0, int(has_ties)))
 
 

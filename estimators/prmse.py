@@ -234,7 +234,7 @@ def _about_the_subset(ratings: FloatArray, n_multiple: int, random_subset: bool)
 
 
 def _about_raters(ratings: FloatArray, score: FloatArray) -> list[str]:
-    """Return what raters differ in, and whether they rated different responses."""
+    """Return the variance between raters, and whether they rated different responses."""
     has_rating = ~np.isnan(ratings)
     many = np.flatnonzero(has_rating.sum(axis=0) >= FEWEST)
     if many.size < 2:

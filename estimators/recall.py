@@ -262,7 +262,7 @@ def _design(
 
 
 def from_totals(counted: Totals, missed: Estimate, design: Design) -> Recall:
-    """Return recall made of totals that are known already, such as those that experts corrected.
+    """Return recall computed from given totals, such as those that experts corrected.
 
     Parameters
     ----------

@@ -249,8 +249,8 @@ def planned_variance(
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """What the planned variance needs: q = w p_m + (1 − w) q_old, so only q_old / p_m and the share
-    w matter.
+    """The terms of the planned variance: q = w p_m + (1 − w) q_old, so only q_old / p_m and the
+    share w matter.
 
     `mass` is Σ p_m over the predictions that have the ratio `ratio` = q_old / p_m. Of the labelled
     draws only those that the new system predicts and that are not wrong add anything: `label` is

@@ -34,7 +34,9 @@ class Votes:
 
 
 def read_votes(values: ArrayLike, unit: ArrayLike, annotator: ArrayLike | None) -> Votes:
-    """Return the answers that are not NaN; raise ValueError if somebody answers a unit twice."""
+    """Return the answers that are not NaN; raise ValueError if an annotator answers a unit
+    twice.
+    """
     answers = np.asarray(values, dtype=np.float64)
     if answers.ndim != 1 or np.isinf(answers).any():
         raise ValueError(
@@ -255,7 +257,7 @@ def _marks(
 
 @dataclass(frozen=True, eq=False)
 class DawidSkene:
-    """What the model says of every unit and every annotator.
+    """The model's posterior for every unit, and its estimates for every annotator.
 
     Attributes
     ----------

@@ -72,7 +72,7 @@ class GoldRecord:
 def read_mentions(
     lines: Lines, corpus: CorpusLookup, schema: Schema, report: Report
 ) -> Iterator[MentionRecord]:
-    """Return the mentions of a `mentions.tsv`; all else is in the report."""
+    """Return the mentions of a `mentions.tsv`; messages go to the report."""
     seen = CompactMap()
     for number, line, row, view in _rows(lines, MENTION_COLUMNS, corpus, report, (LINK,)):
         spans = _spans(number, line, row, ((1, 2), (6, 7)), view, report)
@@ -97,7 +97,7 @@ def read_mentions(
 def read_gold(
     lines: Lines, corpus: CorpusLookup, schema: Schema, report: Report
 ) -> Iterator[GoldRecord]:
-    """Return the relations of a `gold.tsv`, with inverse names turned round; all else is in the
+    """Return the relations of a `gold.tsv`, with inverse names reversed; messages go to the
     report.
     """
     seen = CompactMap()

@@ -22,8 +22,8 @@ EXPECTED = (
 
 
 class ClaimChecks:
-    """What has been claimed so far, compactly (some 50 bytes a relation), and the messages that
-    follow from it.
+    """The claims so far, stored compactly (some 50 bytes a relation), and the messages that follow
+    from them.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class ClaimChecks:
         self.report.add("schema.unknown_predicate", number, text, line, culprit)
 
     def not_evaluated(self, name: str, number: int, line: str, culprit: Columns | None) -> None:
-        """Note that a line states something that is known, but not evaluated."""
+        """Report that a line uses a predicate that is known, but not evaluated."""
         text = f"{quoted(name)} is known, but not evaluated here. The line is ignored."
         self.report.add("schema.ignored_predicate", number, text, line, culprit)
 

@@ -26,7 +26,7 @@ _MARKUP = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """A text without what nobody can see, and what was there."""
+    """A text without invisible characters, and which ones were removed."""
 
     text: str
     bidirectional: int

@@ -35,7 +35,7 @@ def read_docred(
     limits: Limits,
     report: Report,
 ) -> Iterator[RelationClaim]:
-    """Return the claims of the lines, in their order; all else is in the report.
+    """Return the claims of the lines, in their order; messages go to the report.
 
     A prediction about two entities is about their closest mentions, as in the TAC format.
     """

@@ -45,7 +45,7 @@ def sniff(lines: Iterator[str]) -> Door | None:
 def read_claims(
     source: Source, corpus: CorpusLookup, schema: Schema, limits: Limits, report: Report
 ) -> Iterator[RelationClaim]:
-    """Return the usable claims of a submitted file, in the order of its lines; all else is in the
+    """Return the usable claims of a submitted file, in the order of its lines; messages go to the
     report.
 
     Nothing may be stored for good before the iterator has ended and `report.fatal` is still False.

@@ -51,7 +51,7 @@ _TAUGHT = frozenset({"text", "texts", "question", "source", "reference", "right"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One button: what stands on it, and what it counts on the question's scale."""
+    """One button: its label, and its value on the question's scale."""
 
     label: str
     value: float

@@ -137,7 +137,7 @@ def _text(value: object, key: str, name: str, limits: Limits) -> str:
 
 
 def _list(value: object, key: str, name: str, limits: Limits) -> tuple[str, ...]:
-    """Return texts in their order; one string stands for a list of it, empty ones are left out."""
+    """Return texts in their order without empty ones; a string becomes a list of one."""
     values = [value] if isinstance(value, str) else value
     if values is None:
         return ()

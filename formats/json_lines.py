@@ -43,7 +43,7 @@ _Parsed = tuple[int, str, dict[str, Any]]
 
 @dataclass(slots=True)
 class _Argument:
-    """What a line says about its subject or its object."""
+    """The subject or the object of a line."""
 
     span: Span
     type: str
@@ -58,7 +58,7 @@ def read_json_lines(
     limits: Limits,
     report: Report,
 ) -> Iterator[RelationClaim]:
-    """Return the claims of the lines, in their order; all else is in the report."""
+    """Return the claims of the lines, in their order; messages go to the report."""
     checks = ClaimChecks(corpus, schema, limits, report)
     yield from _JsonLines(checks).claims(lines)
     checks.finish()
@@ -179,7 +179,7 @@ class _JsonLines:
     def _resolve(
         self, number: int, line: str, data: dict[str, Any]
     ) -> tuple[RelationClaim, bool] | None:
-        """Return the claim on a line and whether it was turned round, or None after a message."""
+        """Return the claim on a line and whether it was reversed, or None after a message."""
         reading = self._schema.reading(data["predicate"])
         if reading is None:
             self._checks.unread_predicate(
@@ -290,7 +290,7 @@ class _JsonLines:
 
 
 class _MentionFacts:
-    """What the file has said first about each mention: its type, canonical mention and link."""
+    """The first type, canonical mention and link that the file gives to each mention."""
 
     def __init__(self, checks: ClaimChecks) -> None:
         self._checks = checks
@@ -354,7 +354,7 @@ class _MentionFacts:
 
 
 def _pack(span: Span | None) -> int:
-    """Return the span as one number that is not 0, which stands for none."""
+    """Return the span as one number; 0 is reserved for none."""
     return 0 if span is None else span[0] << 32 | span[1]
 
 
@@ -363,6 +363,6 @@ def _unpack(packed: int) -> Span | None:
 
 
 def _where(line: str, key: str) -> Columns | None:
-    """Return where a key stands in the line."""
+    """Return the position of a key in the line."""
     at = line.find(f'"{key}"')
     return None if at < 0 else (at, at + len(key) + 2)

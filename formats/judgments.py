@@ -28,7 +28,7 @@ LONGEST = 24 * 3600.0  # seconds; a longer time was not spent on one judgment
 
 @dataclass(frozen=True, slots=True)
 class JudgmentRecord:
-    """What one person said about one output under one criterion (`prompt`)."""
+    """One person's judgment of one output under one criterion (`prompt`)."""
 
     input_id: str
     system: str
@@ -47,7 +47,7 @@ def read_judgments(
     *,
     also: Mapping[str, str] = NOTHING,
 ) -> Iterator[JudgmentRecord]:
-    """Return the usable judgments in the order of their lines; all else is in the report.
+    """Return the usable judgments in the order of their lines; messages go to the report.
 
     `outputs` are the inputs for which each system has an output, `criteria` the ends of the scale
     of each criterion, `also` what else a file may call a system. A value that is empty is no

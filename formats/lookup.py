@@ -86,8 +86,8 @@ class CorpusLookup(Protocol):
         """Announce the titles that the next calls of `titled` will ask for."""
 
     def titled(self, title: str) -> DocumentView | None:
-        """Return the only document with this title, or else the one with this id; None if there is
-        none, or several have the title.
+        """Return the only document with this title, otherwise the one with this id; None if there
+        is none, or several have the title.
         """
 
 

@@ -69,8 +69,8 @@ class MentionStore:
         return -1 if owner == entity else owner
 
     def add_canonical(self, entity: int, document: int, span: Span) -> Span | None:
-        """Return the canonical mention that the entity has in the document already, if it is
-        another one; else None.
+        """Return the canonical mention that the entity already has in the document, if it is
+        another one; otherwise None.
 
         To be called right after `add`: the mention that was added last is the canonical one.
         """

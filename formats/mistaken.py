@@ -20,8 +20,8 @@ _KINDS = (
 
 
 def what_it_seems(report: Report, expected: str) -> str:
-    """Return a sentence on a file nothing of which is usable, where its first errors are all of one
-    kind and about the form of a line; else nothing.
+    """Return a sentence about a file without usable lines whose first errors are all of one kind
+    and about the form of a line; otherwise an empty string.
     """
     errors = list(islice((one for one in report if one.severity == "error" and one.line), FIRST))
     if len(errors) < FEWEST or len({one.code for one in errors}) > 1:

@@ -103,7 +103,7 @@ def _unpacked(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
 
 def _limited(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
     """Return the bytes as uploaded, in chunks, up to the limit; the first chunk is long enough to
-    tell what it is.
+    detect the format.
     """
     size = 0
     while chunk := raw.read(CHUNK):
@@ -321,7 +321,7 @@ def _items(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[
 
 
 def _binary(block: bytes) -> str:
-    """Return what the file is instead of text, or nothing if its beginning may be text."""
+    """Return the kind of a binary file; empty if its beginning may be text."""
     for magic, kind in _MAGIC.items():
         if block.startswith(magic):
             return kind

@@ -32,7 +32,7 @@ def read_outputs(
     limits: Limits,
     report: Report,
 ) -> Iterator[OutputRecord]:
-    """Return the usable outputs in the order of their lines; all else is in the report.
+    """Return the usable outputs in the order of their lines; messages go to the report.
 
     `inputs` are the ids of the corpus with their numbers of passages. An input without an output is
     an error that is told at the end, when the iterator has been exhausted.

@@ -8,8 +8,8 @@ ENDS = ("{subject}", "{object}")
 
 
 def relation_names(predicates: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return predicate -> its one name, for the predicates of a schema; where several have the same
-    words, the types of their ends tell them apart, else their label, else the predicate itself.
+    """Return predicate -> its unique name, for the predicates of a schema; equal words are
+    distinguished by the argument types, otherwise by the label, otherwise by the predicate itself.
     """
     alike: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     names: dict[str, str] = {}

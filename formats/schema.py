@@ -96,7 +96,7 @@ class Predicate:
         return self.inverse == self.name
 
     def sentence(self, subject: str, object_: str) -> str:
-        """Return what a worker reads: the template with its two arguments."""
+        """Return the sentence that annotators read: the template with its two arguments."""
         return self.template.replace("{subject}", subject).replace("{object}", object_)
 
 
@@ -141,12 +141,12 @@ class Schema:
         ]
 
     def knows(self, predicate: str) -> bool:
-        """Return whether the name may stand in a submission, evaluated or not."""
+        """Return whether a submission may contain the name, evaluated or not."""
         return predicate in self._readings or predicate in self.ignored
 
     def reading(self, predicate: str) -> tuple[Predicate, bool] | None:
-        """Return the canonical predicate that a name stands for and whether its arguments are
-        turned, or None.
+        """Return the canonical predicate of a name and whether its arguments are reversed,
+        or None.
         """
         return self._readings.get(predicate)
 
@@ -192,7 +192,7 @@ class Schema:
         ]
 
     def inverse(self, predicate: str, object_type: str) -> str | None:
-        """Return the predicate from object to subject that says the same, if the schema has one."""
+        """Return the equivalent predicate from object to subject, if the schema has one."""
         of_predicate = self.predicates[predicate]
         inverse = of_predicate.inverse_by_object_type.get(object_type, of_predicate.inverse)
         return inverse if inverse in self.predicates else None
@@ -306,9 +306,9 @@ def words_of(schema: Mapping[str, Any]) -> str:
 
 
 def with_words(schema: Mapping[str, Any], text: str, *, shown: str = "") -> dict[str, Any]:
-    """Return a stored schema with other words, which stand in a text as `words_of` writes it; what
-    is not named there, or reads as in the text that was `shown`, keeps its own. Raises FormatError
-    with what is wrong.
+    """Return a stored schema with other words, given as text in the format of `words_of`; words
+    that are missing, or unchanged from the text that was `shown`, stay. Raises FormatError with the
+    problem.
     """
     parts: dict[str, dict[str, dict[str, Any]]] = {}
     for part in WORDS:
@@ -423,7 +423,7 @@ def _build(data: Mapping[str, Any], name: str) -> Schema:
 
 def _by_name(key: str, entries: list[Named]) -> dict[str, Named]:
     """Return the entries of a list of the schema by their names. Raises FormatError with the places
-    of a name that stands there twice.
+    of a duplicate name.
     """
     places: dict[str, list[int]] = defaultdict(list)
     for place, entry in enumerate(entries, 1):
@@ -438,7 +438,7 @@ def _by_name(key: str, entries: list[Named]) -> dict[str, Named]:
 
 
 def _notes(data: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a sentence for each key that no schema has, with the first place where it stands."""
+    """Yield a sentence for each unknown key of a schema, with its first place."""
     for key in data:
         if key not in EXPECTED and key not in BESIDES:
             yield f"The key {quoted(str(key))} of the schema is not known. It is ignored."
@@ -455,8 +455,8 @@ def _notes(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _each(data: Mapping[str, Any], key: str, read: Callable[[Any], Entry]) -> list[Entry]:
-    """Return what stands in a list of the schema, read one by one. Raises FormatError with the
-    place of what cannot be read, and what is expected there.
+    """Return the parsed entries of a list of the schema. Raises FormatError with the place of an
+    entry that cannot be parsed, and the expected form.
     """
     if key in ("entity_types", "predicates") and key not in data:
         raise FormatError(f"The schema lacks the key {key!r}: {EXPECTED[key]}.")
@@ -506,8 +506,8 @@ def _texts(value: Any) -> list[str]:
 
 
 def _pair(value: Any) -> tuple[str, str]:
-    """Return the types of a subject and an object; a number of relations may stand behind them.
-    Raises TypeError or ValueError for what is no pair.
+    """Return the types of a subject and an object; a number of relations may follow them. Raises
+    TypeError or ValueError if they are not a pair.
     """
     if not isinstance(value, list | tuple):
         raise TypeError

@@ -23,7 +23,7 @@ Judge = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class ScoreRecord:
-    """What a metric, or a judge with this version and prompt, says of one output."""
+    """The score that a metric, or a judge with this version and prompt, gives one output."""
 
     input_id: str
     system: str
@@ -46,7 +46,7 @@ def read_scores(
     before: Callable[[Judge], Outputs] = lambda judge: {},
     also: Mapping[str, str] = NOTHING,
 ) -> Iterator[ScoreRecord]:
-    """Return the usable scores in the order of their lines; all else is in the report.
+    """Return the usable scores in the order of their lines; messages go to the report.
 
     `system` and `metric` stand in for columns that the file does not have, `also` is what else it
     may call a system. A metric corrects human judgments only if it is known for **all** outputs of
@@ -92,8 +92,8 @@ def read_scores(
 def read_scores_by_id(
     lines: Lines, known: Collection[int], report: Report, *, metric: str | None = None
 ) -> Iterator[tuple[int, ScoreRecord]]:
-    """Return the usable scores of a file that names things by the numbers the service gave them
-    (`id`, as judges are asked), each with its number; all else is in the report.
+    """Return the usable scores of a file that refers to items by the numbers of the service (`id`,
+    as judges are asked), each with its number; messages go to the report.
     """
     required = ["id", "value", *(["metric"] if metric is None else [])]
     seen: dict[tuple[str, str, str, int], int] = {}
@@ -166,7 +166,7 @@ def _record(
 def _score_record(
     row: Row, name: str, owner: str, metric: str, report: Report
 ) -> ScoreRecord | None:
-    """Return what a row says of an output that exists, or None after a message."""
+    """Return a row's score of an output that exists, or None after a message."""
     value = row.number_in("value")
     if value is None:
         text = f"The value {quoted(str(row.values['value']))} is no finite number."

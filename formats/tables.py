@@ -60,7 +60,7 @@ class Table(NamedTuple):
 def read_rows(
     lines: Lines, required: Collection[str], optional: Collection[str], report: Report
 ) -> Iterator[Row]:
-    """Return the rows that have all required columns; all else is in the report.
+    """Return the rows that have all required columns; messages go to the report.
 
     Names of columns are compared without case; what is neither required nor optional is ignored. A
     file whose first line begins with `{` is JSON Lines.
@@ -212,7 +212,7 @@ def _quoted_records(
 
 
 def _unclosed(held: list[tuple[int, str]], report: Report) -> None:
-    """Say which quotation mark is not closed."""
+    """Report which quotation mark is not closed."""
     number, line = held[0]
     at = line.rfind('"')
     text = (
@@ -267,7 +267,7 @@ def number_of(value: object) -> float | None:
 
 
 def but(names: Collection[str]) -> str:
-    """Return what a sentence about a name that is not there goes on with: those that are."""
+    """Return the rest of a sentence about an unknown name: the known ones."""
     spoken = [name for name in names if not name.isdecimal()]  # not also by their numbers
     return f"; it has {some_of(spoken)}" if spoken else ""
 

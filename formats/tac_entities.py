@@ -59,7 +59,7 @@ class Entities:
         return self._numbers.get(entity)
 
     def type(self, entity: int) -> str | None:
-        """Return the type of the entity, or None if it has none that the schema knows."""
+        """Return the type of the entity, or None if it has none that is in the schema."""
         return self._type_names[self._types[entity]]
 
     def link(self, entity: int) -> str | None:
@@ -183,7 +183,7 @@ class Entities:
                 self._report.add("consistency.canonicals", number, sentence, line, column(line, 3))
 
     def _check_shared(self) -> None:
-        """Check mentions that two entities share, once all types and links are known."""
+        """Check mentions that two entities share, after all types and links were read."""
         names: dict[int, str] = {}
         if self._shared:
             wanted = set(self._shared[1::4]) | set(self._shared[2::4])

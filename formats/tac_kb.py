@@ -68,7 +68,7 @@ def read_tac_kb(
     limits: Limits,
     report: Report,
 ) -> Iterator[RelationClaim]:
-    """Return the claims of the relation lines, in their order. `open_lines` opens the file anew at
+    """Return the claims of the relation lines, in their order. `open_lines` opens the file again at
     each call.
     """
     checks = ClaimChecks(corpus, schema, limits, report)

@@ -12,7 +12,9 @@ LONGEST_NUMBER = 10**15
 
 
 class BadYaml(ValueError):
-    """Why a text cannot be used, as a sentence that says what to do; 0 is the whole of it."""
+    """The reason why a text cannot be used and what to do, as a sentence; line 0 is the
+    whole text.
+    """
 
     def __init__(self, sentence: str, line: int = 0) -> None:
         super().__init__(sentence)
@@ -53,8 +55,8 @@ class Node:
 
 
 def read_yaml(text: str) -> Node | None:
-    """Return the value that a text says; None where it says nothing. Raises BadYaml, also for
-    aliases, tags and many brackets, which few bytes make endless or let end in any error.
+    """Return the value of a YAML text; None if it is empty. Raises BadYaml, also for aliases, tags
+    and deep nesting, which could take unlimited time or memory.
     """
     import yaml
 

@@ -123,9 +123,9 @@ def work(
 def work_together(
     model: type[Row], status: str, handle: Callable[[list[Row]], None], *, limit: int = 100
 ) -> int:
-    """Return how many rows in `status` were handled, up to `limit` of them in one transaction that
-    holds their locks. What comes meanwhile waits for the next tick: many rows are handled for
-    little more than one.
+    """Handle the rows in `status`, up to `limit` of them in one transaction that locks them, and
+    return how many. Rows that arrive meanwhile wait for the next tick: handling many rows takes
+    little longer than one.
 
     Only rows that nobody has tried yet go together. What a failure threw back, or a killed process
     left behind, is tried alone from then on (`work`): no row is given up for another one's fault.
@@ -162,8 +162,8 @@ def work_together(
 
 
 def _any_due(model: type[Row], status: str) -> bool:
-    """Return whether a row waits to be claimed, by a statement that Django need not compile: most
-    looks find nothing, and each asks this of every step.
+    """Return whether a row waits to be claimed. Raw SQL, since every step asks this at every look,
+    and most looks find nothing.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -241,7 +241,7 @@ def waited_too_long(error: Exception) -> bool:
 
 
 def _put_back(model: type[Row], claimed: Row) -> None:
-    """Make the row due again soon. A wait is no attempt: nothing is wrong with the row."""
+    """Make the row due again soon, without counting an attempt."""
     log.warning("%s %s waits for a lock; it is tried again", model.__name__, claimed.pk)
     rows = model._default_manager.filter(
         pk=claimed.pk, status=claimed.status, attempts=claimed.attempts
@@ -267,9 +267,7 @@ def _settle_failure(model: type[Row], claimed: Row, sentence: str, *, final: boo
 
 
 def reap() -> int:
-    """Return how many rows were given up because they stayed in a waiting status beyond its
-    deadline.
-    """
+    """Fail the rows that stayed in a waiting status beyond its deadline, and return how many."""
     now = beat()
     pauses = pauses_before(now)
     since = cache(partial(late_since, now=now, pauses=pauses))
@@ -313,8 +311,8 @@ def _reap(model: type[Moving], since: Callable[[timedelta], datetime]) -> int:
 
 
 def one_at_a_time(what: str, key: int) -> None:
-    """Wait until no other transaction is at the same thing, and keeps others waiting until this one
-    ends.
+    """Take a lock of that name until the transaction ends, waiting for any other transaction that
+    has it.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s), %s)", [what, key])

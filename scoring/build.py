@@ -118,7 +118,9 @@ class Computed:
         }
 
     def totals(self) -> dict[tuple[str, str], dict[int, float]]:
-        """Return (criterion, distribution) -> system -> Σ p g, what the model alone would print."""
+        """Return (criterion, distribution) -> system -> Σ p g, the prediction of the model
+        alone.
+        """
         return {
             key[1:]: dict(
                 zip(self.data.systems, np.asarray(estimate.total_g).tolist(), strict=True)
@@ -147,7 +149,7 @@ def bootstrap(
 
 
 def figures(data: Data, made: Iterable[Score], final: Collection[int]) -> dict[Key, Figure]:
-    """Return the figures of those who take part; of the `final` ones judging has ended."""
+    """Return the figures of the evaluated systems; those in `final` have no judgments pending."""
     found: dict[Key, Figure] = {}
     for score in made:
         if data.shown[score.column]:
@@ -160,7 +162,7 @@ def figures(data: Data, made: Iterable[Score], final: Collection[int]) -> dict[K
 def slice_figures(
     data: Data, made: Iterable[SliceScore], final: Collection[int]
 ) -> dict[Key, Figure]:
-    """Return the same of slices."""
+    """Return the figures of slices."""
     found: dict[Key, Figure] = {}
     for part in made:
         for key, figure in figures(data, [part.score], final).items():
@@ -170,7 +172,7 @@ def slice_figures(
 
 
 def figure_of(data: Data, score: Score) -> tuple[Key, Figure]:
-    """Return a score as a figure: what is not finite is not known."""
+    """Return a score as a figure; numbers that are not finite become None."""
     key = Key(
         data.systems[score.column],
         score.quantity,
@@ -188,8 +190,8 @@ def figure_of(data: Data, score: Score) -> tuple[Key, Figure]:
 
 
 def coarse(found: Mapping[Key, Figure], guaranteed: Collection[Named]) -> dict[Key, Figure]:
-    """What a shared track prints while it is open: the guaranteed numbers with intervals, to 0.1
-    point, n to the nearest 10. Everything finer is stored once it is closed.
+    """Return the figures that a shared track prints while it is open: the guaranteed numbers with
+    intervals, to 0.1 point, n to the nearest 10. Everything finer is stored once it is closed.
     """
     told: dict[Key, Figure] = {}
     for key, figure in found.items():
@@ -220,7 +222,7 @@ def _note(score: Score) -> str:
 
 
 def misses(data: Data) -> Misses | None:
-    """What share of verified true predictions in annotated documents their annotation had found;
+    """Return the share of the true predictions in annotated documents that their annotation missed;
     None if unknown.
     """
     share = found_share(data)

@@ -115,9 +115,8 @@ def covariance_of(estimate: Estimate, design: Design, columns: Ids) -> Floats:
 
 
 def _degrees(estimate: Estimate, columns: Ids) -> float:
-    """Return the fewest degrees of freedom of the systems that have a number; one without has none.
-    A single rating has 0, with which nothing could be compared: it counts as 1, the widest there
-    is.
+    """Return the fewest degrees of freedom of the systems that have a number. A single rating has
+    0, which counts as 1, the widest interval there is.
     """
     value = np.asarray(estimate.value)
     degrees = np.broadcast_to(estimate.degrees_of_freedom, value.shape)[columns]
@@ -172,7 +171,8 @@ def _ranked(
 def overlaps(
     data: Data, criterion: str, scored: set[int]
 ) -> dict[tuple[int, int], tuple[Part, Part, Part]]:
-    """For all pairs of scored systems what both predict, the first alone and the second alone.
+    """Return, for all pairs of scored systems, how many predictions both share and how many only
+    the first or only the second makes.
 
     Every prediction counts the same. What both predict may be right for one and wrong for the
     other, which links its names differently: then it counts half.
@@ -246,7 +246,7 @@ class Errors:
         return cls([data.systems[column] for column in columns], columns)
 
     def take(self, cut: Cut, estimate: Estimate, design: Design) -> None:
-        """Keep what a slice has to tell, if it is one whole stratum."""
+        """Store the errors of a slice, if it is one whole stratum."""
         if cut.stratum is None or not 2 <= self.columns.size <= MOST:
             return
         defined = np.isfinite(np.asarray(estimate.value)[self.columns])

@@ -44,8 +44,8 @@ class Corrections:
 def corrections(
     found: Corrected | None, criteria: Iterable[str], recall_criteria: Iterable[str]
 ) -> Corrections:
-    """Return all that expert checks correct on a track; nothing if nobody has checked anything that
-    counts.
+    """Return all corrections by expert checks on a track; none if there are no checks that
+    count.
     """
     if found is None:
         return Corrections()

@@ -43,7 +43,7 @@ class Draws:
 
 @dataclass(frozen=True, eq=False)
 class SingleRatings:
-    """k single ratings of n instances, of those people who are known."""
+    """The k single ratings of n instances by known annotators."""
 
     at: NDArray[np.int64]
     """(k,) which instance each is of"""
@@ -55,7 +55,7 @@ class SingleRatings:
     """Whose code each is, where that is known here"""
 
     def of(self, rows: NDArray[np.int64]) -> SingleRatings:
-        """Return the ratings of some of the instances, which are counted anew."""
+        """Return the ratings of some of the instances, renumbered."""
         place = np.full(max(int(rows.max(initial=-1)), int(self.at.max(initial=-1))) + 1, -1)
         place[rows] = np.arange(rows.size)
         kept = place[self.at] >= 0
@@ -64,7 +64,7 @@ class SingleRatings:
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """What people differ by under a criterion whose ratings stay single, over n instances."""
+    """Annotator disagreement under a criterion whose ratings stay single, over n instances."""
 
     count: NDArray[np.int64]
     """(n,) how many ratings each has; 0 where there is none"""
@@ -85,7 +85,7 @@ class Noise:
 
     @property
     def is_separable(self) -> bool:
-        """Return whether annotator noise is known apart from what instances differ by."""
+        """Return whether annotator noise can be separated from the variance between instances."""
         return bool(np.isfinite(self.variance))
 
     @property
@@ -96,7 +96,7 @@ class Noise:
         return float(np.maximum(self.count - 1, 0)[~np.isnan(self.within)].sum())
 
     def of(self, rows: NDArray[np.int64]) -> Noise:
-        """Return the same of some of the instances."""
+        """Return the noise of some of the instances."""
         lowers = None if self.lowers is None else self.lowers[rows]
         within = None if self.within is None else self.within[rows]
         opinions = [self.opinions[row] for row in rows.tolist()] if self.opinions else ()
@@ -127,15 +127,15 @@ class Noise:
         return count if self.is_separable else np.minimum(count, 1)
 
     def sign(self, rows: NDArray[np.int64]) -> Floats | float:
-        """Return (k, m) −1 where a rating of one of these instances lowers a system, else 1; one 1
-        where none lowers any.
+        """Return (k, m) −1 where a rating of one of these instances lowers a system, else 1; a
+        single 1 if none lowers any.
         """
         return 1.0 if self.lowers is None else np.where(self.lowers[rows], -1.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """What the model says of a pool, and how far it may be trusted."""
+    """The model's guesses for a pool, and their expected accuracy."""
 
     g: Floats
     """(u,) in (0, 1)"""
@@ -150,8 +150,8 @@ class Guess:
 
 @dataclass(frozen=True)
 class Data:
-    """What a track's estimates are functions of. Columns of every (·, m) array are the pool's
-    `systems`: all submissions that were sampled; `shown` marks those that still take part.
+    """All inputs of a track's estimates. Columns of every (·, m) array are the pool's `systems`:
+    all submissions that were sampled; `shown` marks those that were not withdrawn.
     """
 
     pool: Pool
@@ -199,7 +199,7 @@ class Data:
 
     @cached_property
     def counted(self) -> dict[str, tuple[Ids, Ids]]:
-        """What `scoring.score.counts` has counted."""
+        """Return the counts of `scoring.score.counts`."""
         return {}
 
     @property
@@ -208,7 +208,7 @@ class Data:
         return self.pool.systems
 
     def without_aid(self) -> Data | None:
-        """Return the same as if no metric and no judge had said anything; None if none helps."""
+        """Return the data without the help of metrics and judges; None if none helps."""
         if not self.unaided:
             return None
         errors = {
@@ -223,7 +223,7 @@ class Data:
         )
 
     def of_targets(self, targets: Ids) -> Data:
-        """Return the same but for the pool: what is said of each target, of some of them alone."""
+        """Return the data with a smaller pool: with the judgments of some targets only."""
         return replace(self, inclusion=self.inclusion.of(targets), mark=self.mark[targets])
 
     def of_rows(self, rows: Ids, p: dict[str, Matrix]) -> Data:
@@ -251,5 +251,5 @@ class Data:
 
 
 def ending(data: Data) -> str:
-    """Return what methods end with whose numbers are about what a board does not print first."""
+    """Return the suffix of the methods of a population that a board does not print first."""
     return ENDINGS[THESE if data.population == LIKE else LIKE]

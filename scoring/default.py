@@ -115,8 +115,8 @@ class Centred:
 
     @cached_property
     def pi(self) -> Floats:
-        """Return (u,) probability that each instance counts: a sample holds it, and its question
-        got an answer.
+        """Return (u,) the probability that each instance is in a sample and its question was
+        answered.
         """
         for other in self._siblings.values():  # where all was answered, they are the same
             if "pi" in other.__dict__ and np.array_equal(other.answered, self.answered):
@@ -196,8 +196,8 @@ class Centred:
         return np.asarray(~np.isnan(self.verdicts[:, column]))
 
     def _half_step(self, kind: str, column: int) -> float:
-        """What a system's interval is widened by where all but few of its predictions are judged.
-        Verdicts of a scale are no steps.
+        """Return by how much a system's interval is widened where nearly all of its predictions are
+        judged. Verdicts on a scale have no steps.
         """
         if self.criterion in self.data.error:
             return 0.0
@@ -284,7 +284,7 @@ class Centred:
         return replace(estimated, recall=at_most_all(known, share.uncounted))
 
     def pool_weight(self, unit: str) -> Floats:
-        """Return (n,) the share of a fact of the pool that each row stands for, with π of this
+        """Return (n,) the share of a fact of the pool that each row represents, with π of this
         criterion.
         """
         return np.minimum(self.shares_of(unit).pool[self.row] * self._of_relation, 1.0)
@@ -317,7 +317,9 @@ class Centred:
         )
 
     def shares_of(self, unit: str) -> Shares:
-        """What each instance stands for where a `fact` counts once, or each `mention` of it."""
+        """Return the weight of each instance where a `fact` counts once, or each `mention`
+        of it.
+        """
         assert self.data.facts is not None
         return Shares.of_facts(self.data.pool, self.data.facts, once=unit == "fact")
 

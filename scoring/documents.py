@@ -28,7 +28,7 @@ class Annotated:
 
 @dataclass(frozen=True)
 class Facts:
-    """What recall needs besides the draws."""
+    """The facts that recall is computed from."""
 
     fact: NDArray[np.int64]
     """(u,) code of the fact that the instance says"""
@@ -64,12 +64,12 @@ class Facts:
 
     @property
     def counted(self) -> Bools:
-        """Return (u,) whether the instance is among what recall counts true facts of: in the scope,
-        and predicted by a submission that has entered.
+        """Return (u,) whether the instance counts for recall if it is true: in the scope, and
+        predicted by a submission that has entered.
         """
         return self.pool_weight > 0
 
     @cached_property
     def shares(self) -> dict[bool, Any]:
-        """What `scoring.shares` has made of them."""
+        """Return the shares of facts as `scoring.shares` computes them."""
         return {}

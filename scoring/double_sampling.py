@@ -47,7 +47,7 @@ Terms: TypeAlias = tuple[Floats, Floats, Floats, Floats]
 
 @dataclass(frozen=True, eq=False)
 class Checks:
-    """What experts answered about the judged targets of a pool, t of them, in r rounds."""
+    """Experts' answers about the judged targets of a pool: t targets, r rounds."""
 
     target: Ids
     """(t,) codes of the targets of all judged rows, ascending"""
@@ -100,14 +100,14 @@ class Repaired:
 
 @dataclass(frozen=True)
 class Corrected:
-    """A track's data with what experts said. Rows are those of `arranged`."""
+    """A track's data with experts' answers. Rows are those of `arranged`."""
 
     arranged: Centred
     checks: Checks
 
     @classmethod
     def of(cls, data: Data, checks: Checks | None) -> Corrected | None:
-        """None if no expert has answered anything that counts."""
+        """Return the data with experts' answers; None if no answer counts."""
         if checks is None or not data.judged.size:
             return None
         corrected_numbers = cls(Centred(data), checks)
@@ -119,25 +119,25 @@ class Corrected:
 
     @cached_property
     def _at(self) -> Ids:
-        """Return (t,) where each target stands among those of the checks."""
+        """Return (t,) the position of each target among those of the checks."""
         return np.searchsorted(self.checks.target, self.arranged.targets[0])
 
     @cached_property
     def checked(self) -> Bools:
-        """Return (t,) An answer of an expert counts."""
+        """Return (t,) whether an expert's answer counts."""
         return self.checks.checked[self._at]
 
     @cached_property
     def chance(self) -> Floats:
-        """Return (t,) probability of `checked` for a target that counts for everybody now; 0 where
-        there is none.
+        """Return (t,) the probability of `checked` for a target whose label is public; 0
+        otherwise.
         """
         asked = self.data.inclusion.asked[self.arranged.targets[0]]
         return chance_of_check(self.checks.pi[:, self._at], self.checks.e[:, self._at], asked)
 
     @cached_property
     def framed(self) -> Bools:
-        """Return (t,) Whether a round of expert checks that counts could have drawn the target."""
+        """Return (t,) whether a round of expert checks that counts could have drawn the target."""
         return np.asarray(self.checks.e[:, self._at].max(axis=0) > 0)
 
     @cached_property
@@ -284,8 +284,8 @@ class Corrected:
         return replace(repaired, influence=np.concatenate([repaired.influence[:n], checks])), reach
 
     def covers_pool(self) -> bool:
-        """Return whether every round of checks that counts could draw whatever all systems predict
-        together in the scope.
+        """Return whether every round of checks that counts could draw all predictions of all
+        systems in the scope.
 
         What a system predicts whose sample was judged after the last round could not be drawn; what
         only withdrawn ones predict could be where they still took part, or where recall had a
@@ -335,9 +335,9 @@ class Corrected:
         )
 
     def confusion(self, criterion: str) -> Confusion:
-        """Counts of what was checked by what the crowd and the expert say, and what they estimate
-        for all judgments. Of single ratings there is no right and wrong to count: told is by how
-        much the expert's lie above the crowd's, on average.
+        """Return the counts of checked judgments by the crowd's and the expert's answer, and the
+        estimated counts for all judgments. For single ratings return the mean difference between
+        experts' and the crowd's ratings.
 
         A relation counts once, as the first system predicts it.
         """

@@ -85,8 +85,8 @@ class Floors:
         return totals.with_missed_floor(with_floor, recall, by_recall)
 
     def _parts(self, recall: totals.Recall, unit: str) -> tuple[_Own, Floats]:
-        """What a right prediction adds to each system's recall, and what a true fact of the pool
-        takes from it: r/(T + M), also where r is not printed.
+        """Return the contribution of a right prediction to each system's recall, and the derivative
+        of that with respect to the true facts of the pool: r/(T + M), also where r is not printed.
         """
         truth, values = _truth(recall), np.asarray(recall.totals.systems.value)
         by_share = np.full(values.size, 1 / truth)
@@ -131,8 +131,8 @@ class Floors:
         recall: totals.Recall,
         unit: str = "fact",
     ) -> Floats:
-        """Of `own`, what a right prediction adds to each system's number, and `taken` (m,),
-        what a true fact of the pool takes from it.
+        """Return the floor of the variance, given the contribution `own` of a right prediction to each
+        system's number, and the loss `taken` (m,) by a true fact of the pool.
         """
         believed = self._belief(criterion, unit)
         floor = believed.of_systems((own.of(column) for column in range(taken.size)), taken)
@@ -166,8 +166,8 @@ class Floors:
 
 @dataclass(frozen=True)
 class _Own:
-    """What a right prediction adds to the number of its system: so much of its share of a fact, and
-    of its probability under a distribution.
+    """The contribution of a right prediction to the number of its system: its share of a fact, and
+    its probability under a distribution.
     """
 
     pool: Pool

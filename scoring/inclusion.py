@@ -43,7 +43,7 @@ class Inclusion:
     """Share of the open batches that is released: 1 when everything drawn is answered"""
 
     def of(self, targets: Ids) -> Inclusion:
-        """Return the same of some of the targets."""
+        """Return the inclusion of some of the targets."""
         return replace(
             self,
             asked=self.asked[targets],

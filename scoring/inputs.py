@@ -46,8 +46,8 @@ def about_inputs_like(
     data: Data, estimates: Mapping[Key, tuple[Estimate, Design]]
 ) -> dict[Key, tuple[Estimate, Design]]:
     """Return the weighted means, recalls and F1 of every system as estimates for inputs, or
-    documents, like these, each with its design; none where a kind has one population alone.
-    `estimates` are about what there is.
+    documents, like these, each with its design; none for kinds with a single population.
+    `estimates` are about the given inputs.
     """
     if not data.population or not data.judged.size:
         return {}
@@ -137,9 +137,9 @@ def _estimate(
 
 
 def _about_groups(each: Floats, group: Ids, code: Ids) -> Floats:
-    """Terms about the mean of their own group, each over what is left of the group without its
-    input. Of a group that lies in a single input nobody knows how it would vary: it counts as a
-    part of that input.
+    """Return terms relative to the mean of their own group, each divided by the share of the group
+    without its input. A group within a single input has no known variance: it counts as a part of
+    that input.
     """
     n_groups = int(group.max(initial=-1)) + 1
     size = np.bincount(group, minlength=n_groups)
@@ -196,7 +196,7 @@ def _are_alike(verdict: Floats, known: Bools) -> Bools:
 
 
 def _is_binary(under: Centred, verdict: Floats, known: Bools) -> bool:
-    """Return whether single ratings under a criterion are 0 or 1, or have two values alone."""
+    """Return whether single ratings under a criterion have at most two values."""
     noise = under.data.noise.get(under.criterion)
     count = noise.count[under.at] if noise is not None else np.ones(verdict.shape[0])
     value, n = verdict[known], np.broadcast_to(count[:, None], verdict.shape)[known]

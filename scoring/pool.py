@@ -145,7 +145,7 @@ class Pool:
 
     @cached_property
     def stratum_of_target(self) -> Ids:
-        """Return (t,) a code of what is said of each target: the first of several."""
+        """Return (t,) a code of the stratum of each target: that of its first instance."""
         first_row = np.full(self.target_id.size, -1)
         first_row[self.target[::-1]] = np.arange(self.target.size)[::-1]
         code_of_target = np.zeros(
@@ -191,8 +191,8 @@ class Pool:
         return predicted_rows
 
     def of_rows(self, rows: Ids, p: dict[str, Matrix], targets: Ids, target: Ids) -> Pool:
-        """Return the same of some rows, which weigh `p`, and of the targets that these have;
-        nothing that the model is told of.
+        """Return the pool of some rows, weighted by `p`, and of their targets; without the features
+        of the model.
         """
         return replace(
             self,
@@ -239,7 +239,7 @@ def spread(rows: Ids, values: Floats, wanted: Ids) -> Floats:
 
 
 def _at_same_places(table: Matrix, other: Matrix) -> bool:
-    """Return whether two matrices share the memory that says where their entries are."""
+    """Return whether two matrices share the memory of their entries' positions."""
     return np.may_share_memory(table.indices, other.indices) and table.data.size == other.data.size
 
 

@@ -95,9 +95,9 @@ def _terms(data: Data, draws: Draws, criterion: str, method: str) -> tuple[Bools
 
 
 def recall(data: Data, criterion: str) -> Estimate | None:
-    """Return the recall of every system: what share of the facts of the annotated documents anybody
-    found, times each system's share of the true facts among all draws. None without two annotated
-    documents.
+    """Return the recall of every system: the annotators' share of the facts in the annotated
+    documents, times the system's share of the true facts among all draws. None without two
+    annotated documents.
 
     All draws of all distributions count, each with its own probability: every (distribution,
     system) is a source, and anybody is who has one. NaN of systems that have not entered.
@@ -141,8 +141,8 @@ def recall(data: Data, criterion: str) -> Estimate | None:
 
 
 def has_entered(data: Data) -> Bools:
-    """Return (m,) systems whose facts are all among those that are counted, of which joint recall
-    tells their share.
+    """Return (m,) whether all facts of each system are counted, so that joint recall includes its
+    share.
     """
     assert data.facts is not None
     return ~Shares.of_facts(data.pool, data.facts, once=True).uncounted
@@ -198,9 +198,9 @@ def simple_recall(data: Data, criterion: str) -> Estimate | None:
 
 
 def _predicted(data: Data, facts: Facts, used: Bools, criterion: str) -> tuple[Bools, Bools]:
-    """Return (t, m) whether each system predicts each fact in use that annotation found, and (m,)
-    whether that is known: where another criterion has to be right too (`found_also`), one of its
-    mentions has to be, and all of them need verdicts.
+    """Return (t, m) whether each system predicts each annotated fact, and (m,) whether that is
+    known: where another criterion has to hold too (`found_also`), one of its mentions has to be
+    right, and all of them need verdicts.
     """
     sought = facts.code[used]
     here = np.flatnonzero(np.isin(facts.fact, sought))

@@ -78,7 +78,7 @@ def _float(value: float | None) -> float:
 
 
 def about(data: Data, checks: Checks | None) -> Row:
-    """What the tables do not hold: the numbers that are the same for all rows."""
+    """Return the metadata of a release, which the tables do not contain."""
     facts = data.facts
     return {
         "distributions": list(data.pool.p),
@@ -214,7 +214,7 @@ def _labels(data: Data) -> Iterator[Row]:
 
 
 def _verdict(verdicts: Floats, systems: list[int]) -> float | dict[str, float | None] | None:
-    """Return one number where it is the same for all systems; else one a system."""
+    """Return one number if it is the same for all systems; otherwise one per system."""
     if np.isnan(verdicts).all() or (verdicts == verdicts[0]).all():
         return _number(verdicts[0])
     return {str(system): _number(value) for system, value in zip(systems, verdicts, strict=True)}
@@ -279,7 +279,7 @@ def _checks(data: Data, checks: Checks | None) -> Iterator[Row]:
 
 
 def _checked(data: Data, checks: Checks | None) -> Iterator[Row]:
-    """Yield what experts said of what they checked."""
+    """Yield the experts' answers about the judgments that they checked."""
     if checks is None:
         return
     asked = np.isin(data.pool.target[data.judged], checks.target[checks.checked])
@@ -345,7 +345,7 @@ class Release:
 
     @cached_property
     def about(self) -> Row:
-        """What `release.json` says. Raises BadRelease for a format that is not known here."""
+        """Return the content of `release.json`. Raises BadRelease for an unknown format."""
         try:
             description = json.loads(self.bytes(ABOUT))
         except ValueError as error:
@@ -382,7 +382,7 @@ def read_data(release: Release) -> Data:
 
 
 def read_checks(release: Release, data: Data) -> Checks | None:
-    """What experts answered in a release; None where that is nothing, or was not part of it yet."""
+    """Return the experts' answers in a release; None if it has none."""
     return _Reader(release).checks(data) if release.about["data"].get("checks") else None
 
 
@@ -522,20 +522,22 @@ class _Reader:
         return judged, self.verdicts(stored), noise
 
     def within(self, criterion: str, stored: Mapping[str, list[Any]]) -> Floats | None:
-        """Return (n,) what `Noise` tells of how far the ratings of each label lie apart; None in
-        releases that do not say it.
+        """Return (n,) the variance of the ratings of each label, as in `Noise`; None in releases
+        without it.
         """
         told = stored.get(f"within_{criterion}")
         return None if told is None else _floats(told)
 
     def read_second_texts(self, stored: Mapping[str, list[Any]]) -> Bools | None:
-        """Return (n, m) what `Noise` tells of labels of two texts; None where each is of one."""
+        """Return (n, m) the part of `Noise` about labels of two texts; None where each label is of
+        one.
+        """
         if LOWERS not in stored:
             return None
         return np.array([np.isin(self.systems, named) for named in stored[LOWERS]])
 
     def verdicts(self, told: Mapping[str, list[Any]]) -> dict[str, Floats]:
-        """Return a mapping: criterion -> (n, m) what the rows of a table say of each system."""
+        """Return a mapping: criterion -> (n, m) the verdicts of a table's rows on each system."""
         verdicts_of = {}
         for criterion in self.told["correlation"]:
             column = told.get(criterion, [])
@@ -661,8 +663,8 @@ def _bools(values: Iterable[Any]) -> Bools:
 
 
 def _positions(ascending: Ids, wanted: Iterable[int], kind: str) -> Ids:
-    """Return where each number stands among ascending ones. Raises KeyError with one that does
-    not.
+    """Return the position of each number among ascending ones. Raises KeyError for a
+    missing one.
     """
     numbers = _ids(wanted)
     place = np.searchsorted(ascending, numbers)

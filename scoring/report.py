@@ -40,7 +40,7 @@ Named = tuple[str, ...]
 
 
 class Key(NamedTuple):
-    """What a figure is of."""
+    """The identity of a figure."""
 
     submission: int
     quantity: str
@@ -57,7 +57,7 @@ OF = Key._fields[1:]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number with its intervals: a share, or None where it is undefined (`note` says why)."""
+    """A number with its intervals: a share, or None where it is undefined (`note` explains why)."""
 
     value: float | None = None
     variance: float | None = None
@@ -95,8 +95,8 @@ class Figure:
 
     @property
     def few(self) -> bool:
-        """Return whether too few judgments stand behind it to say much; all that there can be say
-        all.
+        """Return whether it rests on too few judgments to be informative; never if they are all
+        there can be.
         """
         return self.n_labels < FEW and not self.exact
 
@@ -220,7 +220,9 @@ class Judges:
     """single ratings count, and what people differ by is part of every interval"""
 
     def rounded(self) -> Judges:
-        """As it may be printed while the test part is hidden: shares to 1 %, counts to 10."""
+        """Return the values that may be printed while the test part is hidden: shares to 1 %,
+        counts to 10.
+        """
         kept = ("people", "is_separable", "in_interval")
         values = {name: getattr(self, name) for name in JUDGES if name not in kept}
         return replace(
@@ -275,7 +277,9 @@ UNKNOWN: Ends = (None, None)
 
 @dataclass(frozen=True)
 class Components:
-    """What things and people differ by under one criterion, with 80 % intervals."""
+    """The variances between outputs and between annotators under one criterion, with 80 %
+    intervals.
+    """
 
     sigma_f2: float | None
     sigma_a2: float | None
@@ -292,7 +296,7 @@ class Components:
 
 @dataclass(frozen=True)
 class Scorer:
-    """What a metric or judge (or all together) is worth under one criterion."""
+    """The worth of a metric or judge (or all together) under one criterion."""
 
     name: str
     label: str
@@ -338,7 +342,7 @@ class Scorer:
 
 @dataclass(frozen=True)
 class Worth:
-    """What a question and each metric and judge are worth under one criterion."""
+    """The worth of a question and of each metric and judge under one criterion."""
 
     rated: int = 0
     judgments: int = 0
@@ -349,7 +353,7 @@ class Worth:
 
 @dataclass(frozen=True)
 class Report:
-    """What a board prints of one scoring. Each field is what it rests on, or what it came to."""
+    """All results of one scoring that a board prints, with the numbers that they depend on."""
 
     version: str = ""
     """Of the service"""
@@ -459,7 +463,7 @@ class Relations:
 
 @dataclass(frozen=True)
 class Details:
-    """What the page of one run and the comparison of two add to a report."""
+    """The results that the page of one run and the comparison of two add to a report."""
 
     figures: dict[Key, Figure] = field(default_factory=dict)
     """Of slices"""
@@ -469,8 +473,8 @@ class Details:
     relations: Relations = field(default_factory=Relations)
 
     def parts(self, first: int, second: int) -> tuple[Part, ...]:
-        """What both systems predict, the first alone, the second alone; empty if that is not
-        known.
+        """Return how many predictions both systems share, and how many only the first or the second
+        makes; empty if unknown.
         """
         if (first, second) in self.overlap:
             return self.overlap[first, second]
@@ -518,7 +522,7 @@ def pack(value: Any) -> bytes:
 
 
 def unpack(kind: type[T], packed: bytes | memoryview) -> T:
-    """What was packed; the empty report or details of no bytes."""
+    """Return the report or details that were packed; empty ones for no bytes."""
     return load(kind, json.loads(zlib.decompress(packed)) if packed else {})
 
 

@@ -68,7 +68,7 @@ class Difference:
 
 @dataclass
 class Rescored:
-    """What rescoring a release found."""
+    """The result of rescoring a release."""
 
     track: str
     altered: list[str] = field(default_factory=list)
@@ -86,8 +86,8 @@ class Rescored:
 
 
 def rescore(release: Release) -> Rescored:
-    """Return the board of a release, computed anew and compared. Raises BadRelease if it cannot be:
-    with what was altered, which may be why.
+    """Return the recomputed board of a release, compared with the published one. Raises BadRelease
+    if it cannot be computed, listing altered files, which may be the cause.
     """
     changes = list(altered(release))
     try:
@@ -148,7 +148,9 @@ def _names(release: Release) -> dict[Any, str]:
 
 
 def altered(release: Release) -> Iterator[str]:
-    """Yield what is not as it was published: each altered row, else the file. Raises BadRelease."""
+    """Yield what differs from the published release: each altered row, otherwise the file. Raises
+    BadRelease.
+    """
     names = _names(release)
     for text in release.bytes(SUMS).decode("utf-8", "replace").splitlines():
         digest, _, name = text.partition("  ")
@@ -171,7 +173,7 @@ def _altered_rows(release: Release, name: str, names: Mapping[Any, str]) -> Iter
 
 
 def recomputed(release: Release) -> dict[Key, Figure]:
-    """Return every figure of the report and of its details, from the tables alone."""
+    """Return every figure of the report and of its details, computed from the tables alone."""
     board = release.about["board"]
     criteria, recall_criteria = tuple(board["criteria"]), tuple(board["recall_criteria"])
     data = read_data(release)
@@ -186,7 +188,7 @@ def recomputed(release: Release) -> dict[Key, Figure]:
 
 
 def figures_of(rows: Iterable[dict[str, Any]]) -> tuple[str, ...]:
-    """What every row must have; older releases say nowhere what experts have checked."""
+    """Return the figures of a report's rows; older releases lack the counts of expert checks."""
     has_checked = any("n_checked" in row for row in rows)
     return tuple(name for name in (*REALS, *COUNTS) if name != "n_checked" or has_checked)
 
@@ -207,9 +209,7 @@ def _compare(
 
 
 def same(a: float | None, b: float | None) -> bool:
-    """Return whether two numbers agree in all digits that count; what both do not know they agree
-    on.
-    """
+    """Return whether two numbers agree in all significant digits; two missing ones agree."""
     if a is None or b is None:
         return a is b
     return math.isclose(a, b, rel_tol=0.5 * 10.0**-DIGITS, abs_tol=1e-14)

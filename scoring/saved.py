@@ -54,8 +54,8 @@ def unaided(data: Data, criteria: tuple[str, ...]) -> dict[Key, tuple[Estimate, 
 
 
 def beside(data: Data, alone: dict[Key, tuple[Estimate, Design]]) -> Iterator[Score]:
-    """Yield what stands beside the default estimates: the same without metrics and judges, and of
-    single ratings as was published.
+    """Yield alternatives to the default estimates: those without metrics and judges, and, for
+    single ratings, the published estimator.
     """
     bare = data.without_aid()
     if bare is not None:
@@ -135,8 +135,8 @@ def _variance(estimate: Estimate, shape: tuple[int, ...]) -> Floats:
 
 
 def best_metrics(data: Data, criterion: str) -> list[int]:
-    """Return the columns of the metrics and judges that go with people under a criterion, within
-    systems, the best first; none where too little is rated to tell.
+    """Return the columns of the metrics and judges that correlate with human judgments under a
+    criterion, within systems, the best first; none with too few ratings.
     """
     pool, rating = data.pool, data.f[criterion][:, 0]
     rated = np.flatnonzero(~np.isnan(rating))

@@ -63,9 +63,9 @@ def scores(
     recall_criteria: tuple[str, ...],
     published: tuple[str, ...] = PUBLISHED,
 ) -> Iterator[Score]:
-    """Yield every score of every system that was sampled: the default estimates, and those about
-    inputs like these (`about_inputs_like`), with those who rate as a second cluster; and the
-    published ones that a kind of track has beside them.
+    """Yield every score of every system that was sampled: the default estimates, those about inputs
+    like these (`about_inputs_like`), with annotators as a second cluster; and the published
+    estimators of the kind.
     """
     if data.judged.size:
         yield from of_populations(data, estimates, like, DEFAULT)
@@ -237,8 +237,8 @@ def rows(
 
 
 def counts(data: Data, criterion: str) -> tuple[Ids, Ids]:
-    """Return targets that each system predicts: with a judgment, and drawn for anybody but without
-    one.
+    """Return how many targets each system predicts: those with a judgment, and those that were
+    drawn for any system but have none.
     """
     if criterion not in data.counted:
         data.counted[criterion] = _counts(data, criterion)

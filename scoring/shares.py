@@ -17,8 +17,8 @@ from scoring.pool import Pool, spread
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """What each prediction stands for, of its system's facts and of the pool's; 0 outside the
-    scope. No table is made of all: a system at a time is enough for every sum.
+    """The weight of each prediction in its system's facts and in the pool's; 0 outside the scope.
+    Computed one system at a time to save memory.
     """
 
     predictions: Pool
@@ -37,7 +37,7 @@ class Shares:
     @cached_property
     def pool(self) -> Floats:
         """Return (u,) the share of a fact of the pool; 0 where only systems that have not entered
-        say it.
+        predict it.
         """
         counted = self.facts.counted
         if not self.once:
@@ -46,7 +46,7 @@ class Shares:
 
     @cached_property
     def uncounted(self) -> Bools:
-        """Return (m,) systems that have not entered, and say what the pool's share leaves out."""
+        """Return (m,) systems that have not entered and predict facts outside the pool's share."""
         left_out = self.facts.in_scope & ~self.facts.counted
         columns = range(len(self.predictions.systems))
         return np.array(
@@ -55,7 +55,7 @@ class Shares:
         )
 
     def _size(self, counted: Bools) -> Ids:
-        """Return (u,) how many instances of those that are counted say the fact of each."""
+        """Return (u,) how many counted instances state the fact of each."""
         fact = self.facts.fact
         return np.bincount(fact[counted], minlength=int(fact.max(initial=-1)) + 1)[fact]
 
@@ -82,7 +82,7 @@ class Shares:
         )
 
     def _counted(self, column: int) -> NDArray[np.unsignedinteger]:
-        """Return (n,) how many of a submission's own rows in the scope say the fact of each; 0
+        """Return (n,) how many of a submission's own rows in the scope state the fact of each; 0
         outside.
         """
         if column not in self._counts:

@@ -42,7 +42,7 @@ class Cut:
 
     @property
     def key(self) -> str:
-        """What its estimates are stored under."""
+        """Return the key that its estimates are stored under."""
         return f"{self.group}:{self.name}"
 
 
@@ -81,8 +81,8 @@ def score_cuts(
 
 
 def restricted(data: Data, cut: Cut, *, with_facts: bool = True) -> Data:
-    """Return the data of a slice alone: its instances, their labels and, as recall needs them,
-    facts, and its distribution, which sums to 1 again.
+    """Return the data of a slice alone: its instances, their labels and, for recall, facts, and its
+    distribution, normalised again.
     """
     pool, inside = data.pool, np.flatnonzero(cut.inside)
     p = pool.p[cut.kind][inside]
@@ -122,7 +122,7 @@ def _scores(
     part: Data, cut: Cut, criteria: Sequence[str], with_recall: bool, keep: Keep
 ) -> Iterator[Score]:
     """Yield the numbers of a slice, under the guaranteed criterion and then under the others. A
-    model's guess alone is no number: without a label of its own a system has none.
+    system without labels in the slice has none.
     """
     guaranteed = criteria[0]
     if not part.judged.size:

@@ -16,8 +16,8 @@ HALVES_UP = 1e-7
 def number_text(
     value: float | None, *, n: int | None = None, decimals: int | None = None, signed: bool = False
 ) -> str:
-    """Return a share in per cent without its sign: 0.3 is “30.0”, and “30” when fewer than 50
-    judgments stand behind it.
+    """Return a share in per cent without its sign: 0.3 is “30.0”, and “30” for fewer than 50
+    judgments.
     """
     if value is None or not math.isfinite(value):
         return DASH

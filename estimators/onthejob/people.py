@@ -13,7 +13,7 @@ from estimators.checks import FloatArray
 
 
 def symmetric(n_labels: int, quality: float) -> FloatArray:
-    """Return the response table of somebody who is right with one probability for all labels.
+    """Return the response table of an annotator with the same accuracy for all labels.
 
     ``p(r | y) = q`` if r = y, else ``(1 − q)/(K − 1)``.
 
@@ -77,7 +77,9 @@ def value_of_answers(p: ArrayLike, table: ArrayLike, m: int) -> FloatArray:
 
 @cache
 def _multisets(n_labels: int, m: int) -> tuple[FloatArray, FloatArray]:
-    """Return the counts of labels in each multiset of m responses, and its number of orders."""
+    """Return the counts of labels in each multiset of m responses, and the number of its
+    permutations.
+    """
     drawn = list(combinations_with_replacement(range(n_labels), m))
     counts = np.array([np.bincount(a, minlength=n_labels) if a else [0] * n_labels for a in drawn])
     factorial = np.array([math.factorial(k) for k in range(m + 1)])
@@ -85,7 +87,7 @@ def _multisets(n_labels: int, m: int) -> tuple[FloatArray, FloatArray]:
 
 
 class Quality:
-    """Response tables that are learned from answers, of each worker and of anybody.
+    """Response tables that are learned from answers, of each worker and of an average one.
 
     A worker's table is the mean of a Dirichlet distribution for each true label. Its prior is
     ``strength`` answers at the table of anybody; anybody's prior is 10 answers at ``quality``.

@@ -82,7 +82,7 @@ class Vote(Rounds):
 
 
 class Online(Rounds):
-    """Never ask: return what the model says.
+    """Never ask: return the model's labels.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def votes_needed(uncertainty: FloatArray, *, error: float = 0.3, limit: float = 
 
 
 class Threshold(Rounds):
-    """Ask about every position as often as :func:`votes_needed` says, and check again.
+    """Ask about every position as often as :func:`votes_needed` returns, and check again.
 
     It never considers time or the price of a query.
 

@@ -82,7 +82,7 @@ class Belief:
         self._responses: dict[tuple[Evidence, int], list[float]] = {}
 
     def add_table(self, table: ArrayLike) -> int:
-        """Add the response table of somebody and return its index."""
+        """Add an annotator's response table and return its index."""
         self.tables.append(np.asarray(table, dtype=np.float64))
         self._log.append(np.log(np.maximum(self.tables[-1], 1e-12)))
         return len(self.tables) - 1
@@ -102,7 +102,9 @@ class Belief:
         return self._posteriors[key]
 
     def next_response(self, position: int, evidence: Evidence = ()) -> list[float]:
-        """Return p(r | position, answers) = Σ_y p_i(y) p(r | y) of anybody's next answer."""
+        """Return p(r | position, answers) = Σ_y p_i(y) p(r | y) of the next answer of an average
+        annotator.
+        """
         key = (tuple(sorted(evidence)), position)
         if key not in self._responses:
             law = self.posterior(evidence).nodes[position] @ self.tables[0]
@@ -110,7 +112,8 @@ class Belief:
         return self._responses[key]
 
     def gain(self, evidence: Evidence, m: int) -> list[float]:
-        """Return what m more answers of anybody add to the expected number of right labels.
+        """Return by how much m more answers of an average annotator raise the expected number of
+        right labels.
 
         One number for each position, which is taken by itself.
         """
@@ -122,7 +125,8 @@ class Belief:
         return self._gains[key]
 
     def after(self, evidence: Evidence, position: int, response: int) -> Evidence:
-        """Return the evidence with one more answer of anybody, its posterior already computed.
+        """Return the evidence with one more answer of an average annotator, its posterior already
+        computed.
 
         All K answers at the position are computed in one batch: a search soon needs the others.
         """
@@ -146,7 +150,7 @@ class Belief:
 
 @dataclass(frozen=True)
 class Costs:
-    """What queries and time cost, in units of accuracy.
+    """The costs of queries and of time, in units of accuracy.
 
     Attributes
     ----------

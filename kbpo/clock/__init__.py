@@ -40,9 +40,7 @@ def now() -> datetime:
 def _later(
     new: tuple[datetime, float] | None, old: tuple[datetime, float] | None
 ) -> tuple[datetime, float] | None:
-    """Return the answer to go by: the new one,
-    unless it is a little behind what the old one says.
-    """
+    """Return the new time, unless it is a little behind the old one."""
     if new is None or old is None:
         return new or old
     counted_on = old[0] + timedelta(seconds=new[1] - old[1])

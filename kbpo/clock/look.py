@@ -24,9 +24,9 @@ KEPT = "clock.look"
 
 
 def is_due() -> bool:
-    """Return whether the steps should look now. Who is told so looks at once: the next asker is
-    told of what changed from now on. All workers share what is kept; where Redis has lost it, they
-    look.
+    """Return whether the steps should look for work now. A caller that gets True must look at once:
+    the next caller only learns of later changes. All workers share this state; where Redis has lost
+    it, they look.
     """
     connection.ensure_connection()  # before its first answer the time would be this machine's
     now, stored = clock.now(), _stored()
@@ -43,7 +43,8 @@ def is_due() -> bool:
 
 
 def _stored() -> str:
-    """Return what names all that is stored: which transactions that wrote something have ended.
+    """Return an identifier of the state of the database: which writing transactions have
+    ended.
 
     Those of the server's own housekeeping and of its other databases count, too: they cause
     looks and hide nothing.

@@ -6,7 +6,7 @@ from django.db import models
 
 
 class Heartbeat(models.Model):
-    """The one row that says when the clock ticked last, and when it did not tick."""
+    """The only row of its table: the time of the last tick, and the pauses without ticks."""
 
     at = models.DateTimeField()
     pauses = models.JSONField(

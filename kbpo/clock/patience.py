@@ -14,7 +14,7 @@ LIMITS = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_time
 
 
 def hold(connection: Any, **_: Any) -> None:
-    """Nothing; the session that was opened has the limits that its address asks for."""
+    """Set the limits of a newly opened session that its URL asks for."""
     asked = connection.settings_dict["OPTIONS"].get("options", "")
     said = dict(re.findall(r"(?:-c\s*|--)(\w+)=(\S+)", asked))
     limits = [(name, said[name]) for name in LIMITS if name in said]

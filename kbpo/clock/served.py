@@ -51,8 +51,8 @@ class Pause(NamedTuple):
 
 
 def beat(every: timedelta = EVERY) -> datetime:
-    """Return the time, noted as the last beat where that was some while ago. Whoever gives
-    something up for being late asks here first.
+    """Return the time, and store it as the last beat if that is some while ago. Callers that expire
+    something for being late ask here first.
     """
     connection.ensure_connection()  # before its first answer the time would be this machine's
     now = clock.now()

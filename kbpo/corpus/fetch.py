@@ -58,10 +58,10 @@ def fetch_arrays(
 
 @contextmanager
 def by_index(*, of_words: bool = False) -> Iterator[None]:
-    """Yield queries inside read indexes, however frequent what they look for is: the planner takes
-    a few hundred texts with a word for soon found by looking through all, and reckons each text's
-    words. `of_words`: an index of other columns, read in order, is looking through all as well. No
-    other process is started for the half of a few thousand rows: that takes as long as all of them.
+    """Run the queries inside with plans that use indexes, however frequent the words are: the
+    planner expects to find a word soon by scanning all texts. `of_words`: scanning an index of
+    other columns in order is avoided as well. Parallel workers are disabled, since starting one
+    takes longer than a few thousand rows.
     """
     chosen = {"enable_seqscan": "off", "max_parallel_workers_per_gather": "0"}
     if of_words:

@@ -30,8 +30,8 @@ NEWEST = 4
 
 
 def kept(name: str, state: object, make: Callable[[], Arrays]) -> Arrays:
-    """Return the arrays that `make` makes, which follow from a state alone; those of an earlier
-    call where they are still there, which nobody can write to.
+    """Return the arrays that `make` computes from a state alone, read-only; those of an earlier
+    call if they are stored.
 
     `name` is a folder: those of other states in it are forgotten, but for the `NEWEST`. Without a
     state, or a place to keep them, they are made.
@@ -59,7 +59,7 @@ def _place(root: Path, name: str, state: object) -> Path:
 
 
 def _part_of(place: Path) -> Path:
-    """Return a name of one's own beside a place, for what is not whole."""
+    """Return a unique temporary name next to a path, for incomplete files."""
     return place.with_name(f"{uuid.uuid4().hex}.part")
 
 
@@ -80,7 +80,7 @@ def _mapped(place: Path) -> Arrays | None:
 
 
 def _forget(place: Path) -> None:
-    """Delete a folder by renaming it first, so nobody reads half of it."""
+    """Delete a folder, renaming it first so that no process reads a part of it."""
     gone = _part_of(place)
     with suppress(OSError):
         place.rename(gone)

@@ -59,11 +59,11 @@ NOTHING = "Nothing was loaded. Mend these lines or take them out, and send the f
 
 
 class CannotLoad(Exception):
-    """A corpus that was not loaded; the text says why, with line numbers."""
+    """A corpus that was not loaded; the text explains why, with line numbers."""
 
 
 def find_schema(name: str) -> Schema:
-    """Return the schema that ships under a name (tac_kbp, docred), else the one in that file.
+    """Return the schema that ships under a name (tac_kbp, docred), otherwise the one in that file.
     Raises FormatError.
     """
     shipped = SHIPPED / f"{name}.json"
@@ -147,7 +147,7 @@ def refuse_errors(report: Report, path: Path) -> None:
 
 
 def warnings_in(report: Report, path: Path) -> list[str]:
-    """Return the first warnings of a file, as whoever loads reads them."""
+    """Return the first warnings of a file, worded for corpora."""
     return _first(report, path, "warning")
 
 
@@ -160,9 +160,7 @@ def _first(report: Report, path: Path, severity: str) -> list[str]:
 
 
 def _message_sentence(message: Message, path: Path) -> str:
-    """Return a message as whoever loads reads it: a run does without such a line, a load does
-    not.
-    """
+    """Return a message worded for corpora: a run is used without its bad lines, a corpus is not."""
     where = f"{path.name}, line {message.line}" if message.line else path.name
     return f"{where}: {DROPPED.sub('', message.text)}"
 

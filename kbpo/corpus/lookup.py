@@ -76,8 +76,8 @@ class DatabaseCorpus:
         self.prefetch([key for key in keys if key != SEVERAL])
 
     def titled(self, title: str) -> DocumentView | None:
-        """Return the only document with this title, or else the one with this id; None if there is
-        none.
+        """Return the only document with this title, otherwise the one with this id; None if there
+        is none.
         """
         if title not in self._titled:
             self.prefetch_titles([title])

@@ -71,7 +71,7 @@ class Corpus(models.Model):
         return Mention.objects.filter(document__corpus=self.pk).exists()
 
     def relation_names(self) -> dict[str, str]:
-        """Return what every page calls each predicate."""
+        """Return the display name of each predicate."""
         return relation_names(self.schema.get("predicates", ()))
 
     @property
@@ -109,14 +109,14 @@ class Upload(Moving):
 
     @cached_property
     def notes(self) -> list[str]:
-        """What its files have that is ignored, as it is read; where it is tried or loaded `reason`
-        keeps it.
+        """Return notes on ignored parts of the files while they are read; later `reason` contains
+        them.
         """
         return []
 
     @property
     def file_names(self) -> list[str]:
-        """Return what its files are called where they came from."""
+        """Return the original names of the files."""
         return [name for _, field in self.FILES if (name := getattr(self, field))]
 
     @property
@@ -186,7 +186,9 @@ class Predicate(models.Model):
 
 
 class Part(models.TextChoices):
-    """The two parts of a corpus: what is shown never counts, and what counts is hidden."""
+    """The two parts of a corpus: the judgments of one are public and never count, those of the
+    other count and are hidden.
+    """
 
     DEV = "dev", "development"
     TEST = "test"
@@ -200,7 +202,7 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         return self._found(words, "websearch")
 
     def with_all_of(self, name: str) -> DocumentQuerySet:
-        """Return documents that hold all words of a name, whatever signs stand between them."""
+        """Return documents that contain all words of a name, with any punctuation between them."""
         return self._found(name, "plain")
 
     def _found(self, words: str, how: str) -> DocumentQuerySet:
@@ -281,8 +283,8 @@ class Mention(models.Model):
 
     @property
     def stands_for(self) -> tuple[int, int]:
-        """Return the span of its canonical mention, which all names of one thing share; its own
-        where the corpus does not say.
+        """Return the span of its canonical mention, which all mentions of one entity share; its own
+        without one.
         """
         if self.canonical_begin is None or self.canonical_end is None:
             return self.begin, self.end

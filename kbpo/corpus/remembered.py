@@ -17,8 +17,8 @@ _READ: ContextVar[dict[Hashable, dict[Any, Any]] | None] = ContextVar("_READ", d
 
 @contextmanager
 def remembering() -> Iterator[None]:
-    """In it, what `each` has read is not read again: for who neither writes nor wants to see what
-    others write meanwhile.
+    """Cache what `each` reads inside: for callers that do not write and need no changes that others
+    make meanwhile.
     """
     token = _READ.set({})
     try:
@@ -30,9 +30,8 @@ def remembering() -> Iterator[None]:
 def each(
     what: Hashable, keys: Collection[K], read: Callable[[list[K]], Mapping[K, V]]
 ) -> dict[K, V]:
-    """Return what `read` finds of things, by their keys, in the order of these and without those of
-    which it finds nothing. `what` names all that it depends on besides. Nobody may change what is
-    found.
+    """Return the values that `read` finds for some keys, in the order of the keys and without
+    missing ones. `what` identifies the query. The values must not be changed.
     """
     memory = _READ.get()
     known = {} if memory is None else memory.setdefault(what, {})

@@ -9,9 +9,8 @@ from django.utils.text import slugify
 
 
 def slug_of(name: str, rows: QuerySet[Any], otherwise: str) -> str:
-    """Return a name's letters from a to z and digits, of 120 characters at most; where it has
-    others alone, `otherwise`, with the first number that none of the rows has. Empty where it has
-    none at all.
+    """Return the letters from a to z and digits of a name, at most 120 characters; if there are
+    none, `otherwise` with the first number that no row has. Empty for an empty name.
     """
     if slug := slugify(name)[:120].strip("-"):
         return slug

@@ -39,8 +39,8 @@ def tick() -> int:
 def move_on(
     model: type[Row], load: Callable[[Row], Found], *, where: dict[str, Any] | None = None
 ) -> int:
-    """Return how many uploads were tried or loaded. `load` loads one, and says what it counted;
-    `where` says which are its own.
+    """Validate and load the uploads that wait, and return how many. `load` loads one and returns
+    its counts; `where` selects the uploads of the caller.
     """
 
     def attempt(row: Row) -> None:
@@ -61,8 +61,8 @@ def move_on(
 
 
 def _load_or_explain(row: Row, load: Callable[[Row], Found]) -> Found:
-    """Return what was counted. Raises OwnersFault with what is wrong in which line of which file,
-    by the names that its owner knows.
+    """Load an upload and return its counts. Raises OwnersFault with the error, its line and its
+    file, under the file's original name.
     """
     try:
         return load(row)
@@ -74,7 +74,7 @@ def _load_or_explain(row: Row, load: Callable[[Row], Found]) -> Found:
 
 
 def _named(row: Upload, sentence: str) -> str:
-    """Return a sentence with the names of files that their owner knows."""
+    """Return a sentence with the original names of files."""
     for field, name in row.FILES:
         if getattr(row, field):
             sentence = sentence.replace(Path(getattr(row, field).name).name, getattr(row, name))
@@ -115,8 +115,8 @@ def note_corpus(row: CorpusUpload, corpus: Corpus) -> None:
 
 @transaction.atomic
 def want(model: type[Row], pk: int) -> Row | None:
-    """Return the upload, to be loaded now; None if its trial is not done,
-    or somebody was quicker.
+    """Return the upload, marked to be loaded now; None if its validation is not finished, or
+    somebody was quicker.
     """
     row = _free(model, pk, ["tried"])
     if row is not None:
@@ -138,15 +138,15 @@ def discard(model: type[Row], pk: int) -> Row | None:
 
 
 def _free(model: type[Row], pk: int, statuses: Collection[str]) -> Row | None:
-    """Return the upload, locked; None in another status, or while the pipeline is at it: that takes
-    longer than a page waits.
+    """Return the upload, locked; None in another status, or while the pipeline handles it, which
+    takes longer than a page can wait.
     """
     uploads = model._default_manager.select_for_update(skip_locked=True, of=("self",))
     return cast("Row | None", uploads.filter(pk=pk, status__in=statuses).first())
 
 
 def forget(row: Upload) -> None:
-    """Delete the files of an upload that nobody needs any more."""
+    """Delete the files of an upload."""
     for field, _ in row.FILES:
         file = getattr(row, field)
         if file:

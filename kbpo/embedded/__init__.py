@@ -34,8 +34,8 @@ GRACE = 15.0
 
 
 def record(var: Path, name: str, pid: int) -> None:
-    """Note the process `pid` as started from `var`. The start time tells it from a later process
-    with the same id.
+    """Record the process `pid` as started from `var`. The start time distinguishes it from a later
+    process with the same id.
     """
     directory = var / "processes"
     directory.mkdir(parents=True, exist_ok=True)
@@ -126,9 +126,7 @@ def _ensured(server: Server) -> str:
 
 @contextmanager
 def _locked(var: Path) -> Iterator[None]:
-    """Return the right to start and stop servers; the kernel takes it back from whoever dies with
-    it.
-    """
+    """Lock starting and stopping servers; the kernel releases the lock if the process dies."""
     var.mkdir(parents=True, exist_ok=True)
     with open(var / "embedded.lock", "a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -13,7 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 class EmbeddedError(ImproperlyConfigured):
-    """A server could not be started; the message says why in words for the person who runs it."""
+    """A server could not be started; the message explains why to the person who runs it."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,7 @@ class Account:
         return cls(entry.pw_uid, entry.pw_gid)
 
     def can_enter(self, directory: Path) -> bool:
-        """Return whether the account may look things up in the directory, through all of its
-        parents.
-        """
+        """Return whether the account may list the directory, and enter all of its parents."""
         if self == Account.current():
             return True  # by way of a group or an access list, perhaps: the kernel will say if not
         for place in (directory, *directory.parents):
@@ -82,8 +80,8 @@ class Account:
 
 
 def make_private(directory: Path, account: Account) -> None:
-    """Make the directory for the account alone, or check that it is so; only a directory of ours is
-    ever changed.
+    """Make the directory accessible to the account only, or check that it is; only directories of
+    the account are changed.
     """
     directory.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
@@ -101,8 +99,8 @@ def make_private(directory: Path, account: Account) -> None:
 
 
 def check_private(path: Path, found: os.stat_result, account: Account) -> None:
-    """Refuse a file or directory that belongs to somebody else, or that others may read or
-    enter.
+    """Refuse a file or directory that belongs to another account, or that others may read
+    or enter.
     """
     if found.st_uid != account.uid or stat.S_ISLNK(found.st_mode):
         raise EmbeddedError(
@@ -116,7 +114,7 @@ def check_private(path: Path, found: os.stat_result, account: Account) -> None:
 
 
 def check_parent(var: Path) -> None:
-    """Refuse a directory in which anybody could replace ours."""
+    """Refuse a directory in which other accounts could replace ours."""
     if var.exists() and var.stat().st_mode & stat.S_IWOTH:
         raise EmbeddedError(
             f"Everybody may write to {var}, so anybody could replace the database. Run: chmod o-w"

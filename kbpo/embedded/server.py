@@ -24,7 +24,7 @@ SOCKET_LIMIT = (
 
 @dataclass(frozen=True)
 class Server(ABC):
-    """A server with a private directory and a way to say whether it answers."""
+    """A server with a private directory and a check whether it answers."""
 
     var: Path
 
@@ -51,9 +51,7 @@ class Server(ABC):
         return Account.current()
 
     def check(self) -> None:
-        """Refuse directories that are not ours alone: whoever sat in them could pass for the
-        server.
-        """
+        """Refuse directories that others can write: a process in them could pass for the server."""
         for directory in (self.home, self.sockets):
             if directory.exists():
                 check_private(directory, directory.lstat(), self.account)
@@ -104,7 +102,7 @@ class Server(ABC):
         return True
 
     def failed(self, log: Path) -> EmbeddedError:
-        """Return the error that says what the server said last."""
+        """Return an error with the last lines of the server's log."""
         last = log.read_text(errors="replace").splitlines()[-8:] if log.exists() else []
         return EmbeddedError(
             "\n  ".join([f"{self.name} does not come up. The end of {log}:", *last])

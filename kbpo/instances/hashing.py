@@ -24,8 +24,8 @@ CONTENT_KEY_SQL = (
 
 
 def second_number(hash_key: str, key: UUID) -> float:
-    """Return a random number in [0, 1) of a target that is independent of `u`: of it depends who
-    else is asked, never whether it is drawn.
+    """Return a random number in [0, 1) of a target that is independent of `u`: it decides how many
+    annotators are asked, never whether the target is drawn.
     """
     digest = hashlib.sha256(f"{hash_key}second{key}".encode()).digest()
     return float((int.from_bytes(digest[:7], "big") >> (56 - BITS)) / 2**BITS)

@@ -40,9 +40,10 @@ IN_PLACE = """
 
 
 def in_place(labels: Iterable[tuple[T, int | None, int | None]]) -> list[T]:
-    """Of labels of one target, in their order, each with its question and how often that had been
-    aggregated before, return those that no other was made in the place of. What was made again
-    stands where its question stood first, so that it hides nothing that had hidden it.
+    """Given labels of one target in their order, each with its question and how often that had been
+    aggregated before, return those that were not replaced. A label of a repeated aggregation takes
+    the place of the question's first label, so that it does not override labels which overrode
+    that.
     """
     in_order = list(labels)
     if all(again is None for _, _, again in in_order):
@@ -58,8 +59,8 @@ def in_place(labels: Iterable[tuple[T, int | None, int | None]]) -> list[T]:
 
 
 def newest_of(labels: Iterable[tuple[T, int | None]]) -> list[T]:
-    """Of labels of one target, in their order, each with its question, return the newest of each
-    question; what came from none stands by itself.
+    """Given labels of one target in their order, each with its question, return the newest of each
+    question; a label without a question is kept.
     """
     of_question: dict[tuple[str, int], T] = {}
     for place, (label, question) in enumerate(labels):
@@ -68,7 +69,7 @@ def newest_of(labels: Iterable[tuple[T, int | None]]) -> list[T]:
 
 
 def standing(labels: Iterable[Label]) -> list[Label]:
-    """Of labels of any targets, those that no other was made in the place of."""
+    """Return those of some labels, of any targets, that were not replaced by another."""
     by_target: dict[int, list[tuple[Label, int | None, int | None]]] = {}
     for label in sorted(labels, key=lambda label: (label.created_at, label.pk)):
         of_target = by_target.setdefault(label.target_id, [])
@@ -77,7 +78,7 @@ def standing(labels: Iterable[Label]) -> list[Label]:
 
 
 class Said(NamedTuple):
-    """What one label says."""
+    """The value and origin of one label."""
 
     value: Value
     source: str
@@ -87,7 +88,7 @@ class Said(NamedTuple):
 
     @classmethod
     def of(cls, label: Label) -> Said:
-        """Return the same, of a label's row."""
+        """Return the value and origin of a label's row."""
         return cls(label.value, label.source, label.n, label.question, label.again)
 
 
@@ -97,8 +98,8 @@ nobody else holds. Single ratings are joined to it afterwards"""
 
 
 def replaced(said: Sequence[Said]) -> Value:
-    """Return the rule of a kind that says nothing else: each part of a value as the last label has
-    it that has one.
+    """Return the default rule of a kind: each part of a value comes from the last label that has
+    it.
     """
     value: Value = {}
     for label in said:
@@ -107,16 +108,16 @@ def replaced(said: Sequence[Said]) -> Value:
 
 
 def merged(labels: Iterable[Label], rule: Rule) -> Value:
-    """Return the value of a target, given all its labels and the rule of its kind. Labels that were
-    given up are empty, so that they never hide a judgment; but of what was made again the last
-    alone counts.
+    """Return the value of a target, given all its labels and the rule of its kind. Labels of
+    abandoned questions are empty and override nothing; but of a repeated aggregation only the last
+    counts.
     """
     ordered = sorted(labels, key=lambda label: (-RANK[label.source], label.created_at, label.pk))
     return _merged(standing_statements(Said.of(label) for label in ordered), rule)
 
 
 def standing_statements(labels: Iterable[Said]) -> list[Said]:
-    """Return what those labels of one target say that no other was made in the place of."""
+    """Return the values of the labels of one target that were not replaced."""
     labels = list(labels)
     if len(labels) == 1:
         return labels
@@ -126,8 +127,8 @@ def standing_statements(labels: Iterable[Said]) -> list[Said]:
 def values_of(
     targets: Collection[int], rule: Rule, *, public: bool = False
 ) -> Iterator[tuple[int, Value, bool]]:
-    """Return the targets that have a label (a public one), with the value that
-    counts by the rule of their kind, and whether somebody asked without an answer.
+    """Return the targets with a (public) label, their values by the rule of their kind, and whether
+    a question about them was abandoned.
     """
     found = each(
         ("values", rule, public),
@@ -162,8 +163,8 @@ def values_inside(
     *kinds: str,
     public: bool = False,
 ) -> Iterator[tuple[str, int, tuple[int, int], Value]]:
-    """Kind, document, first span and value that counts of every target of these kinds that has a
-    (public) label, in documents.
+    """Return the kind, document, first span and value of every target of these kinds in these
+    documents that has a (public) label.
     """
     chosen = sorted(str(kind) for kind in kinds)
     found = each(
@@ -216,17 +217,17 @@ def _merged(said: Sequence[Said], rule: Rule) -> Value:
 
 
 def yes_or_no(value: Value) -> dict[str, bool]:
-    """Return a mapping: return each part that a value settles -> whether it holds; nothing where it
-    tells none.
+    """Return a mapping: each part that a value settles -> whether it holds; empty for values
+    without parts.
     """
     holds = set(value.get("holds", ()))
     return {part: part in holds for part in value.get("shown", ())}
 
 
 def differing(said: Sequence[Said]) -> int | None:
-    """Return how many of those who were asked about a target, in one question or several, differ
-    from what all answers say together: of each question those who differ at the part at which most
-    do, since one person answers all of its parts. None where no label tells parts.
+    """Return how many annotators of a target, over all its questions, differ from the merged value:
+    per question those who differ at the part with the most dissent, since one person answers all of
+    its parts. None where no label has parts.
     """
     labels = newest_of((label, label.question) for label in said)
     votes: Counter[str] = Counter()
@@ -248,7 +249,9 @@ def differing(said: Sequence[Said]) -> int | None:
 
 
 def _raw_votes(part: str, label: Said) -> int:
-    """Return how many said in one question that a part holds, whatever a model made of it."""
+    """Return how many annotators of one question answered that a part holds, before any annotator
+    model.
+    """
     if "votes" in label.value:
         return int(label.value["votes"].get(part, 0))
     return max(1, label.n) if part in label.value["holds"] else 0

@@ -16,7 +16,7 @@ ENDS = ("a_begin", "a_end", "b_begin", "b_end")
 
 
 class Target(models.Model):
-    """What people are asked about: the unit of chance, of cost and of variance.
+    """The thing that a question is about: the unit of sampling, of cost and of variance.
 
     `kind` is the word of a kind of track for what it is. `key` hashes the content, so that all
     systems share a row; `u` in [0, 1) is a keyed hash of it. What lies in a document has that, and
@@ -103,7 +103,7 @@ class Target(models.Model):
 
 
 class Instance(models.Model):
-    """An element x of the universe: what a system can say, unique by content.
+    """An element x of the universe: a possible prediction, unique by content.
 
     A relation is (document, subject span, predicate, object span); several lie on one target. Where
     a target is all that can be said, it has one instance, without any of these.
@@ -255,5 +255,5 @@ class Label(models.Model):
 
     @property
     def is_public(self) -> bool:
-        """Return whether everybody may see it."""
+        """Return whether the label is public."""
         return self.public_at is not None and self.public_at <= clock.now()

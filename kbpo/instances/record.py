@@ -46,8 +46,8 @@ that is open. The lock makes a closing wait until what is being written now is c
 
 
 def record(labels: Iterable[NewLabel], *, is_public: bool = False) -> int:
-    """Return how many labels were sent to the table; those with a known (target, origin) change
-    nothing. `is_public`: everybody may see them, as judgments that were published elsewhere.
+    """Store labels and return how many were sent to the table; those with a known (target, origin)
+    change nothing. `is_public`: they are public, as judgments that were published elsewhere.
     """
     now, labels = clock.now(), list(labels)
     public = {pk for (pk,) in fetch(PUBLIC, [[label.target_id for label in labels]])}
@@ -93,7 +93,7 @@ def rename_person(handle: str, instead: str, target_ids: Iterable[int]) -> None:
 
 
 def make_public(corpus: Corpus, at: datetime) -> int:
-    """Return how many labels of a corpus everybody can see from `at` on who could not before."""
+    """Make labels of a corpus public from `at` on, and return how many were not public before."""
     Corpus.objects.filter(pk=corpus.pk).update(opened_at=at)
     hidden = Label.objects.filter(target__corpus=corpus.pk, public_at__isnull=True)
     return hidden.update(public_at=at)

@@ -21,9 +21,8 @@ class CannotConfirm(Exception):
 
 
 def refusal_of(submission: Submission, *, lock: bool = False) -> str:
-    """Return why a submission cannot be confirmed now, whatever is chosen and costs: a sentence;
-    empty if it can. With `lock`, inside a transaction, two confirmations of one team wait for each
-    other.
+    """Return why a submission cannot be confirmed now, whichever option is chosen; empty if it can.
+    With `lock`, inside a transaction, two confirmations of one team wait for each other.
     """
     if submission.status != "planned":
         return (

@@ -27,8 +27,8 @@ PREDICTED = """
 
 
 def development_plan(submission: Submission) -> dict[str, Any]:
-    """Return what a plan says of development predictions: how many there are at most, how many are
-    offered, and what each costs at most.
+    """Return the development predictions of a plan: the most that can be judged, how many are
+    offered, and the highest price of each.
     """
     available = len(_targets(submission, MOST))
     earlier = Submission.objects.filter(
@@ -44,7 +44,9 @@ def development_plan(submission: Submission) -> dict[str, Any]:
 
 
 def price_of_development(submission: Submission, n: int) -> Decimal:
-    """Return what judging `n` development predictions costs at most: those without a judgment."""
+    """Return the most that judging `n` development predictions costs: only those without a judgment
+    are paid for.
+    """
     each = Decimal(submission.plan["development"]["each"])
     return each * len(_unanswered(submission, _targets(submission, n)))
 

@@ -61,8 +61,8 @@ def make_distributions(submission: Submission) -> None:
 
 
 def recompute_distributions(submissions: Sequence[int]) -> None:
-    """Recompute the normalisers and counts of submissions that predict more than before. Earlier
-    draws keep their probabilities.
+    """Recompute the normalisers and counts of submissions that gained predictions. Earlier draws
+    keep their probabilities.
     """
     to_distribute = Submission.objects.filter(pk__in=submissions).select_related("track__corpus")
     for submission in to_distribute.order_by("pk"):
@@ -77,7 +77,7 @@ def recompute_distributions(submissions: Sequence[int]) -> None:
 
 def make_overlaps(submission: Submission) -> None:
     """Store Σ_x p_i(x) p_j(x) of this submission with itself and every other one of its track, for
-    each distribution, where the track draws with replacement: nothing else needs them.
+    each distribution. Only tracks that draw with replacement need this.
 
     One join over the instances that both predict; computed once, when the newer of the two arrives.
     """

@@ -17,8 +17,8 @@ AT_ONCE = 8
 
 
 def tick() -> int:
-    """Return how many submissions were sampled; those of a track that wait together are planned
-    together.
+    """Sample the submissions that wait, those of a track together, and return how many were
+    sampled.
     """
     return work_together(Submission, "confirmed", _sample, limit=AT_ONCE)
 

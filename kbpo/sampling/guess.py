@@ -38,10 +38,10 @@ LEAST = 30
 def guess_of(
     kind: type[Kind], criterion: str, lesson: Lesson, label: Floats, *, aided: bool = True
 ) -> Guess:
-    """Return the model's guess under a criterion, as its judgments are: majorities, or single
-    ratings. Without aid (`aided`) of metrics and judges it is what systems say that is left; of
-    ratings, people alone. Of two texts that are compared it is ½, which errs the less the more ties
-    there are.
+    """Return the model's guess under a criterion, on the scale of its judgments: majorities or
+    single ratings. Without the help (`aided`) of metrics and judges only the systems' outputs are
+    features; with ratings, only people's answers. In a comparison of two texts the guess is ½,
+    whose error is smaller the more ties there are.
     """
     if kind.opposes:
         return Guess(np.full(label.size, 0.5), 0.0, 0, _error_of_half(label, lesson.pool.member))
@@ -110,8 +110,8 @@ def _levels(rating: Floats, system: Ids) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """What the model is told of a pool, the same for every criterion: made once, and only if there
-    are labels enough to learn from.
+    """The features of a pool that the model learns from. They are the same for every criterion, and
+    are computed once, if there are enough labels.
     """
 
     pool: Pool
@@ -120,13 +120,13 @@ class Lesson:
 
     @cached_property
     def unaided(self) -> Lesson:
-        """Return the same if no metric and no judge had said anything."""
+        """Return the features without those of metrics and judges."""
         return Lesson(replace(self.pool, scorers=[], scores=np.zeros((0, 0))), self.key)
 
     @cached_property
     def _made(self) -> Arrays:
-        """What is told of the predicted rows: `at`, their `fold` by target, and `features` as a
-        table; made once of what was sampled, for nothing of it is a judgment.
+        """Return the features of the predicted rows: `at`, their `fold` by target, and `features`
+        as a table. They depend on no judgment, so they are computed once.
         """
         fixed = self.pool.fixed
         if not fixed or self.pool.scorers:
@@ -216,8 +216,9 @@ def _error_of_half(label: Floats, member: sparse.csr_array) -> Floats:
 
 
 def one_verdict(kind: type[Kind], verdicts: Floats, member: sparse.csr_array) -> Floats:
-    """Return (u,) the mean of f_i(x) over the systems that predict x; NaN where it is not known for
-    one of them. Where one wins what the other loses, as if each won.
+    """Return (u,) the mean of f_i(x) over the systems that predict x; NaN where it is missing for
+    one of them. In a comparison, where one system wins what the other loses, the verdicts count as
+    wins of each.
     """
     predicted = member.toarray() > 0
     if kind.opposes:

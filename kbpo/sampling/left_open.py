@@ -14,9 +14,9 @@ from kbpo.tracks.registry import kind_of
 
 
 def keep_answered(track: Track) -> None:
-    """Freeze each open batch of a withdrawn run at what was answered in the order of asking, once:
-    later answers to others' questions do not count for it. The batch of a failed run that is tried
-    again counts in full once more.
+    """Freeze each open batch of a withdrawn run at the questions answered so far, once: later
+    answers to questions of other runs do not count for it. If a failed run is tried again its
+    batches count in full.
     """
     _keep(SampleBatch.objects.filter(submission__track=track))
 
@@ -45,7 +45,7 @@ def _keep(batches: QuerySet[SampleBatch]) -> None:
 
 
 def _answered_below(batch: SampleBatch) -> float:
-    """Return the smallest u/π of a batch's targets that wait for an answer; 1 where none does."""
+    """Return the smallest u/π of a batch's unanswered targets; 1 if all are answered."""
     drawn = list(Sample.objects.filter(batch=batch).values_list("target_id", flat=True))
     owner = batch.submission_id
     waiting = kind_of(batch.submission.track).unanswered({owner: drawn})[owner]

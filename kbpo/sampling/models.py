@@ -140,9 +140,7 @@ class Sample(models.Model):
 
 
 class Further(Moving):
-    """What narrower intervals of a scored submission would take, beyond what was asked: made anew
-    for every order.
-    """
+    """The prices of narrower intervals of a scored submission, recomputed for every order."""
 
     DEADLINES: ClassVar = {
         "wanted": (

@@ -35,8 +35,8 @@ class CannotMove(Exception):
 
 @dataclass(frozen=True)
 class Money:
-    """What answers cost on a track, and what may be spent: in all, in a day, for one submission, by
-    one team.
+    """The price of answers on a track, and the budgets: in all, per day, per submission,
+    per team.
     """
 
     budget: Decimal = Decimal("500.00")
@@ -122,9 +122,9 @@ def freeze_track(track: Track, who: User | None = None, why: str = "") -> Track:
 
 @transaction.atomic
 def close_track(track: Track, who: User | None = None, why: str = "") -> Track:
-    """Return the track, closed. If no other track on its corpus goes on, all that was judged of the
-    corpus can be seen by everybody from now on. Teams are told what a release will hold of their
-    private runs. Raises CannotMove.
+    """Close a track and return it. If no other track on its corpus is open, every judgment of the
+    corpus becomes public. Teams are notified of what a release will contain of their private runs.
+    Raises CannotMove.
     """
     now = clock.now()
     closed = _move(track, "closed", who, why, closed_at=now)
@@ -139,8 +139,8 @@ def close_track(track: Track, who: User | None = None, why: str = "") -> Track:
 
 @transaction.atomic
 def _move(track: Track, status: str, who: User | None, why: str, **fields: Any) -> Track:
-    """Return the track in its new status. Whoever moves it says why, but for opening a draft: it
-    was made for that.
+    """Move a track to a new status and return it. A reason is required, except for opening
+    a draft.
     """
     row = Track.objects.select_for_update(of=("self",)).select_related("corpus").get(pk=track.pk)
     if row.status == status:

@@ -18,9 +18,8 @@ from kbpo.submissions.models import Submission
 
 
 def may_order(submission: Submission) -> bool:
-    """Return whether more of a submission can be ordered: once its own sample is answered, and
-    while it is judged again. Before that, what more would take is told by what was judged for
-    others.
+    """Return whether more judgments of a submission can be ordered: from when its own sample is
+    answered, also while it is judged again.
     """
     was_scored = submission.scored_at is not None or submission.status == "scored"
     return submission.status in ("judging", "scored") and was_scored
@@ -31,15 +30,15 @@ class CannotOrder(Exception):
 
 
 def offer_of(submission: Submission) -> Further | None:
-    """What can be ordered now, with its prices; None while it is being reckoned, if there is
-    nothing, before its own sample is answered, or where its track is not open. What the printed
-    interval has reached since it was reckoned is offered no more.
+    """Return the offer that can be ordered now, with its prices; None while it is being computed,
+    if there is none, before the submission's own sample is answered, or where its track is not
+    open. Half-widths that the printed interval has reached meanwhile are left out.
     """
     return offered(submission, Further.objects.filter(submission=submission).first())
 
 
 def offered(submission: Submission, row: Further | None) -> Further | None:
-    """As `offer_of`, of what was reckoned for the submission."""
+    """Return the offer as `offer_of` does, given the stored prices of the submission."""
     if row is None or row.order != submission.orders + 1 or not row.plan.get("options"):
         return None
     if not may_order(submission) or submission.track.status != "open":

@@ -30,9 +30,7 @@ MUCH = 0.95
 
 
 def plan(submission: Submission) -> dict[str, Any]:
-    """Return the plan that is shown before anybody confirms: one option per half-width, and the
-    chosen one.
-    """
+    """Return the plan of a draft: one option per half-width, and the chosen one."""
     track = submission.track
     chosen = str(submission.target_half_width or track.target_half_width)
     widths = sorted({*HALF_WIDTHS, chosen}, reverse=True)
@@ -76,7 +74,7 @@ def _plan(submission: Submission, options: dict[str, dict[str, Any]]) -> dict[st
 
 
 def tick() -> int:
-    """Return how many scored submissions were told what narrower intervals would take."""
+    """Compute the prices of narrower intervals for scored submissions, and return for how many."""
     scored = Submission.objects.filter(
         status="scored", track__status="open", sampled_at__isnull=False
     )
@@ -117,8 +115,8 @@ def at_most_new(option: dict[str, Any]) -> int:
 
 
 def narrower(submission: Submission) -> list[str]:
-    """Half-widths that are worth ordering, the widest first: narrower than what is printed; what
-    was ordered and not reached is among them.
+    """Return the half-widths worth ordering, the widest first: narrower than the printed one, and
+    the ordered one if it was not reached.
     """
     realised, chosen = Realised.of(last_batch(submission)), str(submission.plan.get("chosen", ""))
     now = half_width_now(submission)
@@ -142,8 +140,8 @@ def half_width_now(submission: Submission) -> float:
 
 
 def was_computed_before(submission: Submission, further: Further) -> bool:
-    """Return whether it was reckoned before the submission was scored, whose interval is known
-    since.
+    """Return whether an offer was computed before the submission was scored: its interval has
+    changed since.
     """
     if submission.status != "scored" or submission.scored_at is None or further.made_at is None:
         return False
@@ -151,8 +149,8 @@ def was_computed_before(submission: Submission, further: Further) -> bool:
 
 
 def refresh(submission: Submission) -> Further:
-    """What more would take, as it stands; it is reckoned, and anew if judgments have come since, or
-    if that had failed.
+    """Return the stored offer of a submission; it is recomputed if judgments have come since, or if
+    the last attempt failed.
     """
     now = clock.now()
     since = SampleBatch.objects.filter(

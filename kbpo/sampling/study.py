@@ -19,7 +19,7 @@ CURVE = (25, 50, 75, 100, 150, 200, 300, 400, 600, 800)
 
 @dataclass(frozen=True)
 class Study:
-    """What a criterion's judgments are planned from."""
+    """The variances that a criterion's judgments are planned from."""
 
     components: VarianceComponents
     rho: float
@@ -38,14 +38,14 @@ class Study:
         return self.components.sigma_f2 * (1 - explained) + of_people
 
     def spread(self, *, people: int = 1, noise: bool = True) -> float:
-        """What mean ratings of so many people vary by."""
+        """Return the variance of mean ratings of so many people."""
         return self.error(people=people, rho=0.0, noise=noise)
 
 
 def study_of(kind: Kind, criterion: str, told: Worth) -> Study | None:
-    """What is planned from, given what an evaluation stored of a criterion's worth; None where
-    neither this track nor another study tells. Another study counts as long as what was measured
-    here comes with a warning: few outputs have two judgments, or a variance is below zero.
+    """Return the variances to plan from, given the worth of a criterion that an evaluation stored;
+    None if neither this track nor another study provides them. Another study is used as long as the
+    measured variances carry a warning: few outputs have two judgments, or a variance is negative.
     """
     measured = told.components
     prior = kind.measures.criterion(criterion).prior
@@ -78,16 +78,16 @@ def study_of(kind: Kind, criterion: str, told: Worth) -> Study | None:
 
 
 def _without_noise(explained: float, sigma_f2: float) -> float:
-    """Return the correlation with what people think on average, at most 1, of what takes so much
-    away of the variance of single judgments. It is known where too few were asked twice to measure
-    ρ by itself.
+    """Return the correlation with mean human judgments, at most 1, of a predictor that explains
+    this much of the variance of single judgments. It can be computed where too few items were
+    judged twice to measure ρ directly.
     """
     return min(1.0, explained / sigma_f2) ** 0.5 if sigma_f2 > 0 else 0.0
 
 
 def study_for(track: Track) -> Study | None:
-    """What a track's guaranteed number is planned from, by what its newest evaluation tells
-    everybody; None where nobody knows.
+    """Return the variances that a track's guaranteed number is planned from, according to its
+    newest evaluation; None if there are none.
     """
     kind, latest = kind_of(track), track.evaluations.order_by("-number").first()
     worth = latest.report.worth if latest is not None else {}

@@ -40,7 +40,7 @@ def discard(submission: Submission) -> bool:
 
 
 def forget_reading(submission: Submission) -> None:
-    """Delete what an earlier reading of the file left. Only for submissions that nobody has
+    """Delete what an earlier reading of the file stored. Only for submissions that are not
     confirmed.
     """
     submission.distributions.all().delete()

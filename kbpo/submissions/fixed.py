@@ -8,11 +8,11 @@ from kbpo.submissions.models import Submission
 
 
 def state_of(submissions: Sequence[int]) -> tuple[object, ...] | None:
-    """Return what tells some submissions, in their order, from all others; None if one of them was
-    never sampled: what is read of its file may still be replaced. What was sampled predicts the
-    same for ever, but for kinds whose systems predict more as others come: then its predictions
-    grow in number, which its distributions hold. One that is sampled again after a restore of the
-    database has other rows.
+    """Return a value that identifies the stored predictions of some submissions, in their order;
+    None if one of them was never sampled, since its file may still be replaced. A sampled
+    submission's predictions are fixed, except for kinds whose systems gain predictions as others
+    come: then their number grows, which the distributions contain. A submission that is sampled
+    again after a restore of the database has other rows.
     """
     sampled = Submission.objects.filter(pk__in=submissions, sampled_at__isnull=False)
     facts = sampled.values_list(

@@ -19,7 +19,7 @@ FOLDER = "uploads"
 
 
 class Readable(Protocol):
-    """What an upload must be able to do: an open file, or Django's UploadedFile."""
+    """The protocol of an upload: an open file, or Django's UploadedFile."""
 
     def read(self, size: int = -1, /) -> bytes: ...
 

@@ -54,18 +54,18 @@ DISCARD = models.Q(status__in=["refused", "expired"]) | models.Q(
 
 class SubmissionQuerySet(MovingQuerySet["Submission"]):
     def update(self, **fields: Any) -> int:
-        """Return how many rows were changed; boards may tell of them."""
+        """Update the rows, invalidate the boards, and return how many rows were changed."""
         n = super().update(**fields)
         if n:
             stamps.changed()
         return n
 
     def confirmed(self) -> SubmissionQuerySet:
-        """Return submissions that take part: confirmed by their owner and not withdrawn."""
+        """Return the submissions that are confirmed by their owner and not withdrawn."""
         return self.filter(confirmed_at__isnull=False).exclude(status__in=GONE)
 
     def drafts(self) -> SubmissionQuerySet:
-        """Uploads that nobody has confirmed yet."""
+        """Return the uploads that are not confirmed yet."""
         return self.filter(status__in=["received", "read", "planned"])
 
     def discards(self) -> SubmissionQuerySet:
@@ -93,7 +93,7 @@ class SubmissionQuerySet(MovingQuerySet["Submission"]):
         return self.filter(models.Q(status="scored") | judged_further)
 
     def on_board(self) -> SubmissionQuerySet:
-        """Return submissions that stand on the board: those with a score that are not private."""
+        """Return the submissions on the board: those with a score that are not private."""
         return self.with_score().filter(is_private=False)
 
     def compared_by(self, who: Any) -> SubmissionQuerySet:
@@ -254,13 +254,13 @@ class Submission(Moving):
         return self.name
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Save the row; the board may tell of it."""
+        """Save the row and invalidate the boards."""
         super().save(*args, **kwargs)
         stamps.changed(self.track_id)
 
     @property
     def is_reference(self) -> bool:
-        """Return whether people wrote it, so that it stands on the board without a rank."""
+        """Return whether people wrote it, so that the board shows it without a rank."""
         return self.role == self.Role.REFERENCE
 
     @property
@@ -277,49 +277,47 @@ class Submission(Moving):
 
     @property
     def was_public(self) -> bool:
-        """Return whether everybody has seen its scores: it stands on a board, or has stood
-        there.
-        """
+        """Return whether its scores are or were public, on a board."""
         return (self.has_score or self.scored_at is not None) and not self.is_private
 
     @property
     def is_on_board(self) -> bool:
-        """Return whether it stands on the board, for everybody to see."""
+        """Return whether the public board shows it."""
         return self.has_score and not self.is_private
 
     @property
     def is_gone(self) -> bool:
-        """Return whether it was withdrawn after everybody had seen its scores."""
+        """Return whether it was withdrawn after its scores had been public."""
         return self.status == "withdrawn" and self.was_public
 
     @property
     def public_team(self) -> str:
-        """What everybody is told of whose it is."""
+        """Return the public name of its team."""
         return "Anonymous" if self.is_anonymous else self.team.name
 
     @property
     def public_name(self) -> str:
-        """What everybody knows it by; names often tell the team."""
+        """Return its public name; a run's own name often reveals the team."""
         return f"run {self.pk}" if self.is_anonymous else self.name
 
     @property
     def full_name(self) -> str:
-        """Team and run, as everybody knows them."""
+        """Return the public names of team and run."""
         return f"{self.public_team} {self.public_name}"
 
     @property
     def own_name(self) -> str:
-        """Team and run, as its own team and admins know them: anonymous to nobody."""
+        """Return the names of team and run for its own team and admins, also if it is anonymous."""
         return f"{self.team.name} {self.name}"
 
     @property
     def public_description(self) -> str:
-        """What everybody may read of the system."""
+        """Return the public description of the system."""
         return "" if self.is_anonymous else self.description
 
     @property
     def marks(self) -> list[str]:
-        """What readers of its score have to know of how it came to be."""
+        """Return notes that readers of its score need, such as a late or an official run."""
         marks = []
         if self.run_of_team and self.run_of_team > 1 and not self.is_anonymous:
             marks.append(f"run {self.run_of_team} of this team")
@@ -331,7 +329,7 @@ class Submission(Moving):
 
     @property
     def public_links(self) -> dict[str, str]:
-        """Return where everybody may read on: paper and code, as far as there are some."""
+        """Return the public links to paper and code."""
         links = {"Paper": self.paper_url, "Code": self.code_url}
         return {} if self.is_anonymous else {name: url for name, url in links.items() if url}
 
@@ -344,8 +342,8 @@ class Submission(Moving):
         tells: bool = True,
         **fields: Any,
     ) -> None:
-        """Save the row in a new status, and notes who moved it: the service itself if nobody is
-        named. Who knows more to say of it by and by tells the team then (`tell_team`).
+        """Save the row in a new status, and log the user who moved it, or the service if there is
+        none. With `tells` False the caller notifies the team later (`tell_team`).
         """
         before = self.status
         super().move(status, reason, **fields)
@@ -365,18 +363,18 @@ class Submission(Moving):
                 self.tell_team()
 
     def _is_own_act(self, who: User | None) -> bool:
-        """Return whether somebody of the team did it: they know."""
+        """Return whether a member of the team did it."""
         return who is not None and self.team.members.filter(pk=who.pk).exists()
 
     def tell_team(self, said: str = "", **more: Any) -> None:
-        """Tell the members of the team that the run has reached this end. `said` is added to the
-        message, `more` to the call of webhooks.
+        """Notify the members of the team of the run's final status. `said` is added to the message,
+        `more` to the call of webhooks.
         """
         event, became = TOLD[self.status]
         self._tell(event, became, said, self.reason, **more)
 
     def tell_of_release(self) -> None:
-        """Tell the team of a private run that a release will contain it."""
+        """Notify the team of a private run that a release will contain it."""
         self._tell("release", "is private, and its track is closed", RELEASED)
 
     def _tell(self, event: str, became: str, *said: str, **more: Any) -> None:
@@ -408,14 +406,14 @@ class Submission(Moving):
 
     @property
     def n_item_lines(self) -> int | None:
-        """On how many lines of its file they stood."""
+        """Return the number of lines of its file that predict these items."""
         n: int | None = self.counts.get(f"{kind_of(self.track).words.item}_lines")
         return n
 
     @property
     def door_words(self) -> str:
-        """Return how its file was read, before what else is said of the file; empty where there is
-        only one way.
+        """Return the format in which its file was read, as the start of a sentence; empty where
+        there is only one format.
         """
         words = kind_of(self.track).words.doors.get(self.door, "")
         return f"{words}, " if words else ""
@@ -426,13 +424,14 @@ class Submission(Moving):
 
     @property
     def purpose(self) -> Purpose:
-        """What money that is spent on this submission is for."""
+        """Return the purpose of payments for this submission."""
         return Purpose("submission", self.pk)
 
 
 class Prediction(models.Model):
-    """x ∈ X_i, with what the system said besides. The three counts make p_i(x) a function of this
-    row alone. What only relations have is empty, or 1 if it is a count, for whatever else is said.
+    """x ∈ X_i, with the confidence, links and counts that the system gave. The three counts make
+    p_i(x) a function of this row alone. Columns that only relations have are empty in other kinds,
+    or 1 if they are counts.
 
     PostgreSQL does not look up what a row refers to: a lookup and a lock a row took longer than
     storing it. The statement that stores predictions joins instances that it or an earlier one of

@@ -14,7 +14,7 @@ from kbpo.tracks.models import Track
 
 @dataclass(frozen=True)
 class RunNames:
-    """What files call runs."""
+    """The names of runs in files."""
 
     written: dict[int, str]
     """Of each run, in the order of their arrival, what a file is written with"""
@@ -23,8 +23,8 @@ class RunNames:
 
 
 def run_names(track: Track, *, public: bool = False) -> RunNames:
-    """Return what files call the runs of a track: a run by its name; where several teams gave one,
-    with that of the team before it. A run may also be called by its team and name, and on this
+    """Return the names of a track's runs in files: the run's name, preceded by its team's where
+    several teams chose the same. A run can also be referred to by its team and name, and on this
     service by its number.
 
     The `public` names are those of the runs on the board, as everybody knows them.

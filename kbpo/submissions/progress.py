@@ -14,12 +14,14 @@ KEEP = 3600
 
 
 def progress_of(submission_id: int) -> float:
-    """Return the share of the file that was read, from 0 to 1; 0 if nobody says."""
+    """Return the share of the file that was read, from 0 to 1; 0 if unknown."""
     return float(cache.get(_key(submission_id)) or 0.0)
 
 
 def teller(submission_id: int) -> Callable[[float], None]:
-    """Return a function that takes the share that was read and tells it, at most twice a second."""
+    """Return a function that takes the share that was read and publishes it, at most twice a
+    second.
+    """
     last = 0.0
 
     def tell(share: float) -> None:

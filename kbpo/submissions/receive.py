@@ -72,8 +72,8 @@ def receive(
     """Store a submission with its file and return it. If this user has already sent the file with
     this idempotency key, the earlier submission is returned. A name that another run of the team
     has on the track gets a number appended; with `refuse_taken`, for a name that a user typed, it
-    is refused with code `name_taken`. `said` holds the links to paper and code and the visibility,
-    as `describe` takes them.
+    is refused with code `name_taken`. `said` contains the links to paper and code and the
+    visibility, as in `describe`.
 
     With `refuse_same`, a file that the team has on the track already is refused with code
     `same_file` and the number of that submission. Raises CannotReceive; then nothing is kept. The
@@ -236,8 +236,8 @@ def _digest(file: Readable) -> str:
 
 
 def _unchanged(earlier: Submission, digest: str) -> Submission:
-    """Return the earlier submission under a key if it is of the same file: else a script that
-    forgot to change its key would take another run's scores for those of its new one.
+    """Return the earlier submission with a key if it has the same file; raise otherwise: a script
+    that forgot to change its key would mistake another run's scores for those of its new one.
     """
     if earlier.file_digest != digest:
         raise CannotReceive(

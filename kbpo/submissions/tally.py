@@ -21,9 +21,7 @@ _BAND = "CASE " + " ".join(
 
 
 def count(submission: Submission) -> Tally:
-    """Return the counts of a submission whose predictions are stored, as a row that is not
-    saved.
-    """
+    """Return the counts of a submission whose predictions are stored, as an unsaved row."""
     columns = [f"p.{facet.column}" for facet in kind_of(submission.track).facets]
     places = ", ".join(str(index + 1) for index in range(len(columns) + 1))
     rows = fetch(
@@ -38,5 +36,5 @@ def count(submission: Submission) -> Tally:
 
 
 def tally_of(submission: Submission) -> Tally:
-    """Return the counts of a submission: those that were stored when its file was read."""
+    """Return the counts of a submission that were stored when its file was read."""
     return Tally.objects.filter(pk=submission.pk).first() or count(submission)

@@ -37,16 +37,14 @@ def plain(text: str) -> str:
 
 
 def one_line(name: str) -> str:
-    """Return the same of a name, with one blank in the place of all that breaks a line or a
-    cell.
-    """
+    """Return a name as one line, with a blank for each character that breaks a line or a cell."""
     return plain(" ".join(name.split()))
 
 
 @transaction.atomic
 def withdraw(submission: Submission, who: User | None = None, why: str = "") -> Submission:
-    """Return the submission, withdrawn; one that has ended already stays as it is. Its team is
-    told, and why, if it was somebody else.
+    """Withdraw a submission and return it; a finished one is unchanged. Its team is notified, with
+    the reason, if somebody outside the team did it.
 
     What people have judged is kept. The caller gives back what is reserved for it. Raises
     CannotChange while the file is being read.
@@ -63,9 +61,7 @@ CHANGEABLE = ("name", "description", "paper_url", "code_url", "is_private", "is_
 
 @transaction.atomic
 def describe(submission: Submission, who: User | None = None, **said: str | bool) -> Submission:
-    """Return the submission as its team says: some of CHANGEABLE; what is not said stays. Raises
-    CannotChange.
-    """
+    """Change some of the fields in CHANGEABLE and return the submission. Raises CannotChange."""
     row = _locked(submission)
     before, was_public = (row.is_private, row.is_anonymous), row.was_public
     for field, value in said.items():
@@ -135,8 +131,8 @@ def check_link(url: str) -> None:
 
 
 def _locked(submission: Submission) -> Submission:
-    """Return the row, locked. A reader holds that lock for as long as it reads: rather than wait,
-    say so.
+    """Return the locked row. A reader of the file holds the lock while it reads: raise at once
+    instead of waiting.
     """
     submissions = Submission.objects.select_for_update(nowait=True, of=("self",)).select_related(
         "track", "team"

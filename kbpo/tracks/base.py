@@ -54,7 +54,7 @@ class Waits(Exception):
 
 @dataclass(frozen=True)
 class Words:
-    """What people read of this kind of track."""
+    """The words that pages use for this kind of track."""
 
     item: str
     """One thing that a system says: “relation”"""
@@ -117,13 +117,15 @@ class Words:
 
     @property
     def populations(self) -> dict[str, str]:
-        """What numbers may be about, what is said first at the head, and what pages call it."""
+        """Return the populations that numbers can be about, each with the start of a page's head
+        and its title.
+        """
         return {LIKE: f"{self.inputs} like these", THESE: f"these {self.inputs} alone"}
 
 
 @dataclass(frozen=True)
 class Asking:
-    """How people are asked about targets, where a track says nothing else."""
+    """How a question about targets is shown and paid by default."""
 
     interface: str
     reward: Decimal
@@ -143,7 +145,7 @@ class Asking:
 
 @dataclass(frozen=True)
 class Pages:
-    """Templates of a kind's own, where the shared ones do not say enough; empty: the shared one."""
+    """Names of a kind's own templates; empty for the shared ones."""
 
     board_notes: str = "tracks/board_notes.html"
     """Under the board: what its figures mean"""
@@ -167,8 +169,8 @@ class Pages:
 
 @dataclass(frozen=True)
 class QuestionDraft:
-    """What is to be asked about one target: which interface shows it, what the page needs, the set
-    that is shown.
+    """A question about one target before it is stored: its interface, the payload of its page, the
+    set that is shown.
     """
 
     target_id: int
@@ -181,8 +183,8 @@ class QuestionDraft:
 
 @dataclass(frozen=True)
 class PoolColumns:
-    """SQL of what the model and the slices are told of an instance, over a prediction `p`, its
-    instance `i` and target `t`. What a kind does not have is the same for all.
+    """SQL for the features of an instance, over a prediction `p`, its instance `i` and target `t`.
+    A column that a kind lacks is constant.
     """
 
     document: str = "0::bigint"
@@ -213,7 +215,9 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Trait:
-    """What each of n instances is cut by: few names, and which of them each has."""
+    """A trait of n instances that scores are broken down by: the names of its values, and which of
+    them each instance has.
+    """
 
     names: NDArray[np.str_]
     code: NDArray[np.int64]
@@ -240,8 +244,8 @@ class Facet:
 
 @dataclass(frozen=True)
 class Metric:
-    """What is computed of each thing that systems say: its name, what pages call it, its version
-    (of the library, its settings and our treatment). Another version is another metric.
+    """A metric that is computed for each output: its name, its title on pages, its version (of the
+    library, its settings and our treatment). Another version is another metric.
     """
 
     name: str
@@ -265,7 +269,7 @@ class Duels:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What people said of a submission's predictions, one entry a judged prediction."""
+    """The public judgments of a submission's predictions, one entry per judged prediction."""
 
     prediction: list[int]
     value: NDArray[np.float64]
@@ -289,8 +293,8 @@ class Verdicts:
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """One prediction with what people said of it, for `Pages.claim` and `Pages.judged`; a kind adds
-    what its own templates show.
+    """One prediction with its judgments, for `Pages.claim` and `Pages.judged`; a kind adds the
+    fields of its own templates.
     """
 
     prediction: Any
@@ -315,32 +319,32 @@ class Judged:
 
     @property
     def in_words(self) -> str:
-        """What is claimed, without marks for roles: what its page is called."""
+        """Return the claim without marks for roles: the title of its page."""
         return ""
 
     @property
     def begins(self) -> int:
-        """Return where it begins in its document: in this order a document's page lists what is
-        said of it.
+        """Return where the claim begins in its document; a document's page lists claims in this
+        order.
         """
         return 0
 
     @property
     def places(self) -> list[tuple[int, int]]:
-        """Return where in its document the names stand that it speaks of."""
+        """Return the places in the document of the names in the claim."""
         return []
 
     @property
     def is_judged(self) -> bool:
-        """Return whether people have said what it is, be it neither right nor wrong."""
+        """Return whether people judged the claim, as right, wrong or neither."""
         return self.right is not None
 
     def explained(self) -> Any:
-        """What `Pages.judged` shows of it besides, as `more`."""
+        """Return the further values of `Pages.judged`, its variable `more`."""
         return None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the same for programs; a kind adds what its files call things."""
+        """Return the judged prediction as JSON; a kind adds the names that its files use."""
         return {
             "prediction": self.prediction.pk,
             "line": self.prediction.line,
@@ -352,9 +356,7 @@ class Judged:
 
 
 class Track(ABC):
-    """One kind of evaluation. Stateless: everything it knows comes from the row `track` and the
-    database.
-    """
+    """One kind of evaluation. Stateless: everything comes from the row `track` and the database."""
 
     kind: ClassVar[str]
     target_kind: ClassVar[str]
@@ -398,11 +400,11 @@ class Track(ABC):
     def ingest(
         self, submission_id: int, path: str, report: Report, progress: Callable[[float], None]
     ) -> dict[str, Any]:
-        """Store what an uploaded file predicts as Targets, Instances and Predictions (COPY), and
-        return counts for people (`items` that are evaluated, `item_lines`, `set_aside`, `lines`),
-        and `door` and `run_id` of the file. Writes what it noticed to `report`, tells `progress`
-        the share that was read, and runs inside the caller's transaction. Raises Unusable; what was
-        stored until then is for the caller to roll back.
+        """Store the predictions of an uploaded file as Targets, Instances and Predictions (COPY),
+        and return its counts (`items` that are evaluated, `item_lines`, `set_aside`, `lines`), and
+        the `door` and `run_id` of the file. Writes problems to `report`, passes the share that was
+        read to `progress`, and runs inside the caller's transaction. Raises Unusable; the caller
+        rolls back.
         """
 
     def joined(self, submission_id: int) -> list[int]:
@@ -421,25 +423,25 @@ class Track(ABC):
     def questions(
         self, target_ids: Sequence[int], submissions: Sequence[int] | None, *, made: bool = True
     ) -> Iterable[QuestionDraft]:
-        """Yield what must be asked about targets so that these submissions' predictions can be
-        judged; nothing for a target whose labels already answer that. For experts (`submissions` is
-        None) one question about each target that asks all of what was asked of it, as if nobody had
-        answered yet; with `made=False` nothing is stored for it, and it can only be looked at. What
-        is shown says nothing about who claims what.
+        """Yield the questions that have to be answered so that these submissions' predictions can
+        be judged; none for a target with sufficient labels. For experts (`submissions` is None)
+        yield one question about each target with all parts that were asked, as if it had no answer
+        yet; with `made=False` nothing is stored for it, and it can only be viewed. The payload does
+        not reveal which system predicted what.
         """
 
     @abstractmethod
     def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
-        """For submissions and some targets of each: those with a prediction of that submission that
-        no label judges yet, and that nobody has given up: what a sample of them would have to ask
-        and pay.
+        """Return, for each submission and some of its targets, those with a prediction that no
+        label judges yet and whose questions were not abandoned: a sample of them would have to ask
+        and pay for them.
         """
 
     @staticmethod
     def merge(said: Sequence[Said]) -> Value:
-        """What labels of one target say together, from the weakest to the one that decides: the
-        rule for `kbpo.instances.merge`, which joins single ratings to it. What most say stands in
-        the place of what was said before, if a kind says nothing else.
+        """Return the merged label of a target from its labels, the weakest first: the rule of
+        `kbpo.instances.merge`, which joins single ratings to it. By default the strongest label
+        replaces the others.
         """
         return replaced(said)
 
@@ -451,10 +453,10 @@ class Track(ABC):
         *,
         answers: Answers | None = None,
     ) -> dict[str, NDArray[np.float64]]:
-        """Verdicts in [0, 1], or missing (NaN), per criterion, shape (n, m): each instance as each
-        submission predicts it. Where a submission does not predict it, missing or not is all that
-        counts. With `answers` of experts, each target that has one by its own answer alone, in the
-        place of what labels say of it and its mentions.
+        """Return verdicts in [0, 1], NaN where missing, per criterion, shape (n, m): each instance
+        as each submission predicts it. Where a submission does not predict an instance, only
+        whether it is NaN matters. With `answers` of experts, a target that has one is judged by
+        that answer alone instead of its labels and those of its mentions.
         """
 
     def noise(
@@ -467,28 +469,29 @@ class Track(ABC):
         return {}
 
     def said(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
-        """What a release tells of instances besides their numbers, by columns; nothing where what
-        their target is tells it all.
+        """Return columns that describe instances in a release; none where the target describes them
+        completely.
         """
         return {}
 
     def agrees(self, target: Target, says: Value, now: Value, *, marked: bool = False) -> bool:
-        """Return whether an expert says of a target, or of what a question about it settles
-        besides, what counts now, ratings apart. What nobody was asked about it, as in documents
-        that were read whole (`marked`), nobody can contradict.
+        """Return whether an expert's answer about a target, including the other targets that the
+        question settles, agrees with the labels that count now, apart from ratings. An answer about
+        something that was not asked, as in documents that were read in full (`marked`), cannot
+        disagree.
         """
         return True
 
     def referred(self, target: Target, now: Value, says: Value) -> tuple[str, str, bool] | None:
-        """What something that a question settles besides refers to, in words: as it counts now, as
-        an expert says, and whether that is the same; None where either does not say.
+        """Return, in words, the reference of another target that a question settles: the one that
+        counts now, the expert's, and whether they are the same; None where one of them is missing.
         """
         return None
 
     def features(self, instances: NDArray[np.int64]) -> tuple[NDArray[np.float64], Any]:
-        """Return (n, k) numbers from what is free to know of each instance, for the model g, the
-        same for all systems that predict it; and (n, v) sparse weights of the words in each text,
-        where the model is to see which of them say the same, else None.
+        """Return (n, k) numeric features of each instance for the model g that cost nothing, the
+        same for all systems that predict it; and (n, v) sparse weights of the words of each text,
+        if the model compares texts, else None.
         """
         return np.zeros((instances.size, 0)), None
 
@@ -499,8 +502,9 @@ class Track(ABC):
         return iter(())
 
     def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
-        """What a program that judges is shown of each instance: the text, and what is said of it,
-        by keys that are the same for all. Nothing about who says it. Empty where no program can.
+        """Return the input of an automatic judge for each instance: the text and the claim, with
+        the same keys for all. It does not name the system. Empty if the kind has no automatic
+        judges.
         """
         return {}
 
@@ -523,9 +527,9 @@ class Track(ABC):
         return {}
 
     def guide(self) -> Mapping[str, Any]:
-        """What instructions say of this track alone, as payloads carry it: for everybody, and so
-        nothing of a target. Besides, for the public page: `asked`, questions (`ask`) with `options`
-        (`label`, and perhaps `cue`), and `catalogue`, the kinds of things that systems say.
+        """Return the instructions for this track alone, as payloads contain them; they are the same
+        for all targets. For the public page also: `asked`, questions (`ask`) with `options`
+        (`label`, and perhaps `cue`), and `catalogue`, the kinds of things that systems predict.
         """
         return {}
 
@@ -537,14 +541,12 @@ class Track(ABC):
         return {corpus.pk: corpus.n_test if test else corpus.n_documents for corpus in corpora}
 
     def input_lines(self, most: int | None = None) -> Iterator[str]:
-        """Yield what systems are run on, a line of JSON each, for whoever takes part: of so many
-        inputs, or of all.
-        """
+        """Yield the inputs of systems, a line of JSON each: of so many inputs, or of all."""
         return corpus_lines(self.corpus, most)
 
     def baseline(self) -> Path | None:
-        """Return a short script that anybody can run and whose output this track takes; None if
-        this kind has none.
+        """Return the path of a short script whose output this track takes; None if this kind has
+        none.
         """
         return None
 
@@ -559,8 +561,8 @@ class Track(ABC):
 
     @abstractmethod
     def verdicts(self, submission_id: int, *, public: bool) -> Verdicts:
-        """Return what people said (publicly) of a submission's predictions, in the order in which
-        the explorer shows them.
+        """Return the (public) judgments of a submission's predictions, in the order of the
+        explorer.
         """
 
     @abstractmethod
@@ -572,6 +574,6 @@ class Track(ABC):
         public: bool,
         unjudged: Collection[int] = (),
     ) -> list[Judged]:
-        """Return predictions of a submission, in this order, for the explorer. Of those that are
-        named unjudged nothing is told that people said, whether or not they did.
+        """Return predictions of a submission, in this order, for the explorer. Judgments of
+        predictions in `unjudged` are left out.
         """

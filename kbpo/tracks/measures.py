@@ -44,7 +44,7 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Quantity:
-    """One number that is printed of a system under a criterion."""
+    """A number that is printed for a system under a criterion."""
 
     name: str
     """At most 16 characters: it is stored with every estimate"""
@@ -64,7 +64,9 @@ class Quantity:
 
     @property
     def in_text(self) -> str:
-        """What it is called within a sentence: “precision”, but “F1”; what is judged in quotes."""
+        """Return the label within a sentence: “precision”, but “F1”; a judged criterion in
+        quotes.
+        """
         if self.is_judged:
             return f"“{self.label}”"
         return self.label if self.label.isupper() else self.label.lower()
@@ -86,7 +88,7 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Column:
-    """One figure of a board's row: its name in files and in the API, what it is, where it stands.
+    """One figure of a board's row: its name in files and in the API, its kind, its place.
 
     `place`: *first* and *second* are drawn, wide and narrow; *beneath* stands small under the
     column that `under` names; *published* in the cell of figures for comparison; *file* only in
@@ -104,7 +106,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Measures:
-    """What is judged on tracks of a kind, and what is printed of a system there."""
+    """The criteria of a kind's tracks, and the quantities that are printed for a system."""
 
     criteria: tuple[Criterion, ...]
     """The first is what a new track guarantees"""
@@ -137,7 +139,9 @@ class Measures:
         return {criterion.name: criterion for criterion in self.criteria}[name]
 
     def criteria_beside(self, name: str) -> list[Criterion]:
-        """Return the criteria that a board of one criterion draws beside it: the first others."""
+        """Return the criteria that the board of one criterion shows next to it: the first
+        others.
+        """
         others = [criterion for criterion in self.criteria if criterion.name != name]
         return others[: self.n_beside]
 
@@ -146,9 +150,9 @@ class Measures:
         return {quantity.name: quantity for quantity in self.quantities}[name]
 
     def printed(self, name: str, criterion: str) -> Quantity:
-        """Return the quantity of that name as pages, mails and files call it under a criterion: the
-        mean by its criterion where a board draws several, and with it where no switch says what is
-        judged.
+        """Return the quantity of that name with its label under a criterion. The label of the mean
+        is the criterion's where a board shows several criteria, and contains it where there is only
+        one.
         """
         quantity = self.quantity(name)
         if name != self.mean:

@@ -125,7 +125,7 @@ class Track(models.Model):
         return self.name
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Save the row; what nobody said of a new track is as its kind says."""
+        """Save the row; an unset field of a new track gets the default of its kind."""
         if self._state.adding:
             self.take_defaults()
         super().save(*args, **kwargs)
@@ -134,7 +134,7 @@ class Track(models.Model):
 
     @property
     def own_guidelines(self) -> list[str]:
-        """What annotators read of this track alone, line by line."""
+        """Return the annotation guidelines of this track alone, line by line."""
         return [line.strip() for line in self.guidelines.splitlines() if line.strip()]
 
     @property
@@ -176,8 +176,8 @@ class Track(models.Model):
         return self.Design.IID.label
 
     def take_defaults(self) -> None:
-        """Fill in what a track of its kind guarantees, shows and asks, where nothing else is said.
-        Raises KeyError for a kind that is not in the registry.
+        """Fill in the kind's defaults for guarantees, pages and questions. Raises KeyError for a
+        kind that is not in the registry.
         """
         kind = class_of(self.kind)
         self.distributions = self.distributions or list(kind.measures.distributions)
@@ -188,8 +188,8 @@ class Track(models.Model):
 
 
 def guidelines_of(track: int | None) -> list[str]:
-    """What annotators read of a track alone, kept for a minute or until it is saved; nothing where
-    a question is of none.
+    """Return a track's own annotation guidelines, cached for a minute or until the track is saved;
+    empty without a track.
     """
     if track is None:
         return []

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Found:
-    """Something true that readers of a whole document found."""
+    """A true fact that readers of a whole document marked."""
 
     document: int
     key: str
@@ -51,21 +51,21 @@ class Found:
 
     @property
     def anchor(self) -> str:
-        """What tells it from all others of its document."""
+        """Return the HTML id of the fact within its document."""
         places = [
             str(end) for value in self.record.values() if isinstance(value, list) for end in value
         ]
         return "-".join(["fact", *places, *self.facets.values()])
 
     def is_about(self, name: str) -> bool:
-        """Return whether one of its mentions is called that, in whole or in part."""
+        """Return whether one of its mentions contains the name."""
         called = called_so(name)
         return any(called(text) for role, text in self.claim if role)
 
 
 @dataclass(frozen=True)
 class Marks:
-    """What files of annotations mark in whole documents."""
+    """The marks of annotation files in whole documents."""
 
     values: Mapping[str, Iterator[tuple[Place, Value]]]
     """What is marked, in words for people -> what labels say of it, streamed, to be read in this
@@ -77,12 +77,12 @@ class Marks:
 
 
 def folded(name: str) -> str:
-    """Return a name as it is compared: in capitals or not, over the end of a line or not."""
+    """Return a name for comparison: lower case, with single spaces."""
     return " ".join(name.split()).casefold()
 
 
 def called_so(name: str) -> Callable[[str], bool]:
-    """Return whether the words of a name stand in a text, one after the other."""
+    """Return whether a text contains the words of a name, one after the other."""
     sought = re.compile(rf"(?<!\w){re.escape(folded(name))}(?!\w)")
     # Kept, for mentions are called alike.
     return cache(lambda text: sought.search(folded(text)) is not None)
@@ -108,18 +108,19 @@ class TrackWithRecall(Track):
         annotated: list[int],
         entered: list[int] | None = None,
     ) -> Facts:
-        """What recall needs besides the draws; counted are the facts of the submissions that have
-        `entered`, or of all.
+        """Return the facts that recall is computed from; those of the submissions that have
+        `entered` count, or all.
         """
 
     @abstractmethod
     def in_scope(self, target_ids: Sequence[int]) -> set[int]:
-        """Return those of some targets whose relations recall asks for."""
+        """Return those of some targets that are in the scope of recall."""
 
     @abstractmethod
     def read_marks(self, gold: Path, mentions: Path, documents: Collection[int]) -> Marks:
-        """What files of annotations mark in these documents; they may cover more of them. Raises
-        CannotLoad (kbpo.corpus.load), some only while values are read: then none may be kept.
+        """Return the marks of annotation files in these documents; the files may cover more of
+        them. Raises CannotLoad (kbpo.corpus.load), in part only while values are read: then none
+        may be stored.
         """
 
     @abstractmethod
@@ -138,24 +139,24 @@ class TrackWithRecall(Track):
 
     @abstractmethod
     def mentions_question(self, document: Document) -> QuestionDraft:
-        """What is asked first of a document that is annotated whole."""
+        """Return the first question about a document that is annotated whole."""
 
     @abstractmethod
     def relations_question(self, document: Document, question: int) -> QuestionDraft | None:
-        """What is asked then, between the mentions whose labels came from that question; None if
-        there is nothing to ask.
+        """Return the second question, about relations between the mentions of the first question's
+        labels; None if there are none.
         """
 
     def divided_questions(self, document: Document, question: int) -> Iterable[QuestionDraft]:
-        """What one person more is asked about each thing that the readers who answered that
-        question were divided about, once however often it is named; nothing by default.
+        """Return a question for one further annotator about each thing on which the readers of that
+        question disagreed, once however often it is named; none by default.
         """
         return ()
 
     @abstractmethod
     def store_facts(self, question: int) -> int:
-        """Return how many facts the labels of that question hold; each is an instance from then on,
-        whoever claims it.
+        """Store each fact in the labels of that question as an instance, and return how many there
+        are.
         """
 
 

@@ -34,8 +34,8 @@ def stamps_of(track: int) -> tuple[str, ...]:
 
 
 def cached_with_stamps(key: str, track: int) -> tuple[Any, tuple[str, ...]]:
-    """Return what is kept under a key (None: nothing), and the stamps that a track has at the same
-    moment: to ask twice takes twice as long.
+    """Return the cached value of a key (None if missing), and the track's stamps, in one query of
+    the cache.
     """
     found = cache.get_many([key, *_names(track)])
     return found.get(key), _stamps(track, found)

@@ -29,8 +29,8 @@ UNDER_WAY = ("confirmed", "judging")
 
 @dataclass(frozen=True)
 class Realised:
-    """What judgments come to: variance of the guaranteed number, the one the model anticipates, and
-    half of the interval that is printed.
+    """The result of the judgments so far: the variance of the guaranteed number, the variance that
+    the model anticipates, and half of the printed interval.
     """
 
     variance: float
@@ -39,13 +39,13 @@ class Realised:
 
     @property
     def larger(self) -> float:
-        """What the interval rests on."""
+        """Return the variance that the interval is computed from."""
         return max(self.variance, self.anticipated)
 
     @classmethod
     def of(cls, batch: SampleBatch | None) -> Realised | None:
-        """What the latest evaluation made of all judgments up to a batch; None if it is open, or
-        nothing was judged.
+        """Return the result that the latest evaluation stored in a batch; None if the batch is open
+        or nothing was judged.
         """
         remembered = batch.settings.get("now") if batch is not None else None
         return (
@@ -55,8 +55,8 @@ class Realised:
         )
 
     def keep(self, batch: SampleBatch, *, ended: bool = True) -> None:
-        """Store this in the batch as what is known now and, if its stage `ended` by it, as what the
-        stage came to.
+        """Store this in the batch as its current result and, if `ended`, as the final result of its
+        stage.
         """
         now = [
             figure if math.isfinite(figure) else None
@@ -73,40 +73,40 @@ class Realised:
 
 
 class Design(ABC):
-    """One way to choose whom to ask about what, with known probabilities. Stateless."""
+    """A way to draw a sample with known probabilities. Stateless."""
 
     @abstractmethod
     def draft(
         self, submission: Submission, half_widths: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
-        """What each half-width takes at most, before anybody confirms: targets, judged already (as
-        far as the team was shown), new, at_most (dollars), work_seconds, and what the design needs
-        to draw it later. A function of what is public and what the team was shown (`draft.Draft`),
-        of no judgment besides.
+        """Return, per half-width, the most that a draft can cost before it is confirmed: targets,
+        judged already (as far as the team was shown), new, at_most (dollars), work_seconds, and the
+        inputs that the design needs to draw it later. A function of what is public and what the
+        team was shown (`draft.Draft`), of no other judgment.
         """
 
     @abstractmethod
     def options(
         self, submission: Submission, half_widths: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
-        """Return the same of what a submission that is scored would take beyond what was asked,
-        with all that is known.
+        """Return, per half-width, the most that it costs to judge a scored submission further,
+        given everything that is known.
         """
 
     @abstractmethod
     def sample(self, submission: Submission) -> int:
-        """Store the next batch (or batches) with their samples; how many targets were added.
-        Repeatable: what a batch holds is a function of its row and of the rows before it.
+        """Store the next batch (or batches) with their samples, and return how many targets were
+        added. Repeatable: a batch's samples are a function of its row and of the rows before it.
         """
 
     def sample_together(self, submissions: Sequence[Submission]) -> int:
-        """Sample several submissions that wait together, and return how many targets were added."""
+        """Sample several submissions of one track, and return how many targets were added."""
         return sum(self.sample(submission) for submission in submissions)
 
     @abstractmethod
     def held_against(self, realised: Realised) -> float:
-        """Return the variance that is held against what was ordered: as soon as it is as small,
-        judging ends.
+        """Return the variance that is compared with the ordered one: judging ends as soon as it is
+        as small.
         """
 
     @abstractmethod
@@ -141,7 +141,7 @@ def half_width_at(submission: Submission, variance: float) -> float:
 
 
 def half_width_of(track: Track, variance: float) -> float:
-    """Return the same on a track."""
+    """Return the half-width of an interval of a track's level at this variance."""
     return float(variance**0.5 * _z(track))
 
 
@@ -155,7 +155,9 @@ def _z(track: Track) -> float:
 
 
 def price_of(submission: Submission, targets: int, new: int) -> dict[str, Any]:
-    """Return the part of an option that every design says: counts, dollars, seconds of work."""
+    """Return the part of an option that is the same for every design: counts, dollars, seconds of
+    work.
+    """
     seconded = kind_of(submission.track).second_opinions(new)
     answers = submission.track.workers_per_question + (Decimal(seconded) / new if new else 0)
     price = agreed_price(submission) or _price_of_today(submission.track)
@@ -180,8 +182,8 @@ def price_of(submission: Submission, targets: int, new: int) -> dict[str, Any]:
 
 
 def agreed_price(submission: Submission) -> Price | None:
-    """What an answer costs while what was confirmed, or ordered, is judged, whatever it costs
-    others meanwhile: what was set aside buys what its plan said. None if today's price holds.
+    """Return the price of an answer that holds while a confirmed or ordered sample is judged, even
+    if the price of the track changes meanwhile; None if today's price holds.
     """
     if submission.status not in UNDER_WAY:
         return None
@@ -212,7 +214,7 @@ def _price_of_today(track: Track) -> Price:
 
 
 def repriced(submission: Submission, option: dict[str, Any]) -> dict[str, Any]:
-    """Return the same option at the price of today."""
+    """Return an option at today's price."""
     price = price_of(submission, option["targets"], option["new"])
     most = option.get("new_at_most", option["new"])
     return option | price | {"at_most": str(Decimal(price["each"]) * most)}
@@ -228,7 +230,7 @@ def make_option(
 
 
 def seed_of(submission: Submission, kind: str, stage: int = 1) -> int:
-    """Return the seed of a batch: derived from the track's secret, so that nobody can foresee or
+    """Return the seed of a batch: derived from the track's secret, so that no team can foresee or
     choose the sample.
     """
     message = f"{submission.track.secret}|{submission.pk}|{kind}|{stage}"

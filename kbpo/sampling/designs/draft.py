@@ -62,7 +62,9 @@ class Draft:
         return cls(np.full(n, 1 / n), np.arange(n), n)
 
     def by(self, study: Study, *, people: int = 1, aided: bool = True) -> Draft:
-        """Return the draft as it is planned by what a study says, for inputs like these."""
+        """Return the draft with the error and the remaining variance that a study predicts for
+        inputs like these.
+        """
         return replace(
             self,
             error=study.error(people=people, rho=None if aided else 0.0),

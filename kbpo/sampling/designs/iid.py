@@ -42,8 +42,9 @@ SUPPORT_LIMIT = 20_000
 
 
 class Iid(Design):
-    """Independent draws. The seed of every batch is known beforehand to us alone; the plan of a
-    draft tells what such draws hold on average, and is paid for as if each held something else.
+    """Independent draws. The seed of every batch is fixed beforehand and secret; the plan of a
+    draft shows how many targets such draws hold on average, and its price covers distinct targets
+    only.
     """
 
     def draft(
@@ -70,7 +71,7 @@ class Iid(Design):
         return sum(fill(make_batch(submission, kind, size)) for kind, size in draws.items() if size)
 
     def held_against(self, realised: Realised) -> float:
-        """What the interval rests on."""
+        """Return the variance that the interval is computed from."""
         return realised.larger
 
     def enough(self, submission: Submission, realised: Realised | None) -> str:
@@ -114,9 +115,7 @@ def fill(batch: SampleBatch) -> int:
 
 
 def draws_of(batch: SampleBatch) -> list[Sample]:
-    """Return the draws that a batch row stands for, recomputed from its seed and size; nothing is
-    stored.
-    """
+    """Return the draws of a batch, recomputed from its seed and size; they are not stored."""
     instance, target, p = support(batch.submission, batch.distribution.kind)
     index, multiplicity = draw(p, batch.size, batch.seed)
     return [
@@ -174,13 +173,13 @@ def _others(submission: Submission) -> list[int]:
 
 
 def _no_more_than(most: dict[str, int], wanted: dict[str, int]) -> dict[str, int]:
-    """What is wanted, as far as the plan that was confirmed goes."""
+    """Return the wanted number of draws, limited to the plan that was confirmed."""
     return {kind: min(size, wanted.get(kind, size)) for kind, size in most.items()}
 
 
 def existing_draws(submission: Submission, owners: Collection[int]) -> dict[str, Any]:
-    """What is known already: labelled draws of the guaranteed distribution for some other runs, P
-    and overlap with this one last.
+    """Return the labelled draws that exist already: of the guaranteed distribution for some other
+    runs, with P and the overlap with this submission last.
     """
     track, kind = submission.track, submission.track.distribution
     labelled_draws = list(

@@ -97,8 +97,8 @@ class Poisson(Design):
         return self.sample_together([submission])
 
     def sample_together(self, submissions: Sequence[Submission]) -> int:
-        """Return one filling for all that wait, so that a question that serves several is raised
-        once.
+        """Sample all submissions that wait with one joint plan, so that a question that serves
+        several of them is asked once.
         """
         plans = [Plan.of(submission) for submission in submissions]
         if len(plans) == 1:
@@ -116,10 +116,10 @@ class Poisson(Design):
         return asked + sum(self.sample(submission) for submission in alone)
 
     def held_against(self, realised: Realised) -> float:
-        """What the model expects. The realised variance has no say: asking on until it is small
-        enough would stop where it happens to be too small, and pay for where it happens to be
-        large. The interval still rests on the larger of the two, and so is now and then a little
-        wider than was ordered.
+        """Return the variance that the model expects. The realised variance is ignored: stopping
+        when it is small enough would stop where it happens to be too small, and pay for more where
+        it happens to be large. The interval is still computed from the larger of the two, so it is
+        now and then a little wider than was ordered.
         """
         return realised.anticipated
 
@@ -130,8 +130,8 @@ class Poisson(Design):
         return self._ended(submission)
 
     def _ended(self, submission: Submission) -> str:
-        """Return why nothing more is asked of a submission that has not reached what was ordered;
-        '' if more is.
+        """Return why sampling ends for a submission that has not reached the ordered half-width;
+        empty if it goes on.
         """
         last, done, left = last_batch(submission), _stages(submission), _not_drawn(submission)
         if last is None:
@@ -319,8 +319,8 @@ def fill_together(plans: Sequence[Plan]) -> None:
 
 
 def _payers(needs: Floats, weight: Floats, rng: np.random.Generator) -> Ids:
-    """Return (t,) the row of whoever pays for each target, −1 where nobody needs it: one of those
-    that need it, drawn in proportion to their weights.
+    """Return (t,) the row of the submission that pays for each target, −1 where no submission needs
+    it: one of those that need it, drawn in proportion to their weights.
     """
     share = np.cumsum(needs * (weight + 1e-300), axis=0)
     point = rng.random(needs.shape[1]) * share[-1]
@@ -395,8 +395,8 @@ def _is_short(submission: Submission) -> bool:
 
 
 def _lowered(submission: Submission, state: State, goal: float) -> tuple[Floats, float, str]:
-    """What `_affordable` says of the goal, lowered so far that something is added to a sample that
-    would stand still; which happens where most of a variance is what people differ by.
+    """Return the result of `_affordable` for a goal that is lowered until at least one target is
+    added to the sample. This is needed where most of a variance is disagreement between people.
 
     Where it lies depends on how many targets are expected to be added (1, 2, 4, …, twice as many
     the next time), not on their random numbers.

@@ -32,8 +32,8 @@ BOLD = 1e9
 
 
 class State:
-    """What a raise starts from: the submission's targets with p, thresholds, random numbers, and
-    the model's doubt.
+    """The starting point of a plan: the submission's targets with p, thresholds, random numbers,
+    and the model's expected error.
     """
 
     def __init__(self, submission: Submission) -> None:
@@ -76,14 +76,14 @@ class State:
         return guess_of(type(kind), criterion, lesson, label)
 
     def _noise(self, g: Floats) -> float:
-        """Return what other inputs, and other people, leave open once all is judged: no threshold
-        brings it down.
+        """Return the variance that is left once everything is judged, due to the choice of inputs
+        and to disagreement between people: no threshold reduces it.
         """
         has_inputs = kind_of(self.track).measures.population == LIKE
         return left_once_judged(self.p, g, self.v) if has_inputs else 0.0
 
     def left(self, goal: float) -> float:
-        """What thresholds may leave of a planned variance."""
+        """Return the part of a planned variance that thresholds control."""
         return max(goal - self.noise, LEAST_LEFT * goal)
 
     def comes_to(self, goal: float) -> float:
@@ -93,7 +93,7 @@ class State:
         return self.noise + self.left(goal) if self.noise else goal
 
     def raised(self, goal: float) -> Floats:
-        """Thresholds (per target) that plan for a variance."""
+        """Return the thresholds (t,) that plan for a variance."""
         pi = water_fill(
             self.p,
             self.chance[self.row],
@@ -138,8 +138,9 @@ class State:
         return np.asarray(self.target_id[self.u < pi])
 
     def new(self, targets: Ids) -> set[int]:
-        """Return those that nobody has answered and that nobody is paying for already, as they were
-        when they were first asked about: a search for what the money pays for asks again and again.
+        """Return those of some targets that have no answer and that no submission is paying for
+        already, as of the first call for each: the search for affordable thresholds calls this
+        again and again.
         """
         wanted = targets.tolist()
         if missing := [target for target in wanted if target not in self._is_new]:
@@ -149,7 +150,7 @@ class State:
 
 
 def to_be_paid(submission: Submission, targets: Collection[int]) -> set[int]:
-    """Return those of some targets that nobody has answered and that nobody is paying for
+    """Return those of some targets that have no answer and that no submission is paying for
     already.
     """
     mine = submission.pk
@@ -161,8 +162,8 @@ def to_be_paid(submission: Submission, targets: Collection[int]) -> set[int]:
 
 
 def _can_be_judged(track: Track, pool: Pool) -> Ids:
-    """Return rows of a pool of which some label may say anything: of their targets, of their
-    documents, or of something else in these.
+    """Return the rows of a pool that a label can affect: a label of their target, of their
+    document, or of another target in the document.
     """
     own_kind = kind_of(track).target_kind
     labelled = fetch(

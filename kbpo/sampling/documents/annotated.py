@@ -48,7 +48,7 @@ def annotated(track: Track) -> Annotated:
 
 
 def nonresponse(documents: Iterable[int]) -> set[int]:
-    """Return those of some documents whose annotation was given up: their label is empty."""
+    """Return those of some documents whose annotation was abandoned: their label is empty."""
     labels = Label.objects.filter(
         target__document__in=list(documents), target__kind="document", value={}
     )
@@ -56,7 +56,7 @@ def nonresponse(documents: Iterable[int]) -> set[int]:
 
 
 def _without_gaps(document_samples: list[DocumentSample], gone: set[int]) -> list[int]:
-    """Return the annotated documents of each batch before the first that still waits."""
+    """Return the annotated documents of each batch before its first unannotated one."""
     before_gaps: list[int] = []
     waits: dict[int | None, bool] = defaultdict(bool)
     for row in document_samples:
@@ -68,7 +68,7 @@ def _without_gaps(document_samples: list[DocumentSample], gone: set[int]) -> lis
 
 
 def _answered(document_samples: list[DocumentSample]) -> float:
-    """Return the share of sampled documents that were not given up. Nonresponse is assumed to be
+    """Return the share of sampled documents that were annotated. Nonresponse is assumed to be
     random, as for questions.
     """
     return sum(row.settled_at is not None for row in document_samples) / max(

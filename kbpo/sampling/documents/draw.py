@@ -97,8 +97,8 @@ def order_documents(
     user: User | None = None,
     why: str = COMMAND,
 ) -> DocumentBatch:
-    """Return a new draw of documents. Of two stages `size` counts both, and what was drawn
-    uniformly before is in the first; `uniform_share` of the second's probabilities is uniform.
+    """Return a new draw of documents. With two stages, `size` counts both, and the documents drawn
+    uniformly before form the first; `uniform_share` of the second stage's probabilities is uniform.
 
     Raises CannotDraw.
     """
@@ -153,7 +153,7 @@ def order_documents(
 
 
 def what_was_drawn(batch: DocumentBatch) -> str:
-    """What an order drew, and what comes of it, in a sentence or two."""
+    """Return one or two sentences on the documents that an order drew and on the next step."""
     track, settings = batch.track, batch.settings
     drew = f"Drew {batch.size:,} documents of {track.name} (seed {batch.seed})."
     if batch.design != TWO_STAGE:

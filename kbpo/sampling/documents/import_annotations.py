@@ -28,7 +28,7 @@ Values = Iterator[tuple[Place, Value]]
 
 @dataclass(frozen=True)
 class Imported:
-    """What was imported."""
+    """The counts of an import."""
 
     labels: Mapping[str, int]
     """What is labelled, in words -> how many of it"""
@@ -54,8 +54,8 @@ def import_annotations(
     seed: int | None = None,
     is_public: bool = False,
 ) -> Imported:
-    """What was imported for these documents, which are settled then. Whole or not at all; a repeat
-    changes nothing.
+    """Import annotations of these documents, mark the documents as settled, and return the counts.
+    All or nothing; a repetition changes nothing.
 
     What is marked is true. What is not marked is missing, unless the annotation is `closed`: then
     it is false, and the label of the document alone says so. The files may cover more documents.

@@ -142,7 +142,7 @@ def _probabilities(
 
 
 def _due(track: Track) -> bool:
-    """Return whether the first stage is annotated, as far as anybody could, and the second is not
+    """Return whether the first stage is annotated as far as possible and the second is not
     drawn.
     """
     batches = DocumentBatch.objects.filter(track=track, design=TWO_STAGE)

@@ -21,7 +21,9 @@ def tick() -> int:
 
 
 def _load(row: AnnotationUpload) -> Found:
-    """Return what was counted. Raises CannotLoad, or OwnersFault where no document can be meant."""
+    """Load one upload and return its counts. Raises CannotLoad, or OwnersFault where the file
+    matches no sampled document.
+    """
     try:
         done = import_annotations(
             row.track,

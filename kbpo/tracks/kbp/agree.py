@@ -16,8 +16,9 @@ NEW = "none of those that were offered"
 def agrees(
     target: Target, says: Mapping[str, Any], now: Mapping[str, Any], *, marked: bool = False
 ) -> bool:
-    """Return whether an expert says of a pair or a mention what counts now. What nobody was asked
-    about a pair, as in documents that were read whole (`marked`), nobody can contradict.
+    """Return whether an expert's answer about a pair or a mention agrees with the label that counts
+    now. An answer about a predicate of a pair that was not asked, as in documents that were read in
+    full (`marked`), cannot disagree.
     """
     if marked and says.get("holds") and not now.get("shown"):
         return False  # most of those who read the document marked nothing there
@@ -30,8 +31,8 @@ def agrees(
 
 
 def same_name(text: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether two values of a mention name the same canonical one, or two that read alike,
-    in whichever capitals: each wording is offered once; or both say that it is none of the names.
+    """Return whether two values of a mention have the same canonical mention, or two with the same
+    words in any capitals (each wording is offered once), or both have none of the names.
     """
     if ELSEWHERE in one or ELSEWHERE in other:
         return ELSEWHERE in one and ELSEWHERE in other
@@ -42,8 +43,8 @@ def same_name(text: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bo
 def referred(
     target: Target, now: Mapping[str, Any], says: Mapping[str, Any]
 ) -> tuple[str, str, bool] | None:
-    """Return what a mention refers to as it counts now, as an expert says, and whether that is the
-    same; None where either does not say.
+    """Return the reference of a mention: the one that counts now, the expert's, and whether they
+    are the same; None where one of them is missing.
     """
     if not (is_named(now) and is_named(says)):
         return None

@@ -20,15 +20,13 @@ LITTLE = {"a", "an", "and", "at", "by", "for", "from", "in", "is", "of", "or", "
 
 
 def stems(text: str) -> set[str]:
-    """Return the words of a text that say something, without their endings: "founded" ->
-    "found".
-    """
+    """Return the content words of a text without their endings: "founded" -> "found"."""
     words = re.findall(r"[a-z]+", re.sub(r"\{\w+\}", " ", text.lower()))
     return {re.sub(r"(?:ed|s|er|ing|ment)$", "", word)[:6] for word in words} - LITTLE
 
 
 def names_of(document: Record, typed: list[Any]) -> list[tuple[Any, ...]]:
-    """Return (begin, end, type) of each name: the known mentions, else runs of capitalised
+    """Return (begin, end, type) of each name: the given mentions, otherwise runs of capitalised
     words.
     """
     if typed:

@@ -46,9 +46,7 @@ Mark = tuple[int, int, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Judged(base.Judged):
-    """A relation with what people said of it; `relation`, `subject` and `object` are True, False or
-    None.
-    """
+    """A relation with its judgments; `relation`, `subject` and `object` are True, False or None."""
 
     document: Document
     predicate: str
@@ -80,7 +78,7 @@ class Judged(base.Judged):
         return [self.row.subject, self.row.object]
 
     def explained(self) -> Explained:
-        """My claim beside what people answered, and the text with the names that stand in it."""
+        """Return the claim, people's answers, and the text with the names marked."""
         document = self.document
         first = max(0, document.sentence_of(self.window[0]) - 1)
         last = min(len(document.sentences) - 1, document.sentence_of(self.window[1] - 1) + 1)
@@ -93,8 +91,8 @@ class Judged(base.Judged):
         )
 
     def as_json(self) -> dict[str, Any]:
-        """With the document id of the file that predicted it, and the offsets as the text is cut by
-        them; also as they stand in the file, where its ends are included.
+        """Return the relation as JSON, with the document id of its file and the offsets into the
+        document's text; also the offsets of the file, whose ends are inclusive.
         """
         row, prediction = self.row, self.prediction
         places = {
@@ -132,9 +130,7 @@ class Judged(base.Judged):
         return told
 
     def _people(self) -> dict[str, Any] | None:
-        """Return what people answered, for programs; None where they are not known to have been
-        asked.
-        """
+        """Return people's answers as JSON; None where they are unknown."""
         if not self.source:
             return None
         ends = {
@@ -157,7 +153,7 @@ class Judged(base.Judged):
         return f"{span[0]}-{span[1] - 1}" if self.ends_included else f"{span[0]}–{span[1]}"
 
     def ends(self) -> list[End]:
-        """Return its two mentions, each beside what people said of it."""
+        """Return the two mentions of the relation, each with its judgments."""
         row, prediction = self.row, self.prediction
         return [
             self._end("subject", row.subject, row.subject_canonical, prediction.subject_link),
@@ -205,7 +201,7 @@ class Judged(base.Judged):
 
 @dataclass(frozen=True, kw_only=True)
 class End:
-    """One mention of a relation: what the system says that it is, beside what people said."""
+    """One mention of a relation: the system's link and the judged one."""
 
     role: str
     text: str
@@ -268,7 +264,7 @@ def _object(row: JudgedRow) -> float:
 
 
 def _predicates(corpus: Corpus) -> dict[str, Mapping[str, Any]]:
-    """Return what the schema says of each predicate, by its name."""
+    """Return the schema's description of each predicate, by its name."""
     predicates = corpus.schema.get("predicates", ())
     return {predicate["name"]: predicate for predicate in predicates}
 
@@ -293,9 +289,9 @@ def within(corpus: Corpus, submission: int, key: str) -> list[int]:
 def about(
     corpus: Corpus, submission: int, name: str, most: int, key: str = ""
 ) -> tuple[list[int], bool]:
-    """Return the predictions of a submission whose subject or object is called that in whole or in
-    part, or refers to what is, as the system says (in so many documents at most, or in the one of
-    that key), and whether there are no more documents with the name's words.
+    """Return the predictions of a submission whose subject or object contains a name, or is linked
+    to a mention that does (in at most so many documents, or in the one with that key), and whether
+    further documents contain the words of the name.
     """
     documents = Document.objects.filter(corpus=corpus)
     documents = documents.filter(key=key) if key else documents.with_all_of(name)
@@ -342,8 +338,8 @@ def describe(
     public: bool,
     unjudged: Collection[int] = (),
 ) -> list[base.Judged]:
-    """Return the predictions of a submission with these ids, in order, ready for the page; by their
-    public judgments alone if asked, and those that are named unjudged by none at all.
+    """Return the predictions of a submission with these ids, in order, ready for the page; with
+    public judgments only if asked, and without the judgments of predictions in `unjudged`.
     """
     stored = Prediction.objects.select_related("instance__document", "instance__predicate")
     by_key = stored.in_bulk(predictions)
@@ -439,7 +435,7 @@ def _truth(value: float) -> bool | None:
 
 
 def _votes(row: JudgedRow, label: Label | None) -> str:
-    """“3 of 3”: how many were of the opinion that counts about the prediction's own relation."""
+    """Return “3 of 3”: the votes for the winning answer about the prediction's own relation."""
     if label is None or not label.n or label.source != "crowd":
         return {"import": "from the gold standard", "expert": "by an expert"}.get(
             label.source if label else "", ""
@@ -450,14 +446,16 @@ def _votes(row: JudgedRow, label: Label | None) -> str:
 
 
 def _vote(row: JudgedRow, n: int) -> tuple[int, int]:
-    """Return how many said that the prediction's own relation holds, of how many who were asked."""
+    """Return how many of the annotators answered that the prediction's own relation holds, and how
+    many were asked.
+    """
     part = directed(row.predicate, row.forward)
     return row.value.get("votes", {}).get(part, 0), row.value.get("asked", {}).get(part, n)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Explained:
-    """What is shown of one relation besides."""
+    """The further values of the page of one relation."""
 
     ends: list[End]
     holds: list[list[tuple[str, str]]]

@@ -68,7 +68,7 @@ class _Predicted:
 
     @classmethod
     def by(cls, systems: list[int], documents: list[int] | None = None) -> _Predicted:
-        """Return what these submissions predict; of some documents alone, if these are named."""
+        """Return the predictions of these submissions; only of some documents, if given."""
         parts = []
         for column, system in enumerate(systems):
             rest = (
@@ -87,13 +87,13 @@ class _Predicted:
         )
 
     def of(self, rows: Ids) -> _Predicted:
-        """Return the same of some rows."""
+        """Return the predictions of some rows."""
         return _Predicted(**{name: values[rows] for name, values in vars(self).items()})
 
 
 @dataclass(frozen=True)
 class _Mentioned:
-    """Rows with what each predicts, and what most submissions claim its two mentions to be."""
+    """Predictions with the entities that most submissions link their two mentions to."""
 
     document: Ids
     predicate: Ids
@@ -104,8 +104,8 @@ class _Mentioned:
 
     @classmethod
     def by(cls, predicted: _Predicted, heard: Bools | None = None) -> _Mentioned:
-        """Return the rows of what is predicted. What other rows than those `heard` (n,) claim of a
-        mention counts only where none of these claims anything of it.
+        """Return the rows of predictions. Links in rows other than those `heard` (n,) count only
+        where none of these links the mention.
         """
         spans = np.append(predicted.subject, predicted.object)
         claims = np.append(predicted.subject_canonical, predicted.object_canonical)
@@ -127,13 +127,11 @@ class _Mentioned:
         )
 
     def of(self, rows: Ids) -> _Mentioned:
-        """Return the same of some rows."""
+        """Return the predictions of some rows."""
         return _Mentioned(**{name: values[rows] for name, values in vars(self).items()})
 
     def facts(self) -> Ids:
-        """Return (n,) a code of the fact that each row says, if things are what is claimed of
-        them.
-        """
+        """Return (n,) a code of the fact that each row predicts, given its links."""
         entity = code_pairs(
             np.tile(self.document, 2), np.append(self.subject_claimed, self.object_claimed)
         )
@@ -228,11 +226,12 @@ def read_facts(
 
 
 def _of_each_instance(systems: list[int], reach: int, has_entered: Bools) -> Arrays:
-    """Return what follows from what systems predict alone, and from which of them have entered: a
-    row an instance, with what most submissions claim its subject and its object to be, and a code
-    of the fact that this makes; by `begin` and `column` which systems predict it. `entered` says
-    whether one that has entered does, `counted` whether that is in the scope, `size` how many
-    instances that are counted say its fact, and `predicting` (u, m) which systems do.
+    """Return the parts of `Facts` that depend only on predictions and on which submissions have
+    entered: a row per instance, with the links of its subject and its object that most submissions
+    predict, and a code of the resulting fact; by `begin` and `column` the systems that predict it.
+    `entered` is whether one that has entered predicts it, `counted` whether that is in the scope,
+    `size` the number of counted instances of its fact, and `predicting` (u, m) which systems
+    predict the fact.
     """
     predicted = _Predicted.by(systems)
     instance, first, row = np.unique(predicted.instance, return_index=True, return_inverse=True)
@@ -291,8 +290,8 @@ def _codes(inside: _Mentioned, fact: Ids, names: _Names, number: dict[str, int])
 def found_by(
     track: Track, documents: list[int], systems: list[int], *, public: bool
 ) -> dict[Mark, set[int]]:
-    """Return a mapping: return the true facts of documents that were read in full, each as one of
-    its marks -> the systems that predict it; by public labels alone if asked.
+    """Return a mapping: a mark of each true fact of the documents that were read in full -> the
+    systems that predict the fact; with public labels only if asked.
     """
     sentences = _Sentences(documents, REACH[track.scope])
     names = _Names(_labelled(document__in=documents), public=public)
@@ -352,7 +351,7 @@ def _missed(
 
 
 class _Sentences:
-    """Which pairs of mentions lie within the scope."""
+    """A test of whether pairs of mentions lie within the scope."""
 
     def __init__(self, documents: Collection[int], reach: int) -> None:
         self.reach = reach
@@ -365,8 +364,8 @@ class _Sentences:
         return bool(abs(int(first) - int(second)) <= self.reach)
 
     def all_near(self, predicted: _Mentioned) -> NDArray[np.bool_]:
-        """Return (n,) the same of each row: all documents' sentences stand in one ascending
-        list.
+        """Return (n,) whether the mentions of each row lie within the scope: the sentences of all
+        documents are in one ascending list.
         """
         documents = np.array(sorted(self.begins), dtype=np.int64)
         sizes = [self.begins[document].size for document in documents.tolist()]
@@ -389,8 +388,8 @@ def _labelled(**where: Any) -> set[int]:
 
 
 class _Names:
-    """The canonical mention of a span: settled where it has a label, else what most submissions
-    claim.
+    """The canonical mention of a span: from its label, otherwise the one that most submissions
+    predict.
     """
 
     def __init__(self, labelled: set[int], *, public: bool = False) -> None:
@@ -400,9 +399,7 @@ class _Names:
         """Of mentions in documents with labels, what most submissions claim"""
 
     def facts(self, rows: _Mentioned) -> Ids:
-        """Return (n,) a code of the fact that each row says; what is claimed is known from now
-        on.
-        """
+        """Return (n,) a code of the fact that each row predicts; its links are used from now on."""
         document, spans = np.tile(rows.document, 2), np.append(rows.subject, rows.object)
         claims = np.append(rows.subject_claimed, rows.object_claimed)
         mention = code_pairs(document, spans)
@@ -440,8 +437,8 @@ class _Names:
 
 
 def _most_claimed(mention: Ids, claims: Ids) -> Ids:
-    """Return what most submissions claim of each mention (codes 0, 1 …), the first span of
-    several.
+    """Return the canonical mention that most submissions predict for each mention (codes 0, 1 …),
+    the first span of several.
     """
     pair = code_pairs(mention, claims)
     _, at, votes = np.unique(pair, return_index=True, return_counts=True)
@@ -474,8 +471,8 @@ class _Overlapping:
 def _true_marks(
     annotated: list[int], sentences: _Sentences, *, public: bool = False
 ) -> Iterator[Mark]:
-    """Yield relations in scope that annotation of whole documents marked (publicly), as long as no
-    better judgment says otherwise.
+    """Yield the relations in scope that (public) annotations of whole documents mark, unless a
+    stronger judgment contradicts them.
     """
     rows = fetch(
         "SELECT t.id, t.document_id, t.a_begin, t.a_end, t.b_begin, t.b_end, l.value -> 'holds'"

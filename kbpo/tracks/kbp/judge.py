@@ -50,22 +50,22 @@ class Clusters:
         }
 
     def root(self, span: Span) -> Span | None:
-        """Return the settled canonical mention of a span, following labels of labels; the span
-        itself if it is none of the names that people saw; None if it has no label, or people are
-        divided.
+        """Return the canonical mention of a span according to the labels, followed recursively; the
+        span itself if it refers to none of the names that annotators saw; None if it has no label,
+        or annotators disagreed.
         """
         return _end_of(self.canonical, span)
 
     def together_with(self, span: Span) -> Span | None:
-        """Return the mention that stands for all that are the same thing as a span, also where
-        readers are divided about what they refer to; None if it has no label.
+        """Return the canonical mention of a span's cluster, also where readers disagreed on its
+        reference; None if it has no label.
         """
         return _end_of(self.cluster | self.canonical, span)
 
     def refers(self, span: Span, claimed: Span) -> float:
-        """Return 1.0 if `span` refers to what `claimed` says, 0.0 if not, NaN if `span` has no
-        label, or if people are divided about it, or found no name right, or saw its own alone, and
-        did not see `claimed`, or readers are divided about what `claimed` refers to.
+        """Return 1.0 if `span` refers to the same as `claimed`, 0.0 if not, NaN if `span` has no
+        label, if annotators disagreed, or found no name right, or saw its own alone, and did not
+        see `claimed`, or readers disagreed on the reference of `claimed`.
 
         Linking is earned (Chaganty 2018, section 3.6.2). Right is the settled canonical mention,
         and what reads like it: pages offer each wording once, so that people cannot tell these
@@ -195,7 +195,7 @@ def judge(rows: Sequence[JudgedRow]) -> dict[str, NDArray[np.float64]]:
 
 def holds(row: JudgedRow) -> float:
     """Return 1.0 if the predicate holds in the prediction's direction, 0.0 if not, NaN if it was
-    not shown to anybody.
+    not asked.
     """
     part = directed(row.predicate, row.forward)
     if part in row.value.get("shown", ()):
@@ -204,8 +204,8 @@ def holds(row: JudgedRow) -> float:
 
 
 def links(row: JudgedRow) -> float:
-    """Return 1.0 if both mentions refer to what the prediction says, 0.0 if one does not, NaN if
-    one has no label.
+    """Return 1.0 if both links of the prediction are right, 0.0 if one is wrong, NaN if a mention
+    has no label.
     """
     subject = row.clusters.refers(row.subject, row.subject_canonical)
     return subject * row.clusters.refers(row.object, row.object_canonical)

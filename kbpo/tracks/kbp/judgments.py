@@ -73,8 +73,8 @@ def judge(
 
 
 def rows_of(instances: Sequence[int], submission: int, *, public: bool = False) -> list[JudgedRow]:
-    """Return what is known of instances as one submission predicts them, in their order; or what of
-    it is public.
+    """Return the judgments of instances as one submission predicts them, in their order; or the
+    public ones.
     """
     facts = _facts(list(instances))
     targets, documents = {fact[1] for fact in facts.values()}, {fact[2] for fact in facts.values()}
@@ -95,8 +95,9 @@ def rows_of(instances: Sequence[int], submission: int, *, public: bool = False) 
 
 
 def rows_of_read(predictions: Sequence[Prediction], *, public: bool = False) -> list[JudgedRow]:
-    """As `rows_of`, of predictions that were read with their instances, documents and
-    predicates."""
+    """Return the judgments of predictions that were read with their instances, documents and
+    predicates.
+    """
     facts = [_fact_of(prediction.instance) for prediction in predictions]
     documents = [prediction.instance.document for prediction in predictions]
     world = _World(
@@ -155,8 +156,8 @@ class _World:
     def _own_clusters(
         self, texts: dict[int, str], spans: Mapping[int, Mapping[Span, dict[str, Any]]]
     ) -> dict[int, Clusters]:
-        """Clusters of the targets that have an answer: what it says of their mentions counts for
-        them alone.
+        """Return the clusters of the targets that have an answer, in which the answer alone links
+        the mentions of its target.
         """
         asked = {one for answer in self.answers.values() for one in answer}
         rows = {row.pk: row for row in Target.objects.filter(pk__in={*self.answers, *asked})}

@@ -20,8 +20,8 @@ Named = dict[tuple[int, Span], int]
 
 
 def read_marks(corpus: Corpus, gold: Path, mentions: Path, documents: Collection[int]) -> Marks:
-    """Return what the files mark in these documents, mentions before pairs. A mention that a
-    relation names and the file of mentions lacks is `lacking`: what it refers to is unknown.
+    """Return the marks of the files in these documents, mentions before pairs. A mention of a
+    relation that the file of mentions lacks is `lacking`: its reference is unknown.
     """
     lookup, wanted = DatabaseCorpus(corpus), set(documents)
     holds, named = _read_pairs(gold, corpus, lookup, wanted)
@@ -33,8 +33,8 @@ def read_marks(corpus: Corpus, gold: Path, mentions: Path, documents: Collection
 def _read_pairs(
     path: Path, corpus: Corpus, lookup: DatabaseCorpus, wanted: set[int]
 ) -> tuple[Holds, Named]:
-    """Return what holds of each pair, which may be spread over the file; and the mentions that
-    relations name.
+    """Return the predicates of each pair, which may be spread over the file; and the mentions of
+    the relations.
     """
     holds: Holds = defaultdict(set)
     named: Named = {}

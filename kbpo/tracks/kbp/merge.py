@@ -39,7 +39,7 @@ AGGREGATED = (
 
 
 def together(said: Sequence[Said]) -> Value:
-    """Return what labels of a pair or a mention say, from the weakest to the one that decides."""
+    """Return the merged value of labels of a pair or a mention, the weakest first."""
     if len(said) == 1 and "shown" not in said[0].value:
         value = dict(said[0].value)
     else:
@@ -50,7 +50,7 @@ def together(said: Sequence[Said]) -> Value:
 
 
 def _of_several(said: Sequence[Said]) -> Value:
-    """Return what each source says laid over what weaker ones do, and what the crowd says
+    """Return the values of the sources with the stronger over the weaker, and the crowd's votes
     added up.
     """
     crowd = with_readers(said)
@@ -81,8 +81,8 @@ def _of_several(said: Sequence[Said]) -> Value:
 
 
 def with_readers(said: Sequence[Said]) -> list[Said]:
-    """Return what the crowd says of a target, and before it the votes of a document's readers who
-    left undecided what it refers to: those who are asked then join them.
+    """Return the crowd's value of a mention, joined with the votes of a document's readers who did
+    not agree on its reference.
     """
     crowd = [label for label in said if label.source == Label.Source.CROWD and label.value]
     is_named_there = any(
@@ -99,9 +99,8 @@ def with_readers(said: Sequence[Said]) -> list[Said]:
 
 
 def _name(weaker: Value, stronger: Value) -> None:
-    """Keep what a weaker and a stronger source say of a mention so that the two can be joined.
-    Somebody who saw no other name, or found none of them right, does not contradict somebody who
-    knows another one.
+    """Join the values of a mention of a weaker and a stronger source. An annotator who saw no other
+    name, or found none of them right, does not contradict one who chose another name.
     """
     before, seen = weaker.get("canonical"), stronger.get(OFFERED, ())
     picked, elsewhere = "canonical" in stronger, ELSEWHERE in stronger
@@ -114,8 +113,8 @@ def _name(weaker: Value, stronger: Value) -> None:
 
 
 def is_open(value: Mapping[str, Any]) -> bool:
-    """Return whether a mention may yet refer to a name that people did not see: they saw its own
-    alone, or say that it is none of them.
+    """Return whether a mention may still refer to a name that its annotators did not see: they saw
+    its own alone, or found none of them right.
     """
     return len(value.get(OFFERED, ())) == 1 or (OFFERED in value and ELSEWHERE in value)
 
@@ -128,9 +127,8 @@ def is_named(value: Mapping[str, Any]) -> bool:
 
 
 def was_asked(value: Mapping[str, Any]) -> bool:
-    """Return whether nobody needs to be asked what a mention refers to: that is settled, or those
-    were divided who were asked about it alone. What readers of its document left undecided is
-    asked.
+    """Return whether the reference of a mention need not be asked: it is settled, or annotators who
+    were asked about it alone disagreed. If the readers of its document disagreed it is asked.
     """
     return is_named(value) or (UNDECIDED in value and "titles" in value)
 
@@ -154,8 +152,8 @@ def aggregated(said: Sequence[Said]) -> Value:
 
 
 def _predicates(labels: Sequence[Said]) -> Value:
-    """Return what is shown of a pair, what holds, and the votes for each part; nothing of other
-    targets.
+    """Return the predicates of a pair that were shown, those that hold, and the votes for each;
+    nothing of other targets.
     """
     votes: Counter[str] = Counter()
     asked: Counter[str] = Counter()
@@ -174,8 +172,8 @@ def _predicates(labels: Sequence[Said]) -> Value:
 
 
 def _votes_for(part: str, label: Said) -> int:
-    """Return how many of those who were asked in one question say that a predicate holds. All do,
-    or none, where its label says otherwise than most did: a model that knows them weighed them.
+    """Return how many of the annotators of one question answered that a predicate holds. All or
+    none of them, where its label contradicts the majority: an annotator model weighed them.
     """
     n, holds = max(1, label.n), part in label.value["holds"]
     votes = int(label.value.get("votes", {}).get(part, 0))
@@ -185,9 +183,9 @@ def _votes_for(part: str, label: Said) -> int:
 
 
 def _mention(labels: Sequence[Said]) -> Value:
-    """Return the canonical mention and the title that most gave, with the votes; nothing of other
-    targets. Who found none of the names right, or saw one alone, has no vote once others saw more
-    names.
+    """Return the canonical mention and the title that most annotators gave, with the votes; nothing
+    of other targets. Annotators who found none of the names right, or saw one alone, have no vote
+    once others saw more names.
     """
     of_mention = [label for label in labels if is_named(label.value) or UNDECIDED in label.value]
     if not of_mention:
@@ -224,10 +222,10 @@ def mention_value(
     offered: Sequence[Sequence[int]] = (),
     of_title: int | None = None,
 ) -> Value:
-    """Return what n people say of a mention who saw the names `offered`, given the votes by
-    canonical mention (“begin-end”, or `OTHER`) and by title (“” for none), for which `of_title`
-    were asked (n unless told otherwise): without a canonical one where no more than half agree, or
-    most found none right.
+    """Return the value of a mention from n annotators who saw the names `offered`, given the votes
+    by canonical mention (“begin-end”, or `OTHER`) and by title (“” for none), for which `of_title`
+    were asked (n by default): without a canonical mention where no majority agrees, or most found
+    none right.
     """
     value: Value = {"votes": dict(votes), "titles": dict(titles)}
     best, most = max(votes.items(), key=itemgetter(1), default=("", 0))
@@ -249,7 +247,9 @@ def _link_of(titles: Counter[str], n: int) -> Value:
 
 
 def _of_canonicals(label: Said) -> dict[str, int]:
-    """Return votes by canonical mention; those of a label without votes all for what it says."""
+    """Return the votes by canonical mention; those of a label without votes are all for its
+    value.
+    """
     votes = label.value.get("votes")
     if votes is None:
         canonical = label.value.get("canonical")

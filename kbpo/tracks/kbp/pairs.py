@@ -17,7 +17,7 @@ from kbpo.tracks.kbp.merge import together, was_asked
 
 @dataclass(frozen=True)
 class Claim:
-    """What some system says of a pair, seen from its two mentions; nobody can tell who."""
+    """A system's claim about a pair, relative to its two mentions, without the system."""
 
     part: str
     a_type: str
@@ -51,8 +51,8 @@ class Pair:
         return set() if self.closed else {claim.part for claim in self.claims} - self.shown
 
     def leaves_open(self, part: str) -> bool:
-        """Return whether a claim about the pair cannot be judged yet, under some criterion, and
-        nobody asked without an answer.
+        """Return whether a claim about the pair cannot be judged yet, under some criterion, and its
+        question was not abandoned.
         """
         if self.unanswered or self.asked:
             return False
@@ -84,8 +84,8 @@ def pairs_of(target_ids: Sequence[int]) -> list[Pair]:
 
 
 def unanswered(of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
-    """Return, for submissions and some targets of each, those with a claim of that submission that
-    nobody was asked about: neither readers of the document nor a question has judged it.
+    """Return, for each submission and some of its targets, those with a claim that was not asked
+    about: neither readers of the document nor a question judged it.
     """
     pairs = _bare(sorted(set().union(*of.values())))
     wanted = {(submission, target) for submission, targets in of.items() for target in targets}
@@ -121,7 +121,7 @@ def _places(target_ids: Collection[int]) -> dict[int, tuple[int, ...]]:
 
 
 def _bare(target_ids: Sequence[int]) -> dict[int, Pair]:
-    """Return the pair targets among these with what is known of them, without any claim."""
+    """Return the pair targets among these with their mentions, without any claim."""
     pairs = {
         pk: Pair(pk, document, (ab, ae), (bb, be))
         for pk, document, ab, ae, bb, be in each("pairs", target_ids, _places).values()

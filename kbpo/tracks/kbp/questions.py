@@ -55,8 +55,8 @@ def candidates(
     names: Names,
     schema: Schema,
 ) -> list[Span]:
-    """Return what the mention may refer to, in the order of the text, each wording once, in
-    whichever capitals.
+    """Return the possible canonical mentions of a mention, in the order of the text, each wording
+    once, in any capitals.
 
     The mention itself and what systems propose for it come first into the list, then names of its
     types: those of which its words are a part, however far away they stand, since each thing is
@@ -110,9 +110,9 @@ BEFORE, AFTER = 2, 1
 def drafts(
     track: Track, target_ids: Sequence[int], submissions: Sequence[int]
 ) -> Iterator[QuestionDraft]:
-    """Return what must be asked about these targets for these submissions, in their order; the page
-    shows what the types of all confirmed submissions, of the corpus and of people's judgments
-    allow, so that it is the same whoever asks.
+    """Return the questions about these targets for these submissions, in their order; the page
+    offers the types that all confirmed submissions, the corpus and people's judgments allow, so
+    that it does not depend on who asks.
     """
     waiting = set().union(*unanswered(dict.fromkeys(submissions, target_ids)).values())
     pairs = [pair for pair in pairs_of(target_ids) if pair.target in waiting]
@@ -121,8 +121,8 @@ def drafts(
 
 @transaction.atomic
 def again(track: Track, target_ids: Sequence[int], *, made: bool = True) -> Iterator[QuestionDraft]:
-    """Return one question about each of these pairs that settles all that is claimed of it, as if
-    nobody had answered yet. With `made=False` a mention without a target stays without one.
+    """Return one question about each of these pairs that covers all claims about it, as if it had
+    no answer yet. With `made=False` no target is created for a mention without one.
     """
     pairs = pairs_of(target_ids)
     for pair in pairs:
@@ -222,9 +222,9 @@ def payload_of(
     schema: Schema,
     canonical_of: dict[Span, set[Span]],
 ) -> dict[str, Any]:
-    """Return what the page about a pair shows; its two mentions have no targets yet. `types` of the
-    two sides that they may have; `canonical_of` says to which canonical mentions people say that a
-    mention refers.
+    """Return the payload of a question about a pair whose two mentions have no targets yet. `types`
+    are the possible types of the two sides; `canonical_of` maps a mention to its judged canonical
+    mentions.
     """
     first, last = sentences_over(document, pair.a, pair.b)
     lit = _extent(document, first, last, pair)
@@ -265,7 +265,7 @@ def payload_of(
 def sentences_of(
     visible: Sequence[str], a_types: set[str], b_types: set[str], schema: Schema
 ) -> list[dict[str, Any]]:
-    """Return one sentence for each group of parts that say the same: `also` are inverses and turned
+    """Return one sentence for each group of equivalent parts: `also` are inverses and turned
     symmetric predicates.
 
     Where the gold standard of a schema keeps the two directions by themselves, each has a sentence
@@ -289,8 +289,8 @@ def sentences_of(
 
 
 def meanings_of(sentences: Iterable[dict[str, Any]], schema: Schema) -> dict[str, Any]:
-    """Return what the schema says of the predicates of some sentences, for people who judge; each
-    once, and nothing where it is silent.
+    """Return the schema's explanations of the predicates of some sentences, for annotators; each
+    once, and none where the schema has none.
     """
     meanings = {}
     for name in dict.fromkeys(sentence["part"][:-1] for sentence in sentences):
@@ -323,7 +323,7 @@ def _extent(document: Document, first: int, last: int, pair: Pair) -> Span:
 
 
 def _settled(pairs: list[Pair]) -> Settled:
-    """Return what people said of mentions: of which type each is, and to what it refers."""
+    """Return the judged types and canonical mentions of mentions."""
     documents = {pair.document for pair in pairs}
     return {
         (document, span): {(value["type"], name) for name in _named(value)}
@@ -333,8 +333,8 @@ def _settled(pairs: list[Pair]) -> Settled:
 
 
 def _named(value: Mapping[str, Any]) -> list[Span]:
-    """Return what people say that a mention refers to; where its readers are divided, all that they
-    named.
+    """Return the judged canonical mentions of a mention; all that its readers named where they
+    disagree.
     """
     if canonical := value.get("canonical"):
         return [(canonical[0], canonical[1])]

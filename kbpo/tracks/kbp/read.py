@@ -28,7 +28,7 @@ Tell = Callable[[float], None]
 
 
 def upload_limits() -> Limits:
-    """Return the limits of uploads, as the settings say."""
+    """Return the limits of uploads from the settings."""
     return Limits(
         upload_bytes=settings.UPLOAD_LIMIT_MB * MB,
         unpacked_bytes=settings.UNPACKED_LIMIT_MB * MB,
@@ -37,7 +37,7 @@ def upload_limits() -> Limits:
 
 
 class Reading:
-    """The claims of one file, to be iterated once, and what else is known of it."""
+    """The claims of one file, to be iterated once, and its metadata."""
 
     def __init__(
         self, path: Path, corpus: Corpus, schema: Schema, report: Report, tell: Tell
@@ -87,8 +87,8 @@ class Reading:
 
 
 def _opening(path: Path) -> tuple[str, str]:
-    """Return the door that a file comes through and its run id, if it has one; empty where nothing
-    can be said.
+    """Return the format of a file and its run id, if it has one; empty where they cannot be
+    found.
     """
     lines = [line for _, line in islice(open_text(path, upload_limits(), Report(0)), SNIFFED)]
     door = sniff(iter(lines)) or ""
@@ -97,7 +97,7 @@ def _opening(path: Path) -> tuple[str, str]:
 
 
 class _Watched:
-    """An open file that tells how far it has been read, when it is read several times over."""
+    """An open file that reports how far it has been read, when it is read several times over."""
 
     def __init__(self, file: BinaryIO, size: int, passes: int, tell: Tell) -> None:
         self._file = file

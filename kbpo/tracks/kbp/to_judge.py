@@ -16,7 +16,9 @@ BEFORE, AFTER = 2, 1
 
 
 def to_judge(corpus: Corpus, instances: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Of each relation its document, a text with both names marked, and the claim as a sentence."""
+    """Return, for each relation, its document, a text with both names marked, and the claim as a
+    sentence.
+    """
     schema = load_schema(corpus.schema)
     rows = Instance.objects.filter(pk__in=instances).select_related("document", "predicate")
     return {
@@ -42,7 +44,7 @@ def _shown(row: Instance, document: Document, predicate: str, schema: Schema) ->
 
 
 def _name(text: str, span: tuple[int, int], begin: int) -> dict[str, Any]:
-    """Return a name and where it stands in the text that is shown, half open."""
+    """Return a name and its half-open span in the text that is shown."""
     return {"text": text, "begin": span[0] - begin, "end": span[1] - begin}
 
 

@@ -47,7 +47,7 @@ from scoring.documents import Facts
 
 
 def relations_of(instances: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Return a mapping: instance -> what it says: a predicate between two spans."""
+    """Return a mapping: instance -> its predicate and two spans."""
     rows = fetch(
         "SELECT i.id, p.name, ARRAY[i.subject_begin, i.subject_end],"
         " ARRAY[i.object_begin, i.object_end] FROM instances_instance i"
@@ -225,8 +225,8 @@ class KbpTrack(TrackWithRecall):
 
 
 def why_unusable(report: Report) -> str:
-    """Return the sentence that says why nothing of a file can be used: what stopped the reader, or
-    what went wrong first.
+    """Return why nothing of a file can be used: the error that stopped the reader, otherwise the
+    first.
     """
     stopped = [code for code in report.by_code if code in FATAL]
     for code in (*stopped, "reference.other_corpus"):

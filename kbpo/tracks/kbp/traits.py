@@ -48,7 +48,7 @@ def read_traits(corpus: Corpus, submissions: Sequence[int]) -> dict[str, Trait]:
 
 
 def _traits_of_instances(corpus: Corpus, submissions: Sequence[int]) -> Arrays:
-    """Return the traits as arrays of codes, and the names that the codes stand for."""
+    """Return the traits as arrays of codes, and the names of the codes."""
     rows = _first_predictions(submissions)
     predicates = dict(Predicate.objects.filter(corpus=corpus).values_list("pk", "name"))
     documents, document = np.unique(rows["document"], return_inverse=True)

@@ -33,7 +33,7 @@ def mentions_draft(track: Track, document: Document) -> QuestionDraft:
 
 
 def mentions_payload(document: Document, schema: Schema) -> dict[str, Any]:
-    """Return what the page for marking mentions shows."""
+    """Return the payload of the page for marking mentions."""
     return (
         _text_of(document)
         | {
@@ -46,9 +46,7 @@ def mentions_payload(document: Document, schema: Schema) -> dict[str, Any]:
 
 
 def asked_types(schema: Schema) -> dict[str, Any]:
-    """Return what is to be marked. Types that no predicate names are told apart, so that nobody
-    marks in vain.
-    """
+    """Return the types of mentions to mark, with those that no predicate needs marked as such."""
     counted = schema.counted_types
     others = [
         entity_type_ for entity_type_ in schema.entity_types.values() if entity_type_ not in counted
@@ -89,8 +87,8 @@ def relations_draft(track: Track, document: Document, question: int) -> Question
 def relations_payload(
     document: Document, values: Settled, schema: Schema, scope: str
 ) -> dict[str, Any]:
-    """Return what the page for the relations of a document's settled mentions shows; its pairs have
-    no targets yet.
+    """Return the payload of the page for the relations of a document's settled mentions; its pairs
+    have no targets yet.
     """
     spans = sorted(values)
     clusters = Clusters(document.text, values)
@@ -141,8 +139,8 @@ def parts_between(schema: Schema, a_type: str, b_type: str) -> list[str]:
 def _pairs(
     document: Document, values: Settled, clusters: Clusters, schema: Schema, reach: int
 ) -> Iterator[tuple[Span, Span, int]]:
-    """Pairs of mentions of different entities that may be related, with the sentence in which the
-    second one stands.
+    """Return pairs of mentions of different entities that may be related, with the sentence of the
+    second one.
 
     Within a sentence all of them; across sentences, where the track's scope reaches so far, the
     nearest two mentions of two entities that no sentence holds together.
@@ -194,8 +192,8 @@ def mentions_of(document: int, question: int) -> dict[Span, dict[str, Any]]:
 
 
 def divided_drafts(track: Track, document: Document, question: int) -> Iterator[QuestionDraft]:
-    """Return a question for each cluster of mentions that a question settled, and of which readers
-    were divided about what they refer to: about the one that stands for it, else the first of them.
+    """Return a question for each cluster of mentions whose readers disagreed on its reference:
+    about its canonical mention, otherwise the first.
     """
     settled = mentions_of(document.pk, question)
     spans = sorted(span for span, value in settled.items() if UNDECIDED in value)

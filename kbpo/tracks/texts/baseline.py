@@ -18,7 +18,7 @@ SENTENCES = 2  # of a text without a question: news tells the most first
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text, as far as full stops tell."""
+    """Return the sentences of a text, split at full stops."""
     return [sentence for sentence in re.split(r"(?<=[.!?])\s+", text.strip()) if sentence]
 
 
@@ -28,7 +28,7 @@ def stems(text: str) -> set[str]:
 
 
 def predict(asked: Record) -> Record:
-    """What is said of one input, and which passage it is from."""
+    """Return the output for one input, and the passage that it is from."""
     passages = asked.get("passages") or []
     texts = [sentences(text) for text in passages or [asked.get("source", "")]]
     wanted = stems(asked.get("question", ""))

@@ -54,7 +54,7 @@ def tutorials() -> dict[str, dict[str, Any] | None]:
 
 
 def tutorials_in(forms: Iterable[Sequence[str]]) -> dict[str, dict[str, Any] | None]:
-    """As `tutorials`, of forms that were read already: name and text of each."""
+    """Return the tutorials of forms that were read already: name and text of each."""
     return {FORM + name: tutorial_of(form_in(text)) for name, text in forms}
 
 

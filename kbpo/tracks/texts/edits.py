@@ -23,7 +23,7 @@ def edit_share(text: str, post_edit: str, changed: int | None = None) -> float:
 
 
 def look_alike(text: str, post_edit: str) -> bool:
-    """Return whether two texts are the same but for characters that nobody sees.
+    """Return whether two texts differ in invisible characters only.
 
     Examples
     --------
@@ -34,7 +34,8 @@ def look_alike(text: str, post_edit: str) -> bool:
 
 
 def characters_changed(text: str, post_edit: str) -> int:
-    """Return how many characters were inserted, deleted or replaced: what a page counts live.
+    """Return how many characters were inserted, deleted or replaced: the page counts them
+    live.
 
     Examples
     --------

@@ -24,7 +24,7 @@ SHORT = 160
 
 @dataclass(frozen=True, kw_only=True)
 class Said:
-    """What people said of a text under one criterion."""
+    """The judgments of a text under one criterion."""
 
     label: str
     value: float | None
@@ -36,7 +36,7 @@ class Said:
 
 @dataclass(frozen=True, kw_only=True)
 class Judged(base.Judged):
-    """A text with what people said of it."""
+    """A text with its judgments."""
 
     text: str
     input: str
@@ -54,8 +54,8 @@ class Judged(base.Judged):
         return any(part.value is not None for part in self.said)
 
     def as_json(self) -> dict[str, Any]:
-        """With its text and what it was written for, and under each criterion the value and how
-        many people spoke of it.
+        """Return the text as JSON, with its input, and under each criterion the value and the
+        number of annotators.
         """
         ratings = {part.label: {"value": part.value, "people": part.n} for part in self.said}
         return super().as_json() | {"input": self.input, "text": self.text, "said": ratings}

@@ -26,7 +26,7 @@ def form_in(text: str) -> Form:
 
 
 def shipped(name: str) -> Form:
-    """Return the form that lies beside this module."""
+    """Return the form that is stored next to this module."""
     return form_in(Path(__file__).with_name(f"{name}.yaml").read_text(encoding="utf-8"))
 
 
@@ -45,7 +45,7 @@ def criterion_of(question: Question) -> Criterion:
 
 
 def field_of(question: Question) -> dict[str, Any]:
-    """What a page needs of a question; the values of its answers in [0, 1]."""
+    """Return the page's description of a question, and the values of its answers in [0, 1]."""
     options = [
         {"label": answer.label, "value": question.share(answer.value), "cue": answer.cue}
         for answer in question.answers
@@ -61,7 +61,7 @@ def field_of(question: Question) -> dict[str, Any]:
 
 
 def payload_of(form: Form, texts: Sequence[str], beside: Mapping[str, str]) -> dict[str, Any]:
-    """What a question carries, for the interface `form`."""
+    """Return the payload of a question with the interface `form`."""
     payload: dict[str, Any] = {
         "title": form.title,
         "text": BETWEEN.join(texts),

@@ -55,8 +55,8 @@ class CannotImport(Exception):
 
 @dataclass(frozen=True)
 class Imported:
-    """What became of a file: judgments stored, texts they are of, judgments that were here before,
-    lines that were set aside.
+    """The counts of an import: stored judgments, texts, repeated judgments, lines that were set
+    aside.
     """
 
     judgments: int
@@ -66,7 +66,7 @@ class Imported:
 
     @property
     def sentence(self) -> str:
-        """Return the same in words."""
+        """Return the counts as a sentence."""
         sentences = f"{self.judgments:,} judgments of {self.texts:,} texts were imported."
         if self.known:
             sentences += f" {self.known:,} were here already."
@@ -77,7 +77,7 @@ class Imported:
 
 @dataclass(frozen=True)
 class Single:
-    """What one person said here of one target under one criterion, in [0, 1]."""
+    """The rating of one target by one annotator under one criterion, in [0, 1]."""
 
     target: int
     worker: str
@@ -89,7 +89,7 @@ class Single:
 
 
 class _Key(NamedTuple):
-    """What tells one imported judgment from others."""
+    """The identity of an imported judgment."""
 
     target: int
     criterion: str
@@ -114,10 +114,10 @@ def import_judgments(
     partly: bool = False,
     is_public: bool = False,
 ) -> Imported:
-    """Store the judgments of a file, each once however often it is imported; not those that people
-    gave `here`, should they come back. Raises CannotImport, and nothing is stored: also if a line
-    is wrong, unless the good ones are wanted (`partly`). `is_public`: they were published
-    elsewhere, so everybody may see them; later runs carry a mark.
+    """Store the judgments of a file, each once however often it is imported; those that were made
+    `here` and exported are skipped. Raises CannotImport, and nothing is stored: also if a line is
+    wrong, unless the good ones are wanted (`partly`). `is_public`: they were published elsewhere,
+    so they are public here; later runs carry a mark.
     """
     kind = text_kind(track)
     Track.objects.select_for_update(of=("self",), no_key=True).get(pk=track.pk)
@@ -157,8 +157,8 @@ def import_judgments(
 
 
 def _first_error(report: Report) -> str:
-    """Return why a file of judgments cannot be taken: its first error, or that no line of it says
-    anything.
+    """Return why a file of judgments cannot be taken: its first error, or that it has no
+    judgment.
     """
     error = next((message for message in report if message.severity == "error"), None)
     if error is None:
@@ -170,9 +170,9 @@ def export_judgments(
     track: Track, singles: Iterable[Single], *, public: bool = False
 ) -> Iterator[str]:
     """Return the lines of a file with all single judgments of a track's texts, one a judgment:
-    those that people gave here, and those that were imported. Of a text that several systems wrote
-    a line names the one whose output was rated, or the first if no file said whose. A `public` one
-    has the systems on the board, as everybody knows them.
+    those made here and the imported ones. Of a text that several systems wrote a line names the one
+    whose output was rated, or the first if no file named it. The `public` file names the systems of
+    the board as the board does.
     """
     criteria = {criterion.name: criterion for criterion in text_kind(track).measures.criteria}
     names = run_names(track, public=public)
@@ -234,7 +234,7 @@ def _outputs(names: RunNames) -> dict[str, dict[str, int]]:
 
 
 def _known(outputs: dict[str, dict[str, int]]) -> set[_Key]:
-    """What was imported before."""
+    """Return the imported judgments so far."""
     targets = {target for texts in outputs.values() for target in texts.values()}
     return {
         _Key(one.target, one.criterion, one.worker, one.submission)
@@ -256,8 +256,8 @@ def _imported(targets: Iterable[int]) -> Iterator[Single]:
 
 
 def _labels(given: dict[_Key, _Given]) -> Iterator[NewLabel]:
-    """Yield a label for each target, with every rating, who gave it, of whose output, and how long
-    it took; its origin follows from what it says.
+    """Yield a label for each target, with every rating, its annotator, the rated system, and its
+    duration; the origin follows from the values.
     """
     of_target: dict[int, list[tuple[_Key, _Given]]] = defaultdict(list)
     for key, one in sorted(given.items()):
@@ -285,7 +285,7 @@ def _labels(given: dict[_Key, _Given]) -> Iterator[NewLabel]:
 
 
 def _plan_again(track: Track, targets: set[int]) -> None:
-    """Drafts that predict what is judged now are planned anew: it is not to be paid for."""
+    """Plan the drafts again that predict newly judged texts: these need not be paid for."""
     drafts = Submission.objects.filter(track=track, status="planned")
     theirs = drafts.filter(predictions__instance__target__in=targets).distinct()
     for draft in Submission.objects.select_for_update(of=("self",)).filter(

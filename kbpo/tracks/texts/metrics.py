@@ -41,8 +41,8 @@ TOKENIZERS = "tokens by script: 13a, zh, char for kana"
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What a metric is shown: the output as people see it,
-    references, source and passages as one.
+    """The input of a metric: the output as people see it, references, source and passages
+    as one.
     """
 
     text: str
@@ -51,14 +51,14 @@ class Scored:
 
     @classmethod
     def of(cls, text: str, references: Sequence[str] = (), source: str = "") -> Scored:
-        """Return the output, cut to what metrics look at, without references that have no text."""
+        """Return the output, cut to the length that metrics read, without empty references."""
         usable = tuple(part[:LONGEST] for part in references if part.strip())
         return cls(text[:LONGEST], usable, source[:LONGEST])
 
 
 @dataclass(frozen=True)
 class Metric(base.Metric):
-    """One metric: what it needs, where its values lie, and how it is computed."""
+    """A metric: its inputs, its range, and its computation."""
 
     needs: str
     """"references", "source" or "text": with nothing but the text"""
@@ -90,7 +90,7 @@ def _chrf() -> CHRF:
 
 
 def _known(scored: Scored) -> list[str]:
-    """Return the references whose words are known."""
+    """Return the references that have known words."""
     return [text for text in scored.references if words_are_known(text)]
 
 
@@ -109,9 +109,12 @@ def _sentence_chrf(scored: Scored) -> float:
 
 
 def _rouge_of(kind: str, part: str) -> Callable[[Scored], float]:
-    """ROUGE of the reference that it is highest for; NaN where no reference has known words."""
+    """Return the highest ROUGE over the references; NaN where no reference has known words."""
 
     def compute(scored: Scored) -> float:
+        """Yield the values of the metrics for each output, one output at a time, so that the caller
+        can report progress.
+        """
         references = [text for text in _known(scored) if stemmed_words(text)]
         scores = (rouge(scored.text, reference, kind) for reference in references)
         return max((float(getattr(score, part)) for score in scores), default=math.nan)
@@ -147,8 +150,8 @@ def _n_words(scored: Scored) -> float:
 
 
 def _copied(scored: Scored) -> float:
-    """Return the share of the output's pairs of neighbouring words that stand in the source, too;
-    of a single word whether it does.
+    """Return the share of the output's bigrams that also occur in the source; for a single word
+    whether it does.
     """
     if not (words_are_known(scored.text) and words_are_known(scored.source)):
         return math.nan

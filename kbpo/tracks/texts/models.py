@@ -35,8 +35,8 @@ class Input(models.Model):
 
 
 class DeclaredForm(models.Model):
-    """What people are asked of texts, as an admin declared it in YAML. It never changes: what was
-    answered was answered to these words.
+    """A form that an admin declared in YAML. It never changes, because answers were given to its
+    words.
     """
 
     name = models.CharField(max_length=19, unique=True)
@@ -52,7 +52,7 @@ class DeclaredForm(models.Model):
 
 
 class Written(models.Model):
-    """What a system wrote for an input, where people compare two outputs: pairs are made of it when
+    """A system's output for an input, on tracks that compare two outputs: it forms a pair when
     another system arrives.
     """
 

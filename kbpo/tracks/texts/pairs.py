@@ -113,9 +113,9 @@ class PreferenceTrack(TextTrack):
         }
 
     def _opponents(self, submission_id: int) -> list[int]:
-        """Systems that an upload is paired with: those that take part, and are not private. Where
-        there is none yet, and people wrote nothing either, the drafts of other teams: the first two
-        systems of a track would wait for each other for ever.
+        """Return the systems that an upload is paired with: the evaluated ones that are not
+        private. Where there is none yet, and no human reference either, the drafts of other teams:
+        otherwise the first two systems of a track would wait for each other for ever.
         """
         submissions = Submission.objects.filter(track=self.track, is_private=False).exclude(
             pk=submission_id
@@ -270,7 +270,9 @@ class PreferenceTrack(TextTrack):
     def _own(
         self, submission: int, predictions: Sequence[int], values: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return (n,) what was said of the first text, as it was said of the system's own."""
+        """Return (n,) the verdicts on the first text of each pair, turned so that they are about
+        the system's own text.
+        """
         instance_of = dict(
             fetch(
                 "SELECT p.id, p.instance_id FROM submissions_prediction p WHERE p.id = ANY(%s)",
@@ -336,7 +338,7 @@ def _seen_from(judged: Judged, own_is_first: bool) -> Judged:
 
 
 def _fared(value: float | None) -> str:
-    """Return how often a text was chosen, in words; nothing where nobody was asked."""
+    """Return how often a text was chosen, in words; empty where it was not asked."""
     if value is None:
         return ""
     words = {0.0: "the other chosen", 0.5: "neither ahead", 1.0: "its own chosen"}

@@ -17,7 +17,7 @@ from scoring.data import Noise, SingleRatings
 
 @dataclass(frozen=True)
 class Rated:
-    """What is known of one target."""
+    """The judgments of one target."""
 
     ratings: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """criterion -> what each person said"""
@@ -27,7 +27,7 @@ class Rated:
     """Somebody asked, and nobody could answer"""
 
     def value(self, criterion: Criterion) -> float:
-        """What counts under a criterion: the mean of the ratings, or what most say; NaN without
+        """Return the value under a criterion: the mean of the ratings, or the majority; NaN without
         any.
         """
         ratings = self.ratings.get(criterion.name, ())
@@ -81,7 +81,8 @@ def noise_of(
     criterion: str,
     random: Collection[int],
 ) -> Noise:
-    """Return what people differ by under a criterion, and how many ratings each target has.
+    """Return the disagreement between annotators under a criterion, and how many ratings each
+    target has.
 
     σ_a² is pooled over the `random` targets, whose second opinions were drawn at random; NaN where
     these are too few.
@@ -111,7 +112,7 @@ def noise_of(
 def _single(
     targets: NDArray[np.int64], rated_of: Mapping[int, Rated], criterion: str
 ) -> SingleRatings:
-    """Return the ratings under a criterion of which is known who gave them."""
+    """Return the ratings under a criterion whose annotator is known."""
     places: list[int] = []
     names: list[str] = []
     values: list[float] = []

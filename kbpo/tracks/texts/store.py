@@ -22,8 +22,8 @@ from kbpo.instances.hashing import CONTENT_KEY_SQL, U_SQL
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One thing that a system says. `text` tells it from all others of its kind on the corpus;
-    `content` is what a question about it needs, where it has no table of its own.
+    """One output of a system. `text` is its identity among those of its kind on the corpus;
+    `content` is the data of its question, where it has no table of its own.
     """
 
     text: str
@@ -71,9 +71,9 @@ _PREDICTIONS = """
 def store(
     submission_id: int, corpus: Corpus, kind: str, claims: Iterable[Claim], dev: Iterable[str] = ()
 ) -> int:
-    """Return how many different things were stored; what is said twice is one, of the first line.
-    `kind` is the kind of their targets, `dev` are the inputs of the development part. Runs inside
-    the caller's transaction.
+    """Store the claims of a file and return how many are distinct; of equal claims the first line
+    counts. `kind` is the kind of their targets, `dev` are the inputs of the development part. Runs
+    inside the caller's transaction.
     """
     parameters: dict[str, Any] = {
         "corpus": corpus.pk,

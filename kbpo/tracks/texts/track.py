@@ -111,7 +111,7 @@ LINE = 40.0
 
 
 def measures_of(*criteria: Criterion) -> Measures:
-    """Return what is printed where texts are rated under these criteria."""
+    """Return the measures of tracks on which texts are rated under these criteria."""
     return Measures(
         criteria,
         quantities=(Quantity("mean", "Mean", "M", "better"),),
@@ -169,7 +169,7 @@ class TextTrack(Track):
     is learnt from these alone. None: 5 %, at least 20 and at most 40 on a track"""
 
     def read(self, path: str, report: Report, progress: Callable[[float], None]) -> Iterator[Claim]:
-        """Yield what a file says a system wrote, an output an input."""
+        """Yield the outputs of a file, one per input."""
         inputs = Input.objects.filter(corpus=self.corpus).values_list("key", "passages")
         n_passages = {key: len(passages) for key, passages in inputs}
         size = max(1.0, os.path.getsize(path))
@@ -216,8 +216,8 @@ class TextTrack(Track):
         return {"guide": list(self.form.guide), "asked": asked}
 
     def payloads(self, targets: Sequence[Target]) -> Mapping[int, dict[str, Any]]:
-        """What a question about each of these targets carries, by its number: all that the page
-        needs, and nothing about who says it.
+        """Return the payload of a question about each of these targets, by its number; it does not
+        name the system.
         """
         contents_of = {target.pk: target.content or {} for target in targets}
         inputs = self._inputs(contents_of)
@@ -344,7 +344,7 @@ class TextTrack(Track):
         yield from zip(outputs, compute(shown), strict=True)
 
     def _scored(self, output: Mapping[str, Any], made_for: Input) -> Scored:
-        """What metrics are shown of an output."""
+        """Return the inputs of metrics for an output."""
         source = made_for.source or "\n".join(made_for.passages)
         return Scored.of(output["text"], self.beside(made_for, output["text"]), source)
 
@@ -366,14 +366,14 @@ class TextTrack(Track):
         return shown
 
     def beside(self, made_for: Input, text: str) -> Sequence[str]:
-        """Return the references that metrics and judges are shown of an output: not itself, or they
-        would know that people wrote it.
+        """Return the references that metrics and judges see of an output: without the output
+        itself, which would reveal that people wrote it.
         """
         return references_without(made_for.references, text)
 
     def sources(self, content: Mapping[str, Any]) -> list[tuple[str, str]]:
-        """What an output was written for, as (heading, text): the question, the source, passages,
-        and what people wrote for it; nothing where the texts are not for everybody.
+        """Return the input of an output as (heading, text): the question, the source, passages, and
+        human references; empty where the texts are restricted.
         """
         if not self.corpus.may_be_downloaded:
             return []
@@ -440,7 +440,7 @@ class TextTrack(Track):
 
 
 def unusable(report: Report) -> Unusable:
-    """Return why nothing of a file of outputs can be used; what is said of all lines first."""
+    """Return why nothing of a file of outputs can be used; an error of all lines first."""
     errors = [message for message in report if message.severity == "error"]
     errors.sort(key=lambda message: message.line > 0)
     texts = [message.text for message in errors[:1]]
