@@ -131,7 +131,7 @@ class Floors:
         recall: totals.Recall,
         unit: str = "fact",
     ) -> Floats:
-        """Return the floor of the variance, given the contribution `own` of a right prediction to each
+        """Return the least variance, given the contribution `own` of a right prediction to each
         system's number, and the loss `taken` (m,) by a true fact of the pool.
         """
         believed = self._belief(criterion, unit)
