@@ -10,7 +10,7 @@ from formats.compact import CompactMap
 from formats.limits import Limits
 from formats.lookup import CorpusLookup
 from formats.messages import Columns, Report, quoted
-from formats.mistaken import what_it_seems
+from formats.mistaken import explain_wrong_format
 from formats.relation import RelationClaim
 from formats.schema import NO_RELATION, Schema
 
@@ -46,7 +46,9 @@ class ClaimChecks:
         self._unknown_documents = 0
         self._relation_lines = 0
 
-    def unknown_document(self, name: str, number: int, line: str, culprit: Columns | None) -> None:
+    def report_unknown_document(
+        self, name: str, number: int, line: str, culprit: Columns | None
+    ) -> None:
         """Report that the corpus does not have the document."""
         self._unknown_documents += 1
         text = (
@@ -71,17 +73,21 @@ class ClaimChecks:
         self.report.add("limits.relations", number, text)
         return False
 
-    def unread_predicate(self, name: str, number: int, line: str, culprit: Columns | None) -> None:
+    def report_unread_predicate(
+        self, name: str, number: int, line: str, culprit: Columns | None
+    ) -> None:
         """Report why a predicate has no canonical reading."""
         if name in self.schema.ignored or name == NO_RELATION:
-            self.not_evaluated(name, number, line, culprit)
+            self.report_not_evaluated(name, number, line, culprit)
             return
         text = (
             f"The schema has no predicate {quoted(name)}{self._similar(name)}. The line is dropped."
         )
         self.report.add("schema.unknown_predicate", number, text, line, culprit)
 
-    def not_evaluated(self, name: str, number: int, line: str, culprit: Columns | None) -> None:
+    def report_not_evaluated(
+        self, name: str, number: int, line: str, culprit: Columns | None
+    ) -> None:
         """Report that a line uses a predicate that is known, but not evaluated."""
         text = f"{quoted(name)} is known, but not evaluated here. The line is ignored."
         self.report.add("schema.ignored_predicate", number, text, line, culprit)
@@ -91,7 +97,7 @@ class ClaimChecks:
         same = [known for known in self.schema.predicates if known.lower() == folded]
         return f"; is {quoted(same[0])} meant" if same else ""
 
-    def wrong_types(
+    def report_wrong_types(
         self, predicate: str, subject_type: str, object_type: str, number: int, source: str
     ) -> None:
         """Report a relation whose predicate does not allow its argument types. The relation is kept
@@ -202,7 +208,7 @@ class ClaimChecks:
                 "It looks like a file for another corpus.",
             )
         if not self._lines:
-            text = f"The file has no usable relation.{what_it_seems(self.report, EXPECTED)}"
+            text = f"The file has no usable relation.{explain_wrong_format(self.report, EXPECTED)}"
             self.report.add("syntax.nothing_usable", 0, f"{text} It is refused.")
 
     def _missing_inverses(self) -> None:

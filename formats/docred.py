@@ -110,7 +110,7 @@ class _Predictions:
     def _resolve(self, number: int, line: str, data: dict[str, Any]) -> RelationClaim | None:
         view = self._checks.corpus.titled(data["title"])
         if view is None:
-            self._checks.unknown_document(data["title"], number, line, (0, len(line)))
+            self._checks.report_unknown_document(data["title"], number, line, (0, len(line)))
             return None
         self._checks.document_number(view.id)
         if not view.entities:
@@ -134,10 +134,10 @@ class _Predictions:
         types = view.mention_types[pair[0]], view.mention_types[pair[1]]
         predicate = self._predicate(data["r"], *types)
         if predicate is None:
-            self._checks.unread_predicate(data["r"], number, line, (0, len(line)))
+            self._checks.report_unread_predicate(data["r"], number, line, (0, len(line)))
             return None
         if not self._schema.allowed(predicate, *types):
-            self._checks.wrong_types(predicate, *types, number, line)
+            self._checks.report_wrong_types(predicate, *types, number, line)
         confidence = data.get("confidence")
         return RelationClaim(
             view.id,

@@ -182,13 +182,13 @@ class _JsonLines:
         """Return the claim on a line and whether it was reversed, or None after a message."""
         reading = self._schema.reading(data["predicate"])
         if reading is None:
-            self._checks.unread_predicate(
+            self._checks.report_unread_predicate(
                 data["predicate"], number, line, _where(line, "predicate")
             )
             return None
         view = self._checks.corpus.get(data["doc"])
         if view is None:
-            self._checks.unknown_document(data["doc"], number, line, _where(line, "doc"))
+            self._checks.report_unknown_document(data["doc"], number, line, _where(line, "doc"))
             return None
         self._checks.document_number(view.id)
         predicate, turned = reading
@@ -205,7 +205,9 @@ class _JsonLines:
         if subject is None or object_ is None:
             return None
         if not self._schema.allowed(predicate.name, subject.type, object_.type):
-            self._checks.wrong_types(predicate.name, subject.type, object_.type, number, line)
+            self._checks.report_wrong_types(
+                predicate.name, subject.type, object_.type, number, line
+            )
         confidence = data.get("confidence")
         claim = RelationClaim(
             view.id,

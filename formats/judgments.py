@@ -13,11 +13,11 @@ from formats.tables import (
     NOTHING,
     Lines,
     Row,
-    as_meant,
-    but,
     identifier,
-    inert,
+    list_known,
+    quote_formula,
     read_rows,
+    unquote_formula,
 )
 
 COLUMNS = ("input_id", "system", "worker", "prompt", "value", "seconds")
@@ -84,7 +84,7 @@ def _record(
     also: Mapping[str, str],
 ) -> JudgmentRecord | None:
     """Return the judgment of a row, or None after a message."""
-    names = {key: identifier(as_meant(row.values[key])) for key in REQUIRED[:4]}
+    names = {key: identifier(unquote_formula(row.values[key])) for key in REQUIRED[:4]}
     shown = {key: quoted(names[key] or str(row.values[key])) for key in names}
     names["system"] = also.get(str(names["system"]), names["system"])
     problem = _reference_problem(names, shown, outputs, criteria)
@@ -128,7 +128,7 @@ def _reference_problem(
         asked = ", ".join(criteria)
         return "reference.criterion", f"The track does not ask {shown['prompt']}, only {asked}."
     if names["system"] not in outputs:
-        told = f"The system {shown['system']} is not in this track{but(outputs)}."
+        told = f"The system {shown['system']} is not in this track{list_known(outputs)}."
         return "reference.system", told
     if names["input_id"] not in outputs[str(names["system"])]:
         if not any(names["input_id"] in own for own in outputs.values()):
@@ -166,7 +166,7 @@ def write_judgments(records: Iterable[JudgmentRecord]) -> Iterator[str]:
         yield _taken(buffer)
         seconds = "" if record.seconds is None else repr(record.seconds)
         names = (record.input_id, record.system, record.worker, record.prompt)
-        cells = [inert(_BREAK.sub(" ", name)) for name in names]
+        cells = [quote_formula(_BREAK.sub(" ", name)) for name in names]
         writer.writerow([*cells, repr(record.value), seconds])
     yield _taken(buffer)
 

@@ -19,7 +19,7 @@ _KINDS = (
 )
 
 
-def what_it_seems(report: Report, expected: str) -> str:
+def explain_wrong_format(report: Report, expected: str) -> str:
     """Return a sentence about a file without usable lines whose first errors are all of one kind
     and about the form of a line; otherwise an empty string.
     """

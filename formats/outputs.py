@@ -7,8 +7,8 @@ from typing import Any
 from formats.cleaning import Cleaned, clean
 from formats.limits import Limits
 from formats.messages import Report, quoted
-from formats.mistaken import what_it_seems
-from formats.tables import Lines, Row, identifier, read_rows, some_of
+from formats.mistaken import explain_wrong_format
+from formats.tables import Lines, Row, identifier, list_first, read_rows
 
 REQUIRED = ("input_id", "output")
 OPTIONAL = ("passage",)
@@ -99,11 +99,11 @@ def _usable(row: Row, name: str, limits: Limits, report: Report) -> Cleaned | No
         text = f"The output for {quoted(name)} has no text that can be seen. The line is dropped."
         _add(report, "syntax.output_empty", row, text)
         return None
-    _say_what_was_removed(cleaned, name, row, report)
+    _report_removed_characters(cleaned, name, row, report)
     return cleaned
 
 
-def _say_what_was_removed(cleaned: Cleaned, name: str, row: Row, report: Report) -> None:
+def _report_removed_characters(cleaned: Cleaned, name: str, row: Row, report: Report) -> None:
     if cleaned.bidirectional:
         text = (
             f"The output for {quoted(name)} holds marks that turn the direction of writing"
@@ -158,12 +158,11 @@ def _finish(
             report.add("reference.other_inputs", 0, text)
         elif not is_any and not report.errors:
             report.add("syntax.empty", 0, "The file holds no output.")
-        elif not is_any and (seems := what_it_seems(report, EXPECTED)):
+        elif not is_any and (seems := explain_wrong_format(report, EXPECTED)):
             report.add("syntax.nothing_usable", 0, seems.strip())
         return
     missing = [name for name in inputs if name not in known]
     if missing:
-        text = (
-            f"{len(missing):,} of {len(inputs):,} inputs have no usable output: {some_of(missing)}."
-        )
+        share = f"{len(missing):,} of {len(inputs):,} inputs"
+        text = f"{share} have no usable output: {list_first(missing)}."
         report.add("consistency.input_missing", 0, text)

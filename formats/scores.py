@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from formats.messages import Report, quoted
-from formats.tables import NOTHING, Lines, Row, but, identifier, read_rows, some_of
+from formats.tables import NOTHING, Lines, Row, identifier, list_first, list_known, read_rows
 
 LARGEST = 1_000_000_000
 """Of a score: beyond, squares and sums are no numbers any more."""
@@ -149,7 +149,7 @@ def _record(
     owner = also.get(owner, owner) if owner else None
     if owner is None or owner not in outputs:
         shown = quoted(owner or str(row.values.get("system", "")))
-        text = f"The system {shown} is not in this track{but(outputs)}."
+        text = f"The system {shown} is not in this track{list_known(outputs)}."
         report.add("reference.system", row.number, text, row.line)
         return None
     name = identifier(row.values["input_id"])
@@ -215,6 +215,6 @@ def _check_coverage(
         if missing:
             text = (
                 f"{quoted(metric)} has no score for {len(missing):,} of {len(outputs[name]):,}"
-                f" outputs of {quoted(name)}: {some_of(missing)}."
+                f" outputs of {quoted(name)}: {list_first(missing)}."
             )
             report.add("consistency.scores_missing", 0, text)

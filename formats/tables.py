@@ -90,7 +90,9 @@ def _from_json(
             text = f"The key {quoted(missing[0])} is missing. The line is dropped."
             report.add("syntax.key_missing", number, text, line)
             continue
-        _say_unknown([key for key in data if key not in known], unknown, number, line, report)
+        _report_unknown_columns(
+            [key for key in data if key not in known], unknown, number, line, report
+        )
         yield Row(number, line, data)
     objects.finish()
 
@@ -114,7 +116,7 @@ def _from_columns(
         return
     known = {*required, *optional, ""}  # a column without a name holds the numbers of the rows
     unknown = [name for name in names if name not in known]
-    _say_unknown(unknown, set(), table.header, table.line, report)
+    _report_unknown_columns(unknown, set(), table.header, table.line, report)
     for number, line, cells in table.rows:
         if len(cells) != len(names):
             text = (
@@ -189,10 +191,10 @@ def _quoted_records(
         try:
             cells = next(reader, None)
         except _TooLong:
-            return _unclosed(held, report)
+            return _report_unclosed_quote(held, report)
         except csv.Error as error:
             if "unexpected end" in str(error):
-                return _unclosed(held, report)
+                return _report_unclosed_quote(held, report)
             number, text = held[0][0], "\n".join(line for _, line in held)
             where = f" from line {number} to {held[-1][0]}" if len(held) > 1 else ""
             sentence = (
@@ -211,7 +213,7 @@ def _quoted_records(
             yield number, text, cells
 
 
-def _unclosed(held: list[tuple[int, str]], report: Report) -> None:
+def _report_unclosed_quote(held: list[tuple[int, str]], report: Report) -> None:
     """Report which quotation mark is not closed."""
     number, line = held[0]
     at = line.rfind('"')
@@ -222,7 +224,9 @@ def _unclosed(held: list[tuple[int, str]], report: Report) -> None:
     report.add("syntax.quote", number, text, line, (max(0, at), max(0, at) + 1))
 
 
-def _say_unknown(names: list[str], told: set[str], number: int, line: str, report: Report) -> None:
+def _report_unknown_columns(
+    names: list[str], told: set[str], number: int, line: str, report: Report
+) -> None:
     for name in names:
         if name not in told and len(told) < 100:
             told.add(name)
@@ -230,14 +234,14 @@ def _say_unknown(names: list[str], told: set[str], number: int, line: str, repor
             report.add("syntax.key_unknown", number, text, line)
 
 
-def inert(text: str) -> str:
+def quote_formula(text: str) -> str:
     """Return the text, with a quote before what a spreadsheet would take for a formula."""
     return f"'{text}" if text.lstrip("'").startswith(FORMULA) else text
 
 
-def as_meant(cell: object) -> object:
+def unquote_formula(cell: object) -> object:
     """Return the cell without the quote that `inert` puts before a formula."""
-    if isinstance(cell, str) and cell.startswith("'") and inert(cell) != cell:
+    if isinstance(cell, str) and cell.startswith("'") and quote_formula(cell) != cell:
         return cell[1:]
     return cell
 
@@ -266,13 +270,13 @@ def number_of(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def but(names: Collection[str]) -> str:
+def list_known(names: Collection[str]) -> str:
     """Return the rest of a sentence about an unknown name: the known ones."""
     spoken = [name for name in names if not name.isdecimal()]  # not also by their numbers
-    return f"; it has {some_of(spoken)}" if spoken else ""
+    return f"; it has {list_first(spoken)}" if spoken else ""
 
 
-def some_of(names: Collection[str]) -> str:
+def list_first(names: Collection[str]) -> str:
     """Up to five of the names, quoted, and how many more there are."""
     shown = ", ".join(quoted(name) for name in sorted(names)[:NAMED])
     more = len(names) - NAMED

@@ -48,7 +48,7 @@ class Entities:
             fields = line.split("\t", 2)
             read = readers.get(fields[1]) if len(fields) > 1 else None
             if read is not None and fields[0].startswith(EVENT):
-                self._checks.not_evaluated(fields[1], number, line, column(line, 1))
+                self._checks.report_not_evaluated(fields[1], number, line, column(line, 1))
             elif read is not None:
                 read(number, line, line.split("\t", 5))
         self._check_waiting()
@@ -154,7 +154,7 @@ class Entities:
             return
         view = self._checks.corpus.get(document)
         if view is None:
-            self._checks.unknown_document(document, number, line, column(line, 3))
+            self._checks.report_unknown_document(document, number, line, column(line, 3))
             return
         if not view.holds(span):
             self._report.add(

@@ -132,7 +132,7 @@ class _Relations:
         """Return whether a line is about events, after a message."""
         if not is_beyond_relations(fields) or self._schema.reading(fields[1]) is not None:
             return False
-        self._checks.not_evaluated(fields[1], number, line, column(line, 1))
+        self._checks.report_not_evaluated(fields[1], number, line, column(line, 1))
         return True
 
     def _parse(self, number: int, line: str, fields: list[str]) -> _Relation | None:
@@ -145,7 +145,7 @@ class _Relations:
             return None
         reading = self._schema.reading(fields[1])
         if reading is None:
-            self._checks.unread_predicate(fields[1], number, line, column(line, 1))
+            self._checks.report_unread_predicate(fields[1], number, line, column(line, 1))
             return None
         relation = _Relation()
         relation.number, relation.line = number, line
@@ -235,7 +235,7 @@ class _Relations:
             return False
         relation.object_type = object_type
         if not is_allowed:
-            self._checks.wrong_types(
+            self._checks.report_wrong_types(
                 relation.predicate,
                 subject_type,
                 object_type,
@@ -264,7 +264,7 @@ class _Relations:
         """Return the claim of a relation line in one document, or None after a message."""
         view = self._checks.corpus.get(document)
         if view is None:
-            self._checks.unknown_document(
+            self._checks.report_unknown_document(
                 document, relation.number, relation.line, column(relation.line, 3)
             )
             return None

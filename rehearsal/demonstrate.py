@@ -37,7 +37,7 @@ from kbpo import embedded
 from kbpo.accounts.models import Team, Token, User
 from kbpo.accounts.teams import join
 from kbpo.corpus.models import Corpus
-from kbpo.scores.bring import Name, take_file
+from kbpo.scores.bring import Name, store_score_file
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import CannotChange, set_role
 from kbpo.tracks.models import Track
@@ -385,7 +385,7 @@ class Demo:
             self._wait(_token(team), pk, lambda now: now["status"] not in ("received", "read"))
             give_role(pk, system["role"])
         judge = Name(JUDGE["name"], JUDGE["version"])
-        take_file(track, texts.scores, judge, User.objects.get(username="admin"))
+        store_score_file(track, texts.scores, judge, User.objects.get(username="admin"))
         for team, pk, title in submitted:
             self._confirm(_token(team), pk, title)
 

@@ -17,7 +17,7 @@ from scoring.double_sampling import Checks, Corrected
 from scoring.inputs import about_inputs_like
 from scoring.published import bootstrapped
 from scoring.report import Figure, Key, Misses, Named
-from scoring.saved import UNAIDED, beside, unaided
+from scoring.saved import UNAIDED, alternative_estimates, unaided
 from scoring.score import DEFAULT, PUBLISHED, Score, default_estimates, found_share, scores
 from scoring.score import Key as OfAll
 from scoring.slices import SliceScore
@@ -90,7 +90,7 @@ class Computed:
             [
                 *scores(data, estimates, like, criteria, recall_criteria, published),
                 *better.scores,
-                *beside(data, alone),
+                *alternative_estimates(data, alone),
             ],
         )
 
@@ -105,9 +105,9 @@ class Computed:
         printed first, and those about the other one.
         """
         is_like = self.printed is self.like
-        beside, other = (self.estimates, THESE) if is_like else (self.like, LIKE)
+        estimates, other = (self.estimates, THESE) if is_like else (self.like, LIKE)
         named: dict[Named, tuple[Estimate, Design]] = dict(self.printed.items())
-        return named | {(*key, other): number for key, number in beside.items()}
+        return named | {(*key, other): number for key, number in estimates.items()}
 
     def means(self, distribution: str) -> dict[str, Estimate]:
         """Return a mapping: criterion -> the weighted mean of every system under a distribution."""
@@ -189,7 +189,7 @@ def figure_of(data: Data, score: Score) -> tuple[Key, Figure]:
     return key, Figure(**reals, **counts)  # type: ignore[arg-type]
 
 
-def coarse(found: Mapping[Key, Figure], guaranteed: Collection[Named]) -> dict[Key, Figure]:
+def coarse_figures(found: Mapping[Key, Figure], guaranteed: Collection[Named]) -> dict[Key, Figure]:
     """Return the figures that a shared track prints while it is open: the guaranteed numbers with
     intervals, to 0.1 point, n to the nearest 10. Everything finer is stored once it is closed.
     """
@@ -221,7 +221,7 @@ def _note(score: Score) -> str:
     return "" if score.low95 < score.high95 else no_width_text(score.n_checked)
 
 
-def misses(data: Data) -> Misses | None:
+def missed_share(data: Data) -> Misses | None:
     """Return the share of the true predictions in annotated documents that their annotation missed;
     None if unknown.
     """

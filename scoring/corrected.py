@@ -19,7 +19,7 @@ from estimators.estimate import Estimate
 from estimators.noise import corrected_recall
 from estimators.recall import Recall, f1
 from scoring.arrays import Floats, Ids
-from scoring.data import LIKE, ending
+from scoring.data import LIKE, method_suffix
 from scoring.double_sampling import Corrected, Repaired
 from scoring.floors import Floors
 from scoring.inputs import about_inputs_like
@@ -82,7 +82,7 @@ class _Maker:
                 key = (self.data.mean, criterion, kind)
                 number = crowd, self.arranged.under(criterion).design
                 weight = self.data.pool.p[kind][self.arranged.row].toarray()
-                better = self.found.put_right(criterion, crowd, weight)
+                better = self.found.correct_estimate(criterion, crowd, weight)
                 told_p = self._with_floor(
                     better.estimate, crowd.anticipated, better.reach, criterion
                 )
@@ -95,7 +95,7 @@ class _Maker:
                     )
                     if self.data.population == LIKE:
                         told_p, other = other, told_p
-                    about = f"{METHOD}{ending(self.data)}"
+                    about = f"{METHOD}{method_suffix(self.data)}"
                     yield from self._rows(other, *key, better.checked, about)
                 yield from self._rows(told_p, *key, better.checked)
                 if recall is not None:
@@ -118,7 +118,7 @@ class _Maker:
             return None
         under, row = self.arranged.under(criterion), self.arranged.row
         share = self.arranged.shares_of("fact").at(row)
-        systems = self.found.put_right(criterion, plain.totals.systems, share)
+        systems = self.found.correct_estimate(criterion, plain.totals.systems, share)
         pool, pool_reach = self.found.correct_pool_total(
             criterion, plain.totals.pool, under.pool_weight("fact")
         )

@@ -199,7 +199,7 @@ class Data:
 
     @cached_property
     def counted(self) -> dict[str, tuple[Ids, Ids]]:
-        """Return the counts of `scoring.score.counts`."""
+        """Return the counts of `scoring.score.count_targets`."""
         return {}
 
     @property
@@ -250,6 +250,6 @@ class Data:
         )
 
 
-def ending(data: Data) -> str:
+def method_suffix(data: Data) -> str:
     """Return the suffix of the methods of a population that a board does not print first."""
     return ENDINGS[THESE if data.population == LIKE else LIKE]

@@ -160,7 +160,7 @@ class Centred:
             )
         steps = [self._half_step(kind, column) for column in range(p.shape[1])]
         with_steps = replace(centred, half_step=np.array(steps))
-        return where_known(with_steps, np.asarray(with_steps.n) > 0)
+        return blank_unjudged(with_steps, np.asarray(with_steps.n) > 0)
 
     def settled(self, kind: str, criterion: str) -> Estimate:
         """Return the precision of every system; of one all of whose predictions are judged the
@@ -280,8 +280,8 @@ class Centred:
         )
         # What predicts nothing in the scope finds nothing, without a guess and without a judgment.
         has_recall = (np.asarray(estimated.totals.systems.n) > 0) | (total == 0)
-        known = where_known(estimated.recall, has_recall)
-        return replace(estimated, recall=at_most_all(known, share.uncounted))
+        known = blank_unjudged(estimated.recall, has_recall)
+        return replace(estimated, recall=limit_recall(known, share.uncounted))
 
     def pool_weight(self, unit: str) -> Floats:
         """Return (n,) the share of a fact of the pool that each row represents, with π of this
@@ -324,7 +324,7 @@ class Centred:
         return Shares.of_facts(self.data.pool, self.data.facts, once=unit == "fact")
 
 
-def at_most_all(recall: Estimate, uncounted: Bools) -> Estimate:
+def limit_recall(recall: Estimate, uncounted: Bools) -> Estimate:
     """Return the recall, at most 1 where a system's own facts are not among those that are counted:
     as long as few of them are judged, the model may take more for true than there are.
     """
@@ -332,7 +332,7 @@ def at_most_all(recall: Estimate, uncounted: Bools) -> Estimate:
     return replace(recall, value=np.where(uncounted, np.minimum(value, 1.0), value))
 
 
-def where_known(estimate: Estimate, known: NDArray[np.bool_]) -> Estimate:
+def blank_unjudged(estimate: Estimate, known: NDArray[np.bool_]) -> Estimate:
     """Return the estimate, its value NaN where nothing that a system predicts has been judged: the
     model's guess is no score.
 

@@ -196,7 +196,7 @@ class Corrected:
         weight = np.ones(self.rows.size) * self.member[:, column]
         return self._terms(column, weight, criterion) is None
 
-    def put_right(self, criterion: str, alone: Estimate, weight: Floats) -> Repaired:
+    def correct_estimate(self, criterion: str, alone: Estimate, weight: Floats) -> Repaired:
         """Return an estimate of every system from the crowd's verdicts, its terms `weight` (n, m)
         times verdict over π, put right where it can be.
         """

@@ -231,7 +231,7 @@ def _apart(member: Matrix, n: np.ndarray) -> Floats:
     return np.asarray((np.arange(n.size)[:, None] == first) * np.sqrt(0.5) / (n + 2))
 
 
-def left_once_judged(p: Floats, g: Floats, error: Floats) -> float:
+def remaining_variance(p: Floats, g: Floats, error: Floats) -> float:
     """Return the variance that one system's mean has about inputs like these once all is judged, as
     the model expects it, from its weights, the guesses and their squared errors: Σ p² ((g − ḡ)² +
     v).
@@ -254,5 +254,5 @@ def expected_variance(data: Data, key: Key, these: Estimate) -> Floats:
     left = np.zeros(sampled.size)
     for column in range(left.size):
         rows, p = data.pool.of(kind, column)
-        left[column] = left_once_judged(p, g[rows], error[rows])
+        left[column] = remaining_variance(p, g[rows], error[rows])
     return sampled + left

@@ -22,7 +22,7 @@ from estimators.joint import (
 )
 from scoring.arrays import Bools, Floats
 from scoring.data import Data, Draws
-from scoring.default import where_known
+from scoring.default import blank_unjudged
 from scoring.documents import Facts
 from scoring.shares import Shares
 
@@ -137,7 +137,7 @@ def recall(data: Data, criterion: str) -> Estimate | None:
         degrees_of_freedom=np.full(m, float(n_annotated - 1)),
         anticipated=np.asarray(estimate.anticipated)[:m],
     )
-    return where_known(of_columns, has_entered(data))
+    return blank_unjudged(of_columns, has_entered(data))
 
 
 def has_entered(data: Data) -> Bools:
@@ -194,7 +194,7 @@ def simple_recall(data: Data, criterion: str) -> Estimate | None:
             degrees_of_freedom=np.full(len(each), float(n_annotated - 1)),
         )
     )
-    return where_known(estimates, decided)
+    return blank_unjudged(estimates, decided)
 
 
 def _predicted(data: Data, facts: Facts, used: Bools, criterion: str) -> tuple[Bools, Bools]:

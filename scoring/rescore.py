@@ -89,7 +89,7 @@ def rescore(release: Release) -> Rescored:
     """Return the recomputed board of a release, compared with the published one. Raises BadRelease
     if it cannot be computed, listing altered files, which may be the cause.
     """
-    changes = list(altered(release))
+    changes = list(altered_files(release))
     try:
         return _rescored(release, changes)
     except BadRelease as bad:
@@ -102,7 +102,7 @@ def rescore(release: Release) -> Rescored:
 def _rescored(release: Release, changes: list[str]) -> Rescored:
     rescored = Rescored(str(release.about["track"]["name"]), changes)
     names = _names(release)
-    computed = recomputed(release)
+    computed = recompute_figures(release)
     printed: set[Key] = set()
     left_out: Counter[str] = Counter()
     with_slices = "slices" in release.about["rows"]
@@ -147,7 +147,7 @@ def _names(release: Release) -> dict[Any, str]:
     }
 
 
-def altered(release: Release) -> Iterator[str]:
+def altered_files(release: Release) -> Iterator[str]:
     """Yield what differs from the published release: each altered row, otherwise the file. Raises
     BadRelease.
     """
@@ -172,7 +172,7 @@ def _altered_rows(release: Release, name: str, names: Mapping[Any, str]) -> Iter
             yield f"{name}, line {line} ({', '.join(keys)}): this row was altered."
 
 
-def recomputed(release: Release) -> dict[Key, Figure]:
+def recompute_figures(release: Release) -> dict[Key, Figure]:
     """Return every figure of the report and of its details, computed from the tables alone."""
     board = release.about["board"]
     criteria, recall_criteria = tuple(board["criteria"]), tuple(board["recall_criteria"])

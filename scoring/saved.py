@@ -53,7 +53,7 @@ def unaided(data: Data, criteria: tuple[str, ...]) -> dict[Key, tuple[Estimate, 
     }
 
 
-def beside(data: Data, alone: dict[Key, tuple[Estimate, Design]]) -> Iterator[Score]:
+def alternative_estimates(data: Data, alone: dict[Key, tuple[Estimate, Design]]) -> Iterator[Score]:
     """Yield alternatives to the default estimates: those without metrics and judges, and, for
     single ratings, the published estimator.
     """

@@ -12,8 +12,8 @@ from estimators.estimate import Estimate
 from estimators.joint import f1
 from scoring import published
 from scoring.arrays import Bools, Ids
-from scoring.data import LIKE, Data, ending
-from scoring.default import Centred, where_known
+from scoring.data import LIKE, Data, method_suffix
+from scoring.default import Centred, blank_unjudged
 from scoring.floors import Floors
 from scoring.rated import with_judges_of, with_noise
 
@@ -84,7 +84,7 @@ def of_populations(
     """
     printed = like if like and data.population == LIKE else estimates
     beside = estimates if printed is like else like
-    for name, about in ((method, printed), (f"{method}{ending(data)}", beside)):
+    for name, about in ((method, printed), (f"{method}{method_suffix(data)}", beside)):
         crossed = with_judges_of(data, about)
         for key, (estimate, _) in about.items():
             yield from rows(data, crossed.get(key, estimate), *key, name)
@@ -128,7 +128,7 @@ def default_estimates(
                 repaired = floors.corrected(criterion, recall, share)
                 defined = ~np.isnan(np.asarray(recall.recall.value))
                 estimates[CORRECTED, criterion, data.unweighed] = (
-                    where_known(repaired, defined),
+                    blank_unjudged(repaired, defined),
                     recall.design,
                 )
     return estimates
@@ -155,10 +155,11 @@ def published_scores(
     if not data.draws:
         return
     judged = {
-        criterion: counts(data, criterion)[0] > 0 for criterion in {*criteria, *recall_criteria}
+        criterion: count_targets(data, criterion)[0] > 0
+        for criterion in {*criteria, *recall_criteria}
     }
     recalls = {
-        criterion: where_known(published_recall, judged[criterion])
+        criterion: blank_unjudged(published_recall, judged[criterion])
         for criterion in recall_criteria
         if (published_recall := published.recall(data, criterion)) is not None
     }
@@ -166,7 +167,7 @@ def published_scores(
     for kind, draws in data.draws.items():
         for criterion in criteria:
             for method in methods:
-                precision = where_known(
+                precision = blank_unjudged(
                     published.precision(data, draws, criterion, method), judged[criterion]
                 )
                 yield from rows(data, precision, data.mean, criterion, kind, method, own=True)
@@ -189,7 +190,7 @@ def _simple_recalls(
     """Return a mapping: criterion -> simple recall; empty without annotated documents."""
     recalls = {criterion: published.simple_recall(data, criterion) for criterion in criteria}
     return {
-        criterion: where_known(recall, judged[criterion])
+        criterion: blank_unjudged(recall, judged[criterion])
         for criterion, recall in recalls.items()
         if recall is not None
     }
@@ -210,7 +211,7 @@ def rows(
     """
     low80, high80 = (np.asarray(end) for end in estimate.confidence_interval(0.80, method="wilson"))
     low95, high95 = (np.asarray(end) for end in estimate.confidence_interval(0.95, method="wilson"))
-    labelled, missing = counts(data, criterion)
+    labelled, missing = count_targets(data, criterion)
     value = np.asarray(estimate.value)
     if own:
         labelled = np.where(np.isnan(value), labelled, estimate.n)
@@ -236,7 +237,7 @@ def rows(
         )
 
 
-def counts(data: Data, criterion: str) -> tuple[Ids, Ids]:
+def count_targets(data: Data, criterion: str) -> tuple[Ids, Ids]:
     """Return how many targets each system predicts: those with a judgment, and those that were
     drawn for any system but have none.
     """

@@ -73,14 +73,14 @@ def score_cuts(
     if not data.judged.size:
         return
     for cut in cuts:
-        part = restricted(data, cut, with_facts=with_recall and cut.stratum is not None)
+        part = restrict_data(data, cut, with_facts=with_recall and cut.stratum is not None)
         size = part.pool.n_targets
         for score in _scores(part, cut, criteria, with_recall, keep):
             if size[score.column]:
                 yield SliceScore(cut.key, int(size[score.column]), score)
 
 
-def restricted(data: Data, cut: Cut, *, with_facts: bool = True) -> Data:
+def restrict_data(data: Data, cut: Cut, *, with_facts: bool = True) -> Data:
     """Return the data of a slice alone: its instances, their labels and, for recall, facts, and its
     distribution, normalised again.
     """

@@ -21,7 +21,7 @@ from travel import Travel, make_travel
 from estimators.design import Design
 from estimators.horvitz_thompson import centred, inclusion_iid
 from estimators.joint import joint_precision, joint_recall, simple_precision
-from kbpo.evaluation.data import read
+from kbpo.evaluation.data import load_data
 from kbpo.evaluation.due import state_of
 from kbpo.evaluation.models import Rescoring
 from kbpo.instances.models import STAGED
@@ -234,7 +234,7 @@ def test_precision_is_what_the_estimators_give(
     travel: Travel, exported: Export, stored: dict
 ) -> None:
     with travel.service.speaking():
-        data = read(Track.objects.get(slug=travel.track))
+        data = load_data(Track.objects.get(slug=travel.track))
     assert data.pool.instance.tolist() == exported.instance.tolist()
     rows = np.flatnonzero(_drawn(travel, exported))
     judged = ~np.isnan(exported.f["relation"][rows]).all(
@@ -266,7 +266,7 @@ def test_published_recall_is_what_the_estimators_give(
     if ("recall", "correct", "instance", "joint") not in stored:
         return
     with travel.service.speaking():
-        facts = read(Track.objects.get(slug=travel.track)).facts
+        facts = load_data(Track.objects.get(slug=travel.track)).facts
     assert facts is not None and facts.n_annotated == 4
     m = len(exported.systems)
     row = np.concatenate([exported.draws[kind].row for kind in KINDS])

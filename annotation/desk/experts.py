@@ -25,7 +25,7 @@ from kbpo.accounts.models import User
 from kbpo.accounts.notices import tell
 from kbpo.experts.draw import end_if_done
 from kbpo.experts.queue import Outcome, close, locked, may_answer
-from kbpo.instances.merge import RATINGS, merged
+from kbpo.instances.merge import RATINGS, merged_value
 from kbpo.instances.models import Label
 from kbpo.queue import nudge, one_at_a_time
 from kbpo.sampling.models import ExpertCheck
@@ -236,7 +236,7 @@ def agrees(question: Question, values: Mapping[int, Mapping[str, Any]]) -> bool:
         return False  # a flag, where people had an answer
     kind, marked = kind_of(question.track), question_about_target(question.target_id) is None
     for target, value in values.items():
-        now = merged(Label.objects.filter(target=target), kind.merge)
+        now = merged_value(Label.objects.filter(target=target), kind.merge)
         if any(abs(ours - mine) > NEAR for ours, mine in paired_ratings(now, value).values()):
             return False
         if not kind.agrees(question.target, dict(value), now, marked=marked):

@@ -20,7 +20,7 @@ from annotation.interfaces.registry import interface_of, reading
 from annotation.interfaces.shared.payload import besides, sentences
 from annotation.models import Question, Response
 from annotation.quality.describe import title_of
-from kbpo.instances.merge import RATINGS, Value, merged, yes_or_no
+from kbpo.instances.merge import RATINGS, Value, merged_value, parts_that_hold
 from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.measures import Criterion
@@ -46,8 +46,8 @@ class Ratings:
         cls, criterion: Criterion, said: Sequence[float], both: tuple[float, float] | None
     ) -> Ratings:
         """Convert ratings between 0 and 1 to the scale of the criterion."""
-        scaled = [criterion.on_scale(rating) for rating in said]
-        expert = criterion.on_scale(both[1]) if both else None
+        scaled = [criterion.to_scale(rating) for rating in said]
+        expert = criterion.to_scale(both[1]) if both else None
         near = both is None or abs(both[0] - both[1]) <= NEAR
         return cls(criterion.label, scaled, sum(scaled) / len(scaled), expert, near)
 
@@ -92,9 +92,9 @@ def trail_of(track: Track, pk: int) -> Trail | None:
     asked = question_about_target(entry.target_id)
     votes, voters = _votes(entry, asked)
     kind = kind_of(track)
-    value = merged(Label.objects.filter(target=entry.target_id), kind.merge)
+    value = merged_value(Label.objects.filter(target=entry.target_id), kind.merge)
     expert = (entry.value or {}).get(str(entry.target_id), {})
-    now, says = yes_or_no(value), yes_or_no(expert)
+    now, says = parts_that_hold(value), parts_that_hold(expert)
     parts = []
     for part in entry.shown:
         if now.get(part) or says.get(part) or votes[part]:
@@ -164,8 +164,8 @@ def _links(row: ExpertCheck) -> list[tuple[str, str, str, bool]]:
     """
     kind, links = kind_of(row.track), []
     for target, words in besides(row.payload).items():
-        now = merged(Label.objects.filter(target=target), kind.merge)
+        now = merged_value(Label.objects.filter(target=target), kind.merge)
         says = (row.value or {}).get(str(target), {})
-        if (referred := kind.referred(row.target, now, says)) is not None:
+        if (referred := kind.compare_references(row.target, now, says)) is not None:
             links.append((words, *referred))
     return links

@@ -1,7 +1,7 @@
 """Aggregates answers to labels, at first and again when answers are excluded or count again.
 
 Labels are only appended, and labels of experts take precedence. A later aggregate of a question
-replaces all that the question had said (`in_place` in `kbpo.instances.merge`); `Label.again` counts
+replaces all that the question had said (`kbpo.instances.merge`); `Label.again` counts
 them. A question without counted answers, or with a tie, is published again as far as its payer's
 reservation reaches; its label stays until somebody answers. Where answers count again, the
 additional questions are withdrawn.
@@ -26,7 +26,7 @@ from annotation.quality.signals import compare_with_majority_again
 from annotation.questions.limits import promised
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
-from kbpo.instances.merge import PEOPLE, Said, standing, standing_statements
+from kbpo.instances.merge import PEOPLE, Statement, current_labels, current_statements
 from kbpo.instances.models import STAGED, Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.tracks.kbp.merge import CLUSTER, OFFERED, TITLED
@@ -292,9 +292,9 @@ def questions_with_tied_targets(
         earlier_of[earlier.target_id].append(earlier)
     tied = set()
     for question, label in of_others:
-        standing_labels = standing_statements(map(Said.of, earlier_of[label.target_id]))
+        standing_labels = current_statements(map(Statement.of, earlier_of[label.target_id]))
         judgments = [judgment for judgment in standing_labels if judgment.value]
-        judgments.append(Said(label.value, label.source, label.n, question.pk, None))
+        judgments.append(Statement(label.value, label.source, label.n, question.pk, None))
         if is_divided(judgments):
             tied.add(question)
     return tied
@@ -327,7 +327,7 @@ def _label_changes(
 ) -> Iterator[Change]:
     """Yield the differences between the new and the current labels of a question."""
     again = 1 + max(label.again or 0 for label in before)
-    standing_of = {label.target_id: label for label in standing(before)}
+    standing_of = {label.target_id: label for label in current_labels(before)}
     spoken_of = {label.target_id for label in labels}
     taken_back = [
         AggregatedLabel(target, {}, TAKEN_BACK, 0, 0.0, label.source)

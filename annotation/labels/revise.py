@@ -25,7 +25,7 @@ from estimators.agreement import dawid_skene
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
-from kbpo.instances.merge import yes_or_no
+from kbpo.instances.merge import parts_that_hold
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.queue import one_at_a_time
@@ -147,7 +147,7 @@ def _latest_holds(
         question = questions.get(number or 0)
         if question is None or (not value and again is None):
             continue
-        says = yes_or_no(value)
+        says = parts_that_hold(value)
         if says or (value and target == question.target_id):
             found[question.pk, target] = tuple(part for part, holds in says.items() if holds)
         elif not value:

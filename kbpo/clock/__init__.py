@@ -30,14 +30,14 @@ def now() -> datetime:
     global _answered
     at = time.monotonic()
     if _answered is None or at - _answered[1] >= ASKED_EVERY:
-        _answered = _later(_ask(), _answered)
+        _answered = _smooth(_ask(), _answered)
     if _answered is None:
         return timezone.now()
     said, then = _answered
     return said + timedelta(seconds=at - then)
 
 
-def _later(
+def _smooth(
     new: tuple[datetime, float] | None, old: tuple[datetime, float] | None
 ) -> tuple[datetime, float] | None:
     """Return the new time, unless it is a little behind the old one."""

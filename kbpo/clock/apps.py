@@ -10,4 +10,4 @@ class ClockConfig(AppConfig):
     name = "kbpo.clock"
 
     def ready(self) -> None:
-        connection_created.connect(patience.hold, dispatch_uid="patience")
+        connection_created.connect(patience.set_session_limits, dispatch_uid="patience")

@@ -13,7 +13,7 @@ from typing import Any
 LIMITS = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
 
 
-def hold(connection: Any, **_: Any) -> None:
+def set_session_limits(connection: Any, **_: Any) -> None:
     """Set the limits of a newly opened session that its URL asks for."""
     asked = connection.settings_dict["OPTIONS"].get("options", "")
     said = dict(re.findall(r"(?:-c\s*|--)(\w+)=(\S+)", asked))

@@ -57,7 +57,7 @@ def fetch_arrays(
 
 
 @contextmanager
-def by_index(*, of_words: bool = False) -> Iterator[None]:
+def prefer_indexes(*, of_words: bool = False) -> Iterator[None]:
     """Run the queries inside with plans that use indexes, however frequent the words are: the
     planner expects to find a word soon by scanning all texts. `of_words`: scanning an index of
     other columns in order is avoided as well. Parallel workers are disabled, since starting one

@@ -29,7 +29,7 @@ NEWEST = 4
 """So many of a name stay: while a new one is made, others may still look at the last."""
 
 
-def kept(name: str, state: object, make: Callable[[], Arrays]) -> Arrays:
+def cached_arrays(name: str, state: object, make: Callable[[], Arrays]) -> Arrays:
     """Return the arrays that `make` computes from a state alone, read-only; those of an earlier
     call if they are stored.
 
@@ -39,7 +39,7 @@ def kept(name: str, state: object, make: Callable[[], Arrays]) -> Arrays:
     if state is None or settings.ARRAYS_ROOT is None:
         return make()
     place = _place(settings.ARRAYS_ROOT, name, state)
-    mapped = _mapped(place)
+    mapped = _read_mapped(place)
     if mapped is not None:
         return mapped
     made = make()
@@ -49,7 +49,7 @@ def kept(name: str, state: object, make: Callable[[], Arrays]) -> Arrays:
         log.warning("What is read of predictions could not be kept: %s", problem)
         return made
     del made
-    reread = _mapped(place)
+    reread = _read_mapped(place)
     return reread if reread is not None else make()
 
 
@@ -58,12 +58,12 @@ def _place(root: Path, name: str, state: object) -> Path:
     return Path(root) / name / digest
 
 
-def _part_of(place: Path) -> Path:
+def _temporary_path(place: Path) -> Path:
     """Return a unique temporary name next to a path, for incomplete files."""
     return place.with_name(f"{uuid.uuid4().hex}.part")
 
 
-def _mapped(place: Path) -> Arrays | None:
+def _read_mapped(place: Path) -> Arrays | None:
     """Return the arrays in a folder; None if it is not there, or is just being forgotten."""
     try:
         arrays = {
@@ -74,14 +74,14 @@ def _mapped(place: Path) -> Arrays | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, EOFError):  # a damaged file is of no use to anybody
-        _forget(place)
+        _delete_folder(place)
         return None
     return arrays
 
 
-def _forget(place: Path) -> None:
+def _delete_folder(place: Path) -> None:
     """Delete a folder, renaming it first so that no process reads a part of it."""
-    gone = _part_of(place)
+    gone = _temporary_path(place)
     with suppress(OSError):
         place.rename(gone)
     shutil.rmtree(gone, ignore_errors=True)
@@ -89,7 +89,7 @@ def _forget(place: Path) -> None:
 
 def _write(place: Path, arrays: Arrays) -> None:
     """Write the arrays to the folder, or leave no folder."""
-    part = _part_of(place)
+    part = _temporary_path(place)
     part.mkdir(parents=True, mode=0o700)
     try:
         for name, values in arrays.items():
@@ -97,7 +97,7 @@ def _write(place: Path, arrays: Arrays) -> None:
         part.rename(place)
         folders = sorted(place.parent.iterdir(), key=lambda folder: folder.stat().st_mtime)
         for old in folders[:-NEWEST]:
-            _forget(old)
+            _delete_folder(old)
     except OSError:
         shutil.rmtree(part, ignore_errors=True)
         if not place.is_dir():  # else somebody else has just made the same

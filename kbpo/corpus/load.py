@@ -177,7 +177,7 @@ def _make_room(name: str, slug: str, replace: bool) -> None:
         f"The corpus {same.name} is in use and cannot be replaced: a track or a judgment refers"
         " to it."
     )
-    if _referred_to(same):
+    if _referenced_documents(same):
         raise CannotLoad(in_use)
     try:
         Mention.objects.filter(document__corpus=same).delete()
@@ -187,7 +187,7 @@ def _make_room(name: str, slug: str, replace: bool) -> None:
         raise CannotLoad(in_use) from error
 
 
-def _referred_to(corpus: Corpus) -> bool:
+def _referenced_documents(corpus: Corpus) -> bool:
     """Return whether a row of another room points to the corpus or one of its parts."""
     for model in (Corpus, Document, Predicate):
         for relation in model._meta.get_fields(include_hidden=True):

@@ -16,7 +16,7 @@ _READ: ContextVar[dict[Hashable, dict[Any, Any]] | None] = ContextVar("_READ", d
 
 
 @contextmanager
-def remembering() -> Iterator[None]:
+def caching_reads() -> Iterator[None]:
     """Cache what `each` reads inside: for callers that do not write and need no changes that others
     make meanwhile.
     """
@@ -27,7 +27,7 @@ def remembering() -> Iterator[None]:
         _READ.reset(token)
 
 
-def each(
+def read_cached(
     what: Hashable, keys: Collection[K], read: Callable[[list[K]], Mapping[K, V]]
 ) -> dict[K, V]:
     """Return the values that `read` finds for some keys, in the order of the keys and without

@@ -26,17 +26,17 @@ class _TakenBack(Exception):
     """Ends a trial: what it loaded is gone."""
 
 
-def shipped() -> list[str]:
+def shipped_schemas() -> list[str]:
     """Return the names of the schemas that ship with us."""
     return sorted(path.stem for path in SHIPPED.glob("*.json"))
 
 
 def tick() -> int:
     """Return how many corpora of documents were tried or loaded."""
-    return move_on(CorpusUpload, _load, where={"what": CorpusUpload.What.DOCUMENTS})
+    return process_uploads(CorpusUpload, _load, where={"what": CorpusUpload.What.DOCUMENTS})
 
 
-def move_on(
+def process_uploads(
     model: type[Row], load: Callable[[Row], Found], *, where: dict[str, Any] | None = None
 ) -> int:
     """Validate and load the uploads that wait, and return how many. `load` loads one and returns
@@ -50,11 +50,11 @@ def move_on(
                 counts = _load_or_explain(row, load)
                 raise _TakenBack
         except _TakenBack:
-            row.move("tried", _named(row, "\n".join(row.notes)), found=counts)
+            row.move("tried", _with_original_names(row, "\n".join(row.notes)), found=counts)
 
     def keep(row: Row) -> None:
         counts = _load_or_explain(row, load)
-        row.move("loaded", _named(row, "\n".join(row.notes)), found=counts)
+        row.move("loaded", _with_original_names(row, "\n".join(row.notes)), found=counts)
         transaction.on_commit(lambda: forget(row))
 
     return work(model, "received", attempt, where=where) + work(model, "wanted", keep, where=where)
@@ -68,12 +68,12 @@ def _load_or_explain(row: Row, load: Callable[[Row], Found]) -> Found:
         return load(row)
     except (CannotLoad, FormatError) as problem:
         sentence = str(problem).replace("or say --replace", "or remove that one on the server")
-        raise OwnersFault(_named(row, sentence)) from None
+        raise OwnersFault(_with_original_names(row, sentence)) from None
     except OSError:
         raise OwnersFault("The file is not kept any more: send it again.") from None
 
 
-def _named(row: Upload, sentence: str) -> str:
+def _with_original_names(row: Upload, sentence: str) -> str:
     """Return a sentence with the original names of files."""
     for field, name in row.FILES:
         if getattr(row, field):
@@ -114,11 +114,11 @@ def note_corpus(row: CorpusUpload, corpus: Corpus) -> None:
 
 
 @transaction.atomic
-def want(model: type[Row], pk: int) -> Row | None:
+def order_load(model: type[Row], pk: int) -> Row | None:
     """Return the upload, marked to be loaded now; None if its validation is not finished, or
     somebody was quicker.
     """
-    row = _free(model, pk, ["tried"])
+    row = _lock_idle(model, pk, ["tried"])
     if row is not None:
         row.move("wanted")
         nudge(row.step)
@@ -130,14 +130,14 @@ def discard(model: type[Row], pk: int) -> Row | None:
     """Return the upload, which is dropped with its files; None if it is being tried or loaded, or
     is loaded.
     """
-    row = _free(model, pk, ["received", "tried", "failed"])
+    row = _lock_idle(model, pk, ["received", "tried", "failed"])
     if row is not None:
         row.delete()
         transaction.on_commit(lambda: forget(row))
     return row
 
 
-def _free(model: type[Row], pk: int, statuses: Collection[str]) -> Row | None:
+def _lock_idle(model: type[Row], pk: int, statuses: Collection[str]) -> Row | None:
     """Return the upload, locked; None in another status, or while the pipeline handles it, which
     takes longer than a page can wait.
     """

@@ -12,7 +12,7 @@ from kbpo.inclusion.read import read_inclusion
 from kbpo.instances.models import Label
 from kbpo.pool.overlap import overlaps
 from kbpo.pool.pool import read_pool
-from kbpo.sampling.documents.annotated import annotated
+from kbpo.sampling.documents.annotated import annotated_documents
 from kbpo.sampling.guess import Lesson, guess_of, one_verdict
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import GONE, Submission
@@ -25,7 +25,7 @@ from scoring.data import LIKE, Data, Draws, Guess
 from scoring.pool import Pool
 
 
-def read(track: Track) -> Data:
+def load_data(track: Track) -> Data:
     """Return the current data of a track."""
     sampled = Submission.objects.filter(track=track, sampled_at__isnull=False).order_by("pk")
     systems = list(sampled.values_list("pk", flat=True))
@@ -34,9 +34,9 @@ def read(track: Track) -> Data:
     )
     kind = kind_of(track)
     pool = read_pool(track, systems)
-    documents = annotated(track)
+    documents = annotated_documents(track)
     drawn = _drawn(track)
-    inclusion = read_inclusion(track, pool, waiting_of(track, drawn))
+    inclusion = read_inclusion(track, pool, waiting_targets(track, drawn))
     recall = recall_of(track)
     facts = None
     if recall:
@@ -71,7 +71,7 @@ def read(track: Track) -> Data:
     )
 
 
-def waiting_of(track: Track, drawn: dict[int, list[int]]) -> set[int]:
+def waiting_targets(track: Track, drawn: dict[int, list[int]]) -> set[int]:
     """Return the drawn targets that are still unanswered for a submission that takes part."""
     gone = set(
         Submission.objects.filter(pk__in=drawn, status__in=GONE).values_list("pk", flat=True)

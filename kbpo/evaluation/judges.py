@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kbpo.evaluation.models import Evaluation
-from kbpo.instances.merge import Said, differing, in_place, newest_of
+from kbpo.instances.merge import Statement, count_dissenters, newest_labels, unreplaced_labels
 from kbpo.instances.models import STAGED, Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -42,7 +42,7 @@ def judges_of(evaluation: Evaluation | None, submission: Submission | None = Non
     return replace(judges, in_interval=_differ(evaluation.track))
 
 
-def are_of_one_person(evaluation: Evaluation) -> bool:
+def have_single_raters(evaluation: Evaluation) -> bool:
     """Return whether one person gave more than half of the ratings; such a board has no ranks."""
     return judges_of(evaluation).largest > MOST_OF_ONE
 
@@ -64,10 +64,10 @@ def agreement(track: Track, data: Data, standing: set[int]) -> tuple[Judges, dic
     np.logical_or.at(predicted, row, judged)
     if _differ(track):
         noise = data.noise[track.criterion].of(first)
-        apart = np.array([_apart(ratings) for ratings in noise.opinions])
+        apart = np.array([_distance(ratings) for ratings in noise.opinions])
 
         def of(inside: Bools) -> Judges:
-            told = _mean_apart(apart[inside]) | _raters(noise, inside) | _second(noise, inside)
+            told = _mean_distance(apart[inside]) | _raters(noise, inside) | _second(noise, inside)
             return Judges(**told)  # type: ignore[arg-type]
     else:
         answers, against = answers_about(pool.target_id[code])
@@ -82,14 +82,14 @@ def agreement(track: Track, data: Data, standing: set[int]) -> tuple[Judges, dic
     }
 
 
-def _apart(ratings: Sequence[float]) -> float:
+def _distance(ratings: Sequence[float]) -> float:
     """Return the mean absolute difference of all pairs of ratings; NaN with fewer than two."""
     if len(ratings) < 2:
         return nan
     return mean(abs(one - other) for one, other in combinations(ratings, 2))
 
 
-def _mean_apart(apart: Floats) -> dict[str, float | int]:
+def _mean_distance(apart: Floats) -> dict[str, float | int]:
     known = apart[~np.isnan(apart)]
     return {"twice": known.size, "differ": float(known.mean())} if known.size else {}
 
@@ -135,7 +135,7 @@ def answers_about(ids: Ids) -> tuple[Floats, Floats]:
         if n > 1 and (source == Label.Source.CROWD or not answers[place]):
             differ = None
             if source == Label.Source.CROWD and len(labels) > 1:
-                differ = differing([label.said for label in labels])
+                differ = count_dissenters([label.said for label in labels])
             if differ is None:
                 against[place] = sum(label.n * label.disagreement for label in labels)
             else:
@@ -148,7 +148,7 @@ def answers_about(ids: Ids) -> tuple[Floats, Floats]:
 class _Kept(NamedTuple):
     """A label that no later label replaced."""
 
-    said: Said
+    said: Statement
     n: int
     """people who were asked whatever the others said"""
     disagreement: float
@@ -156,8 +156,8 @@ class _Kept(NamedTuple):
 
 def _kept(row: Label) -> _Kept:
     if row.method == STAGED and row.n > 2:
-        return _Kept(Said.of(row), 2, 0.5)
-    return _Kept(Said.of(row), row.n, row.disagreement)
+        return _Kept(Statement.of(row), 2, 0.5)
+    return _Kept(Statement.of(row), row.n, row.disagreement)
 
 
 def _labels(ids: Ids) -> Iterator[tuple[int, str, list[_Kept]]]:
@@ -167,6 +167,6 @@ def _labels(ids: Ids) -> Iterator[tuple[int, str, list[_Kept]]]:
     ).order_by("target_id", "source", "created_at", "pk")
     for (target, source), group in groupby(rows, key=lambda row: (row.target_id, row.source)):
         kept = [(_kept(row), row.question, row.again) for row in group]
-        judgments = [label for label in in_place(kept) if label.said.value]
+        judgments = [label for label in unreplaced_labels(kept) if label.said.value]
         if judgments:
-            yield target, source, newest_of((label, label.said.question) for label in judgments)
+            yield target, source, newest_labels((label, label.said.question) for label in judgments)

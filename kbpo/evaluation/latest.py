@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from kbpo.corpus.remembered import each
+from kbpo.corpus.remembered import read_cached
 from kbpo.evaluation.models import Evaluation, InterimInterval
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
@@ -56,7 +56,7 @@ class Latest:
         return self.figures.get((mean, track.criterion, track.distribution, method))
 
 
-def watched(submission: int) -> list[InterimInterval]:
+def interim_intervals(submission: int) -> list[InterimInterval]:
     """Return the interim intervals of a submission's guaranteed number, in the order of judging."""
 
     def read(missing: list[int]) -> dict[int, list[InterimInterval]]:
@@ -68,4 +68,4 @@ def watched(submission: int) -> list[InterimInterval]:
             intervals_of[interval.submission_id].append(interval)
         return intervals_of
 
-    return each("watched", [submission], read)[submission]
+    return read_cached("watched", [submission], read)[submission]

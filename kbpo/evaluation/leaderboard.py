@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from kbpo import clock
-from kbpo.evaluation.judges import are_of_one_person
+from kbpo.evaluation.judges import have_single_raters
 from kbpo.evaluation.models import Evaluation, Headline, Rescoring
-from kbpo.evaluation.store import reduce
+from kbpo.evaluation.store import drop_details
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
@@ -138,7 +138,7 @@ def board(
         by, compared = ranking(
             shown, distribution=distribution, criterion=criterion, population=population
         )
-        if are_of_one_person(shown):
+        if have_single_raters(shown):
             compared = Comparison([])
     ranks = compared.ranks
     stale = None if past else _stale_since(track, latest)
@@ -173,7 +173,7 @@ def evaluation_of(track: Track, number: int) -> Evaluation:
         since = f"the last is {last.number}" if last else "nothing has been scored"
         raise NoBoard(f"{track.name} has no evaluation {number}; {since}.")
     if not evaluation.is_reduced and not evaluation.is_listed:
-        reduce(evaluation)
+        drop_details(evaluation)
     return evaluation
 
 
@@ -313,7 +313,7 @@ def ranking_column(kind: Kind, criterion: str, rows: Iterable[Mapping[str, Figur
 def ranks(evaluation: Evaluation) -> dict[int, tuple[int, int]]:
     """Return the best and the worst rank of each system on the board."""
     track = evaluation.track
-    if are_of_one_person(evaluation):
+    if have_single_raters(evaluation):
         return {}
     return ranking(evaluation, distribution=track.distribution, criterion=track.criterion)[1].ranks
 
@@ -449,7 +449,7 @@ class Saved:
     """Of all that people alone would have to give"""
 
 
-def saved_on(shown: Board, scorer: int | None = None) -> Saved | None:
+def saved_share(shown: Board, scorer: int | None = None) -> Saved | None:
     """Return how many judgments one metric or judge (by Algorithm 1), or all of them, save on a
     board. Never more than are not yet judged; None where unknown.
     """

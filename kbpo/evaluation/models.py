@@ -94,7 +94,7 @@ class Evaluation(models.Model):
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Save the row, and mark the pages of the track as changed."""
         super().save(*args, **kwargs)
-        stamps.changed(self.track_id)
+        stamps.mark_changed(self.track_id)
 
     @cached_property
     def report(self) -> Report:

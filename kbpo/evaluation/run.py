@@ -11,12 +11,12 @@ from django.conf import settings
 
 from kbpo import clock
 from kbpo.evaluation.correction.read import checks_of
-from kbpo.evaluation.data import read
+from kbpo.evaluation.data import load_data
 from kbpo.evaluation.due import Seen, is_due, remember_counted
 from kbpo.evaluation.models import Evaluation, Rescoring
 from kbpo.evaluation.score import details_of, report_of
-from kbpo.evaluation.stages import end_stages, lock, store_interim_intervals, tell
-from kbpo.evaluation.store import reduce_since, store
+from kbpo.evaluation.stages import end_stages, lock_judging, notify_teams, store_interim_intervals
+from kbpo.evaluation.store import drop_details_since, store
 from kbpo.queue import one_at_a_time, work
 from kbpo.sampling.left_open import keep_answered
 from kbpo.sampling.models import SampleBatch
@@ -72,11 +72,11 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     began = time.monotonic()
     one_at_a_time("sample or score", track.pk)
     keep_answered(track)
-    done = lock(ended)
+    done = lock_judging(ended)
     SampleBatch.objects.filter(submission__in=done, settled_at__isnull=True).update(
         settled_at=clock.now()
     )
-    data, kind = read(track), kind_of(track)
+    data, kind = load_data(track), kind_of(track)
     computed = Computed.of(
         data,
         checks_of(track, data),
@@ -86,7 +86,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     )
     end_stages(track, computed, done)
     previous = track.evaluations.order_by("-number").first()
-    reduce_since(track, clock.now().replace(hour=0, minute=0, second=0, microsecond=0))
+    drop_details_since(track, clock.now().replace(hour=0, minute=0, second=0, microsecond=0))
     standing = set(Submission.objects.filter(track=track).on_board().values_list("pk", flat=True))
     evaluation = Evaluation(
         track=track,
@@ -99,5 +99,5 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     if not track.hides_test:
         store_interim_intervals(track, computed, done)
     store(evaluation, report, details, began)
-    tell(evaluation, [submission for submission in done if submission.status == "scored"])
+    notify_teams(evaluation, [submission for submission in done if submission.status == "scored"])
     return evaluation

@@ -21,7 +21,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from scoring.build import Computed, bootstrap, coarse, figures, misses, slice_figures
+from scoring.build import Computed, bootstrap, coarse_figures, figures, missed_share, slice_figures
 from scoring.compare import MOST, Errors, Order, comparisons, overlaps, with_private
 from scoring.data import Data
 from scoring.report import Comparison, Details, LateScorer, Named, Report
@@ -45,7 +45,7 @@ def report_of(track: Track, computed: Computed, standing: set[int]) -> Report:
         documents=data.facts.n_annotated if data.facts else 0,
         of_documents=track.corpus.n_test,
         correlation=data.rho,
-        misses=misses(data),
+        misses=missed_share(data),
         figures=figures(data, computed.scores, scored_of(track)),
         late_scorers=_late_scorers(data),
         expert={name: checked.confusion(name) for name in computed.criteria} if checked else {},
@@ -115,7 +115,7 @@ def _guaranteed(track: Track, computed: Computed, standing: set[int], report: Re
     ranked = comparisons(order, computed.data, compared, standing, references_of(track))
     return replace(
         report,
-        figures=coarse(
+        figures=coarse_figures(
             report.figures, {key[1:4] for key in report.figures if _is_guaranteed(track, key[1:4])}
         ),
         comparisons={

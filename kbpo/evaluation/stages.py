@@ -25,7 +25,7 @@ from scoring.score import DEFAULT, Key
 from scoring.words import figure_text
 
 
-def lock(ended: Iterable[Submission]) -> list[Submission]:
+def lock_judging(ended: Iterable[Submission]) -> list[Submission]:
     """Lock and return those submissions that are still being judged, by primary key."""
     # Not their keys: a page may write a row that names one of them while this takes its seconds.
     locked = Submission.objects.select_for_update(of=("self",), no_key=True).select_related("track")
@@ -110,17 +110,17 @@ def store_interim_intervals(track: Track, computed: Computed, done: list[Submiss
             store_interim_interval(submission, computed.data, computed.printed[key][0])
 
 
-def tell(evaluation: Evaluation, ended: list[Submission]) -> None:
+def notify_teams(evaluation: Evaluation, ended: list[Submission]) -> None:
     """Notify the teams of runs that reached the board, with the headline figure."""
     headline_of = headlines(evaluation, [submission.pk for submission in ended]) if ended else {}
     for submission in ended:
         if submission.pk not in headline_of:
-            submission.tell_team()
+            submission.notify_team()
             continue
         quantity, figure = headline_of[submission.pk]
         interval = "" if figure.exact else ", with the interval at 80 %"
         sentence = f"{quantity.label} {figure_text(figure)}{interval}."
         ends = {"low80": figure.low80, "high80": figure.high80}
-        submission.tell_team(
+        submission.notify_team(
             sentence, score={"quantity": quantity.name, "value": figure.value, **ends}
         )

@@ -43,15 +43,15 @@ def headlines_of(evaluation: Evaluation) -> Iterator[Headline]:
                 yield Headline(evaluation=evaluation, **of, **figure.as_json(HEADLINE))
 
 
-def reduce_since(track: Track, moment: datetime) -> None:
+def drop_details_since(track: Track, moment: datetime) -> None:
     """Reduce the evaluations since a moment that ended no stage to what the board printed."""
     for evaluation in track.evaluations.whole().filter(stage_end=False, made_at__gte=moment):
-        reduce(evaluation)
+        drop_details(evaluation)
         evaluation.save()
         evaluation.headlines.all().delete()
 
 
-def reduce(evaluation: Evaluation) -> None:
+def drop_details(evaluation: Evaluation) -> None:
     """Reduce a complete evaluation to what the board printed, without saving it."""
     columns = {
         (column.quantity, f"{column.method}{population}")

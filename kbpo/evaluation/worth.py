@@ -199,7 +199,7 @@ def _of_scorer(asked: Asked, score: Floats) -> dict[str, Any]:
     )
     figures: dict[str, Any] = {
         "n": int(scored.sum()),
-        **_goes_with(here[scored], rated.mean[scored]),
+        **_correlation_with_people(here[scored], rated.mean[scored]),
         **_without_noise(measured),
         "r": _number(measured.r),
         "worth": _number(measured.data_efficiency),
@@ -210,7 +210,7 @@ def _of_scorer(asked: Asked, score: Floats) -> dict[str, Any]:
     return figures | _by_system(asked, score, scored)
 
 
-def _goes_with(here: Floats, people: Floats) -> dict[str, Any]:
+def _correlation_with_people(here: Floats, people: Floats) -> dict[str, Any]:
     """Return Pearson's and Spearman's correlation with 80 % bootstrap intervals."""
 
     def both(weights: Floats) -> Floats:

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from kbpo.corpus.fetch import fetch_arrays
-from kbpo.corpus.kept import Arrays, kept
+from kbpo.corpus.kept import Arrays, cached_arrays
 from kbpo.sampling.models import SampleBatch
 from kbpo.submissions.models import GONE
 from kbpo.tracks.models import Track
@@ -55,7 +55,7 @@ class Thresholds:
         settled = [pk for pk, _, ended, below, _ in batches if ended or below is not None]
         still = [pk for pk, _, ended, _, status in batches if not ended and status not in GONE]
         fixed = self.pool.fixed
-        return kept(
+        return cached_arrays(
             f"thresholds-{self.track.pk}",
             # Their moments, too: after a restore another batch may have the number of a lost one.
             (*fixed, batches) if fixed else None,

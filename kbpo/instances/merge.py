@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from kbpo.corpus.fetch import fetch
-from kbpo.corpus.remembered import each
+from kbpo.corpus.remembered import read_cached
 from kbpo.instances.models import Label
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ IN_PLACE = """
 """A label l in whose place no other was made"""
 
 
-def in_place(labels: Iterable[tuple[T, int | None, int | None]]) -> list[T]:
+def unreplaced_labels(labels: Iterable[tuple[T, int | None, int | None]]) -> list[T]:
     """Given labels of one target in their order, each with its question and how often that had been
     aggregated before, return those that were not replaced. A label of a repeated aggregation takes
     the place of the question's first label, so that it does not override labels which overrode
@@ -58,7 +58,7 @@ def in_place(labels: Iterable[tuple[T, int | None, int | None]]) -> list[T]:
     return list(chain.from_iterable(groups.values()))
 
 
-def newest_of(labels: Iterable[tuple[T, int | None]]) -> list[T]:
+def newest_labels(labels: Iterable[tuple[T, int | None]]) -> list[T]:
     """Given labels of one target in their order, each with its question, return the newest of each
     question; a label without a question is kept.
     """
@@ -68,16 +68,18 @@ def newest_of(labels: Iterable[tuple[T, int | None]]) -> list[T]:
     return list(of_question.values())
 
 
-def standing(labels: Iterable[Label]) -> list[Label]:
+def current_labels(labels: Iterable[Label]) -> list[Label]:
     """Return those of some labels, of any targets, that were not replaced by another."""
     by_target: dict[int, list[tuple[Label, int | None, int | None]]] = {}
     for label in sorted(labels, key=lambda label: (label.created_at, label.pk)):
         of_target = by_target.setdefault(label.target_id, [])
         of_target.append((label, label.question, label.again))
-    return list(chain.from_iterable(in_place(of_target) for of_target in by_target.values()))
+    return list(
+        chain.from_iterable(unreplaced_labels(of_target) for of_target in by_target.values())
+    )
 
 
-class Said(NamedTuple):
+class Statement(NamedTuple):
     """The value and origin of one label."""
 
     value: Value
@@ -87,17 +89,17 @@ class Said(NamedTuple):
     again: int | None = None
 
     @classmethod
-    def of(cls, label: Label) -> Said:
+    def of(cls, label: Label) -> Statement:
         """Return the value and origin of a label's row."""
         return cls(label.value, label.source, label.n, label.question, label.again)
 
 
-Rule = Callable[[Sequence[Said]], Value]
+Rule = Callable[[Sequence[Statement]], Value]
 """What labels of one target say together, from the weakest to the one that decides: a value that
 nobody else holds. Single ratings are joined to it afterwards"""
 
 
-def replaced(said: Sequence[Said]) -> Value:
+def merge_by_replacing(said: Sequence[Statement]) -> Value:
     """Return the default rule of a kind: each part of a value comes from the last label that has
     it.
     """
@@ -107,21 +109,21 @@ def replaced(said: Sequence[Said]) -> Value:
     return value
 
 
-def merged(labels: Iterable[Label], rule: Rule) -> Value:
+def merged_value(labels: Iterable[Label], rule: Rule) -> Value:
     """Return the value of a target, given all its labels and the rule of its kind. Labels of
     abandoned questions are empty and override nothing; but of a repeated aggregation only the last
     counts.
     """
     ordered = sorted(labels, key=lambda label: (-RANK[label.source], label.created_at, label.pk))
-    return _merged(standing_statements(Said.of(label) for label in ordered), rule)
+    return _merged(current_statements(Statement.of(label) for label in ordered), rule)
 
 
-def standing_statements(labels: Iterable[Said]) -> list[Said]:
+def current_statements(labels: Iterable[Statement]) -> list[Statement]:
     """Return the values of the labels of one target that were not replaced."""
     labels = list(labels)
     if len(labels) == 1:
         return labels
-    return in_place((label, label.question, label.again) for label in labels)
+    return unreplaced_labels((label, label.question, label.again) for label in labels)
 
 
 def values_of(
@@ -130,7 +132,7 @@ def values_of(
     """Return the targets with a (public) label, their values by the rule of their kind, and whether
     a question about them was abandoned.
     """
-    found = each(
+    found = read_cached(
         ("values", rule, public),
         targets,
         lambda missing: _values(missing, rule, public),
@@ -148,7 +150,7 @@ def _values(targets: list[int], rule: Rule, public: bool) -> dict[int, tuple[Val
     )
     found = {}
     for target, group in groupby(rows, key=itemgetter(0)):
-        said = standing_statements(Said(json.loads(row[1]), *row[2:]) for row in group)
+        said = current_statements(Statement(json.loads(row[1]), *row[2:]) for row in group)
         # A mark that was taken back asked nobody.
         unanswered = any(
             not label.value and label.source != Label.Source.DOCUMENT for label in said
@@ -167,7 +169,7 @@ def values_inside(
     documents that has a (public) label.
     """
     chosen = sorted(str(kind) for kind in kinds)
-    found = each(
+    found = read_cached(
         ("values inside", rule, *chosen, public),
         documents,
         lambda missing: _values_inside(missing, rule, chosen, public),
@@ -192,12 +194,12 @@ def _values_inside(
     for _, group in groupby(rows, key=itemgetter(0)):
         labels = list(group)
         kind, document, begin, end = labels[0][6:]
-        said = standing_statements(Said(json.loads(row[1]), *row[2:6]) for row in labels)
+        said = current_statements(Statement(json.loads(row[1]), *row[2:6]) for row in labels)
         found.setdefault(document, []).append((kind, (begin, end), _merged(said, rule)))
     return found
 
 
-def _merged(said: Sequence[Said], rule: Rule) -> Value:
+def _merged(said: Sequence[Statement], rule: Rule) -> Value:
     """Merge the labels of one target into one value, and collect the ratings of all labels. The
     labels are ordered by precedence; the last one decides.
     """
@@ -216,7 +218,7 @@ def _merged(said: Sequence[Said], rule: Rule) -> Value:
     return value
 
 
-def yes_or_no(value: Value) -> dict[str, bool]:
+def parts_that_hold(value: Value) -> dict[str, bool]:
     """Return a mapping: each part that a value settles -> whether it holds; empty for values
     without parts.
     """
@@ -224,12 +226,12 @@ def yes_or_no(value: Value) -> dict[str, bool]:
     return {part: part in holds for part in value.get("shown", ())}
 
 
-def differing(said: Sequence[Said]) -> int | None:
+def count_dissenters(said: Sequence[Statement]) -> int | None:
     """Return how many annotators of a target, over all its questions, differ from the merged value:
     per question those who differ at the part with the most dissent, since one person answers all of
     its parts. None where no label has parts.
     """
-    labels = newest_of((label, label.question) for label in said)
+    labels = newest_labels((label, label.question) for label in said)
     votes: Counter[str] = Counter()
     asked: Counter[str] = Counter()
     for label in labels:
@@ -248,7 +250,7 @@ def differing(said: Sequence[Said]) -> int | None:
     return against
 
 
-def _raw_votes(part: str, label: Said) -> int:
+def _raw_votes(part: str, label: Statement) -> int:
     """Return how many annotators of one question answered that a part holds, before any annotator
     model.
     """

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from estimators.sums import code_pairs
 from kbpo.corpus.fetch import fetch, fetch_arrays
-from kbpo.corpus.kept import Arrays, kept
+from kbpo.corpus.kept import Arrays, cached_arrays
 from kbpo.scores.read import read_scores
 from kbpo.submissions.fixed import state_of
 from kbpo.tracks.base import Track as Kind
@@ -32,7 +32,7 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
     columns = _columns(kind, names)
     state = state_of(submissions)
     fixed = () if state is None else (track.pk, *state, *columns.items())
-    predicted = kept(
+    predicted = cached_arrays(
         f"pool-{track.pk}",
         fixed or None,
         lambda: _predicted(kind, names, submissions),
@@ -76,7 +76,9 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
     )
     if not fixed:
         return pool
-    return replace(pool, by_system=kept(f"systems-{track.pk}", fixed, lambda: arranged(pool)))
+    return replace(
+        pool, by_system=cached_arrays(f"systems-{track.pk}", fixed, lambda: arranged(pool))
+    )
 
 
 def _predicted(kind: Kind, names: Sequence[str], submissions: Sequence[int]) -> Arrays:

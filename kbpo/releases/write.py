@@ -29,7 +29,7 @@ from annotation.workers.worker import counts
 from kbpo import clock
 from kbpo.corpus.fetch import fetch
 from kbpo.evaluation.correction.read import checks_of
-from kbpo.evaluation.data import read
+from kbpo.evaluation.data import load_data
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.slices import cuts, has_recall, ordered_criteria
@@ -171,7 +171,7 @@ def _write(track: Track, place: Path) -> Row:
     check(track)
     evaluation = evaluate(track)
     track.evaluations.filter(pk=evaluation.pk).update(stage_end=True)  # what is printed stays
-    data = read(track)
+    data = load_data(track)
     checks = checks_of(track, data)
     if not data.shown.any() and not data.judged.size:
         raise CannotRelease(

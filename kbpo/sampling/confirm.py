@@ -31,17 +31,17 @@ def refusal_of(submission: Submission, *, lock: bool = False) -> str:
         )
     if submission.track.refusal:
         return submission.track.refusal
-    return and_kept(submission, no_run_left(submission.track, submission.team, lock=lock))
+    return add_deadline(submission, no_run_left(submission.track, submission.team, lock=lock))
 
 
-def and_kept(draft: Submission, sentence: str) -> str:
+def add_deadline(draft: Submission, sentence: str) -> str:
     """Return why a draft has no run left, and until when it is kept; empty if it has one."""
     until = draft.status_since + draft.DEADLINES["planned"][0]
     kept = f"The draft is kept until {until.day} {until:%B %Y, %H:%M} UTC."
     return f"{sentence} {kept}" if sentence else ""
 
 
-def why_not(submission: Submission) -> str:
+def refusal_of_plan(submission: Submission) -> str:
     """Return why a confirmation of what its plan has chosen would be refused now: a sentence; empty
     if it would not.
     """

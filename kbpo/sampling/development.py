@@ -72,7 +72,7 @@ def draw_development(submission: Submission) -> None:
         )
 
 
-def still_to_pay(submission: Submission) -> int:
+def count_unpaid(submission: Submission) -> int:
     """Return how many development questions of a submission have no answer yet."""
     drawn = Sample.objects.filter(
         batch__submission=submission, batch__design=SampleBatch.DEVELOPMENT

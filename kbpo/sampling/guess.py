@@ -17,7 +17,7 @@ from estimators.crossfit import folds
 from estimators.features import Claims, Features
 from estimators.rating_model import fit_ratings
 from estimators.ratings import LENT, rating_error
-from kbpo.corpus.kept import Arrays, kept
+from kbpo.corpus.kept import Arrays, cached_arrays
 from kbpo.tracks.base import Track as Kind
 from scoring.arrays import Floats, Ids
 from scoring.data import Guess
@@ -133,7 +133,7 @@ class Lesson:
             return self._make()
         digest = hashlib.sha256(self.key.encode())
         state = (*fixed, *self.pool.teams, self.pool.features.shape, FOLDS, digest.hexdigest())
-        return kept(f"features-{fixed[0]}", state, self._make)
+        return cached_arrays(f"features-{fixed[0]}", state, self._make)
 
     def _make(self) -> Arrays:
         predicted = np.flatnonzero(np.asarray(self.pool.member.sum(axis=1)).ravel() > 0)

@@ -133,7 +133,7 @@ def close_track(track: Track, who: User | None = None, why: str = "") -> Track:
         make_public(closed.corpus, now)
     if closed.closed_at == now:  # and not before
         for run in Submission.objects.with_score().filter(track=closed, is_private=True):
-            run.tell_of_release()
+            run.notify_of_release()
     return closed
 
 
@@ -192,7 +192,7 @@ def _check(track: Track) -> None:
             "Where systems are compared two by two, each new one brings pairs to those before it:"
             " only the design poisson can draw them later."
         )
-    wrong |= kind.unfit()
+    wrong |= kind.find_obstacles()
     if track.is_study and n_inputs(track, test=True) < n_inputs(track):
         wrong["corpus"] = (
             "In a study every input counts, but this corpus has a development part: load it with a"

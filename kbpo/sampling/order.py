@@ -17,7 +17,7 @@ from kbpo.sampling.plan import at_most_new, half_width_now
 from kbpo.submissions.models import Submission
 
 
-def may_order(submission: Submission) -> bool:
+def can_order(submission: Submission) -> bool:
     """Return whether more judgments of a submission can be ordered: from when its own sample is
     answered, also while it is judged again.
     """
@@ -34,14 +34,14 @@ def offer_of(submission: Submission) -> Further | None:
     if there is none, before the submission's own sample is answered, or where its track is not
     open. Half-widths that the printed interval has reached meanwhile are left out.
     """
-    return offered(submission, Further.objects.filter(submission=submission).first())
+    return filter_offer(submission, Further.objects.filter(submission=submission).first())
 
 
-def offered(submission: Submission, row: Further | None) -> Further | None:
+def filter_offer(submission: Submission, row: Further | None) -> Further | None:
     """Return the offer as `offer_of` does, given the stored prices of the submission."""
     if row is None or row.order != submission.orders + 1 or not row.plan.get("options"):
         return None
-    if not may_order(submission) or submission.track.status != "open":
+    if not can_order(submission) or submission.track.status != "open":
         return None
     now = half_width_now(submission)
     options = row.plan["options"].items()
@@ -120,7 +120,7 @@ def order(
 
 def _offer(row: Submission, number: int | None, made_at: datetime | None) -> Further:
     """Return the offer that is ordered from. Raises CannotOrder."""
-    if not may_order(row):
+    if not can_order(row):
         raise CannotOrder(
             f"It is {row.get_status_display().lower()}: more can be ordered once it is scored."
         )

@@ -100,7 +100,7 @@ def tick() -> int:
 
 def _further(row: Further) -> None:
     submission = Submission.objects.select_related("track", "team").get(pk=row.submission_id)
-    widths = narrower(submission)
+    widths = narrower_half_widths(submission)
     made: dict[str, Any] = {}
     if widths:
         options = design_of(submission.track).options(submission, widths)
@@ -114,14 +114,14 @@ def at_most_new(option: dict[str, Any]) -> int:
     return int(option.get("new_at_most", option["new"]))
 
 
-def narrower(submission: Submission) -> list[str]:
+def narrower_half_widths(submission: Submission) -> list[str]:
     """Return the half-widths worth ordering, the widest first: narrower than the printed one, and
     the ordered one if it was not reached.
     """
     realised, chosen = Realised.of(last_batch(submission)), str(submission.plan.get("chosen", ""))
     now = half_width_now(submission)
     if realised is not None:
-        held = design_of(submission.track).held_against(realised)
+        held = design_of(submission.track).variance_to_compare(realised)
         now = min(now, half_width_at(submission, held))
     if submission.status != "scored":  # what was ordered is still being judged
         now = float(chosen)
@@ -148,7 +148,7 @@ def was_computed_before(submission: Submission, further: Further) -> bool:
     return further.status == "made" and further.made_at < submission.scored_at
 
 
-def refresh(submission: Submission) -> Further:
+def current_offer(submission: Submission) -> Further:
     """Return the stored offer of a submission; it is recomputed if judgments have come since, or if
     the last attempt failed.
     """

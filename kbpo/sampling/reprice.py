@@ -11,7 +11,7 @@ from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.money.models import Price
 from kbpo.queue import nudge
-from kbpo.sampling.designs.base import repriced
+from kbpo.sampling.designs.base import reprice_option
 from kbpo.sampling.development import development_plan
 from kbpo.sampling.models import Further
 from kbpo.submissions.models import Submission
@@ -33,7 +33,7 @@ def reprice(price: Price, who: User) -> None:
     drafts = Submission.objects.filter(track=track, status="planned")
     for row in drafts.select_for_update(of=("self",)).select_related("track").order_by("pk"):
         options = row.plan["options"].items()
-        row.plan |= {"options": {width: repriced(row, option) for width, option in options}}
+        row.plan |= {"options": {width: reprice_option(row, option) for width, option in options}}
         row.plan |= {"development": development_plan(row)}
         row.save(update_fields=["plan"])
     for further in Further.objects.filter(submission__track=track, status="made"):

@@ -85,7 +85,7 @@ def _without_noise(explained: float, sigma_f2: float) -> float:
     return min(1.0, explained / sigma_f2) ** 0.5 if sigma_f2 > 0 else 0.0
 
 
-def study_for(track: Track) -> Study | None:
+def study_of_track(track: Track) -> Study | None:
     """Return the variances that a track's guaranteed number is planned from, according to its
     newest evaluation; None if there are none.
     """

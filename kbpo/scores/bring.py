@@ -34,7 +34,7 @@ from kbpo.scores.models import Scorer
 from kbpo.scores.read import by_input, scorers_of
 from kbpo.submissions.models import Submission
 from kbpo.submissions.names import run_names
-from kbpo.submissions.receive import still_read
+from kbpo.submissions.receive import count_unread
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
@@ -68,7 +68,7 @@ class BadFile(Exception):
 
 
 @dataclass(frozen=True)
-class Taken:
+class StoredScores:
     """The result of storing scores."""
 
     stored: int
@@ -144,7 +144,7 @@ def _refuse_pairs(track: Track) -> None:
         raise CannotTake(NOT_PAIRS.format(track.name))
 
 
-def left(track: Track, scorer: Scorer | None) -> int:
+def count_unscored(track: Track, scorer: Scorer | None) -> int:
     """Return how many things a judge has not scored yet."""
     [(number,)] = fetch(
         f"SELECT count(*) FROM ({NOT_SCORED}) AS missing",
@@ -160,14 +160,14 @@ def predicted(track: Track) -> set[int]:
 
 
 @transaction.atomic
-def take(
+def store_scores(
     track: Track,
     named: Name,
     scores: Sequence[tuple[int, float]],
     who: User,
     *,
     not_tuned: bool = False,
-) -> Taken:
+) -> StoredScores:
     """Store the scores of a judge, all or none. With `not_tuned`, record the statement of `who`
     that the judge was not tuned on the judgments. Raises CannotTake.
     """
@@ -197,9 +197,9 @@ def take(
 
 
 @transaction.atomic
-def take_file(
+def store_score_file(
     track: Track, source: Source, named: Name | None, who: User, *, not_tuned: bool = False
-) -> dict[str, Taken]:
+) -> dict[str, StoredScores]:
     """Store a file of scores, whole or not at all, and return the result for each scorer. `named`
     replaces missing columns. Several scores of one text are averaged.
 
@@ -211,7 +211,7 @@ def take_file(
     for instance, scorer, value in _read(track, source, report, named):
         values_by.setdefault(scorer, {}).setdefault(instance, []).append(value)
     if report.errors or report.fatal or not values_by:
-        if report.only_unknown and (waiting := still_read(track)):
+        if report.only_unknown and (waiting := count_unread(track)):
             raise CannotTake(waiting)
         raise BadFile(report)
     taken = {}
@@ -220,11 +220,13 @@ def take_file(
         means = [(instance, fmean(values)) for instance, values in values_of.items()]
         averaged = sum(len(set(values)) > 1 for values in values_of.values())
         stored = _store(row, means)
-        taken[str(row)] = replace(stored, averaged=averaged, lacking=_lacking(track, named_so))
+        taken[str(row)] = replace(
+            stored, averaged=averaged, lacking=_incomplete_runs(track, named_so)
+        )
     return taken
 
 
-def _lacking(track: Track, named: Name) -> list[str]:
+def _incomplete_runs(track: Track, named: Name) -> list[str]:
     """Return the names of the runs that a judge has not scored completely."""
     scored = _scored(track, named)
     return [name for name, own in systems(track).items() if not scored.issuperset(own.values())]
@@ -245,16 +247,16 @@ def _read(
             seen.setdefault(scorer, set()).add(instance)
             yield instance, scorer, record.value
         for scorer, scored in seen.items():
-            _whole(track, scorer, scored, report)
+            _report_gaps(track, scorer, scored, report)
         return
     names = run_names(track)
     outputs = systems(track)
     if not any(outputs.values()):
         if not predicted(track):
-            raise CannotTake(still_read(track) or f"No run of {track.name} has been read yet.")
+            raise CannotTake(count_unread(track) or f"No run of {track.name} has been read yet.")
         report.add("syntax.header", header[0], "This track names things by their `id` alone.")
         return
-    taking_part = set(_taking_part(track))
+    taking_part = set(_confirmed_runs(track))
 
     def before(judge: Judge) -> dict[str, list[str]]:
         scored = _scored(track, _name(*judge, named))
@@ -284,7 +286,7 @@ def systems(track: Track) -> dict[str, Mapping[str, int]]:
     return {name: by_input(pk) for pk, name in run_names(track).written.items()}
 
 
-def _taking_part(track: Track) -> list[int]:
+def _confirmed_runs(track: Track) -> list[int]:
     """Return the runs of a track that a judge must score completely. Unconfirmed drafts are not
     among them.
     """
@@ -300,11 +302,11 @@ def _scored(track: Track, named: Name) -> set[int]:
     return {instance for (instance,) in rows}
 
 
-def _whole(track: Track, scorer: Name, scored: set[int], report: Report) -> None:
+def _report_gaps(track: Track, scorer: Name, scored: set[int], report: Report) -> None:
     """Report which predictions of the confirmed runs a scorer leaves out; while it covers no run
     completely, report the run of which it leaves out the least.
     """
-    runs = [_predicted(pk) for pk in _taking_part(track)]
+    runs = [_predicted(pk) for pk in _confirmed_runs(track)]
     if not runs:
         drafts = Submission.objects.filter(track=track, status__in=STORED)
         every = [_predicted(pk) for pk in drafts.values_list("pk", flat=True)]
@@ -374,10 +376,10 @@ def _record_statement(track: Track, scorer: Scorer, who: User) -> None:
         nudge("estimate")
 
 
-def _store(scorer: Scorer, scores: Sequence[tuple[int, float]]) -> Taken:
+def _store(scorer: Scorer, scores: Sequence[tuple[int, float]]) -> StoredScores:
     stored = store((scorer.pk, instance, value) for instance, value in scores)
     nudge("estimate")
-    return Taken(stored, len(scores) - stored, needs_statement=scorer.needs_statement)
+    return StoredScores(stored, len(scores) - stored, needs_statement=scorer.needs_statement)
 
 
 def scorers(track: Track) -> list[dict[str, Any]]:
@@ -437,7 +439,7 @@ def state_not_tuned(track: Track, scorer: int, who: User) -> Scorer:
     return row
 
 
-def switch(track: Track, scorer: int, who: User, *, used: bool) -> Scorer:
+def set_used(track: Track, scorer: int, who: User, *, used: bool) -> Scorer:
     """Switch the use of a scorer by the model on or off. Raises Scorer.DoesNotExist."""
     with transaction.atomic():
         row = scorers_of(track).select_for_update().get(pk=scorer)

@@ -14,9 +14,9 @@ from kbpo.corpus.copy import copy
 from kbpo.queue import nudge, work
 from kbpo.submissions.discard import discard_ended, forget_reading
 from kbpo.submissions.models import Submission
-from kbpo.submissions.progress import teller
+from kbpo.submissions.progress import progress_writer
 from kbpo.submissions.receive import items_since
-from kbpo.submissions.tally import count
+from kbpo.submissions.tally import count_predictions
 from kbpo.tracks.base import Unusable, Waits
 from kbpo.tracks.registry import kind_of
 
@@ -43,11 +43,11 @@ def _read(submission: Submission) -> None:
         with transaction.atomic():  # what a file leaves behind that turns out to be unusable
             try:
                 counts = kind_of(submission.track).ingest(
-                    submission.pk, submission.file.path, report, teller(submission.pk)
+                    submission.pk, submission.file.path, report, progress_writer(submission.pk)
                 )
             except Waits as sentence:
                 waits = str(sentence)
-            count(submission).save()
+            count_predictions(submission).save()
     except Unusable as fault:
         _note(submission, report)
         submission.move("refused", str(fault), counts=_messages(report), read_at=clock.now())

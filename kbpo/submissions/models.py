@@ -57,7 +57,7 @@ class SubmissionQuerySet(MovingQuerySet["Submission"]):
         """Update the rows, invalidate the boards, and return how many rows were changed."""
         n = super().update(**fields)
         if n:
-            stamps.changed()
+            stamps.mark_changed()
         return n
 
     def confirmed(self) -> SubmissionQuerySet:
@@ -256,7 +256,7 @@ class Submission(Moving):
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Save the row and invalidate the boards."""
         super().save(*args, **kwargs)
-        stamps.changed(self.track_id)
+        stamps.mark_changed(self.track_id)
 
     @property
     def is_reference(self) -> bool:
@@ -286,7 +286,7 @@ class Submission(Moving):
         return self.has_score and not self.is_private
 
     @property
-    def is_gone(self) -> bool:
+    def was_public_before_withdrawal(self) -> bool:
         """Return whether it was withdrawn after its scores had been public."""
         return self.status == "withdrawn" and self.was_public
 
@@ -360,20 +360,20 @@ class Submission(Moving):
             if (before in GONE) != (status in GONE):
                 comes_or_goes.send_robust(type(self), run=self)
             if tells and status in TOLD and not (status == "withdrawn" and self._is_own_act(who)):
-                self.tell_team()
+                self.notify_team()
 
     def _is_own_act(self, who: User | None) -> bool:
         """Return whether a member of the team did it."""
         return who is not None and self.team.members.filter(pk=who.pk).exists()
 
-    def tell_team(self, said: str = "", **more: Any) -> None:
+    def notify_team(self, said: str = "", **more: Any) -> None:
         """Notify the members of the team of the run's final status. `said` is added to the message,
         `more` to the call of webhooks.
         """
         event, became = TOLD[self.status]
         self._tell(event, became, said, self.reason, **more)
 
-    def tell_of_release(self) -> None:
+    def notify_of_release(self) -> None:
         """Notify the team of a private run that a release will contain it."""
         self._tell("release", "is private, and its track is closed", RELEASED)
 
@@ -411,7 +411,7 @@ class Submission(Moving):
         return n
 
     @property
-    def door_words(self) -> str:
+    def format_words(self) -> str:
         """Return the format in which its file was read, as the start of a sentence; empty where
         there is only one format.
         """

@@ -18,7 +18,7 @@ def progress_of(submission_id: int) -> float:
     return float(cache.get(_key(submission_id)) or 0.0)
 
 
-def teller(submission_id: int) -> Callable[[float], None]:
+def progress_writer(submission_id: int) -> Callable[[float], None]:
     """Return a function that takes the share that was read and publishes it, at most twice a
     second.
     """

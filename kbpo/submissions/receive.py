@@ -21,7 +21,7 @@ from kbpo.submissions.withdraw import (
     check_link,
     describe,
     one_line,
-    plain,
+    plain_text,
     set_role,
     withdraw,
 )
@@ -30,12 +30,12 @@ from kbpo.tracks.models import Track
 __all__ = [
     "CannotChange",
     "CannotReceive",
+    "count_unread",
     "describe",
     "one_line",
     "receive",
     "same_file",
     "set_role",
-    "still_read",
     "withdraw",
 ]
 
@@ -111,7 +111,15 @@ def receive(
                 _check_is_free(team, track, title)
             free = free_name(team, track, title)
             return _create(
-                track, team, user, kept, free, plain(description), file_name, idempotency_key, said
+                track,
+                team,
+                user,
+                kept,
+                free,
+                plain_text(description),
+                file_name,
+                idempotency_key,
+                said,
             )
     except (IntegrityError, CannotReceive):  # perhaps another request with this key was first
         forget(kept)
@@ -196,7 +204,7 @@ def _create(
         name=name,
         description=description[:2000],
         file=kept.name,
-        file_name=plain(PurePath(file_name.replace("\\", "/")).name)[:255] or "upload",
+        file_name=plain_text(PurePath(file_name.replace("\\", "/")).name)[:255] or "upload",
         file_size=kept.size,
         file_digest=kept.digest,
         idempotency_key=key,
@@ -271,7 +279,7 @@ def _earlier(user: User, key: str | None, track: Track, team: Team) -> Submissio
     return row
 
 
-def still_read(track: Track) -> str:
+def count_unread(track: Track) -> str:
     """Return a sentence that names the runs of a track whose files are still being read, for a file
     that refers to what they predict; empty if there are none.
     """

@@ -20,7 +20,7 @@ _BAND = "CASE " + " ".join(
 )
 
 
-def count(submission: Submission) -> Tally:
+def count_predictions(submission: Submission) -> Tally:
     """Return the counts of a submission whose predictions are stored, as an unsaved row."""
     columns = [f"p.{facet.column}" for facet in kind_of(submission.track).facets]
     places = ", ".join(str(index + 1) for index in range(len(columns) + 1))
@@ -37,4 +37,4 @@ def count(submission: Submission) -> Tally:
 
 def tally_of(submission: Submission) -> Tally:
     """Return the counts of a submission that were stored when its file was read."""
-    return Tally.objects.filter(pk=submission.pk).first() or count(submission)
+    return Tally.objects.filter(pk=submission.pk).first() or count_predictions(submission)

@@ -31,14 +31,14 @@ class CannotChange(Exception):
     """A change that cannot be made now; the text is a sentence for the team."""
 
 
-def plain(text: str) -> str:
+def plain_text(text: str) -> str:
     """Return the text without characters that no text has, and without blanks around it."""
     return _CONTROL.sub("", text).strip()
 
 
 def one_line(name: str) -> str:
     """Return a name as one line, with a blank for each character that breaks a line or a cell."""
-    return plain(" ".join(name.split()))
+    return plain_text(" ".join(name.split()))
 
 
 @transaction.atomic
@@ -65,7 +65,7 @@ def describe(submission: Submission, who: User | None = None, **said: str | bool
     row = _locked(submission)
     before, was_public = (row.is_private, row.is_anonymous), row.was_public
     for field, value in said.items():
-        setattr(row, field, plain(value) if isinstance(value, str) else value)
+        setattr(row, field, plain_text(value) if isinstance(value, str) else value)
     row.name, row.description = one_line(row.name)[:80].strip(), row.description[:2000]
     if not row.name or "\x00" in str(said.get("name", "")):
         raise CannotChange("Give the submission a name.")

@@ -23,7 +23,7 @@ import numpy as np
 
 from formats.messages import Report
 from kbpo.corpus.export import corpus_lines
-from kbpo.instances.merge import Said, Value, replaced
+from kbpo.instances.merge import Statement, Value, merge_by_replacing
 from kbpo.tracks.measures import Measures
 from scoring.data import LIKE, THESE, Noise
 
@@ -438,12 +438,12 @@ class Track(ABC):
         """
 
     @staticmethod
-    def merge(said: Sequence[Said]) -> Value:
+    def merge(said: Sequence[Statement]) -> Value:
         """Return the merged label of a target from its labels, the weakest first: the rule of
         `kbpo.instances.merge`, which joins single ratings to it. By default the strongest label
         replaces the others.
         """
-        return replaced(said)
+        return merge_by_replacing(said)
 
     @abstractmethod
     def judge(
@@ -482,7 +482,9 @@ class Track(ABC):
         """
         return True
 
-    def referred(self, target: Target, now: Value, says: Value) -> tuple[str, str, bool] | None:
+    def compare_references(
+        self, target: Target, now: Value, says: Value
+    ) -> tuple[str, str, bool] | None:
         """Return, in words, the reference of another target that a question settles: the one that
         counts now, the expert's, and whether they are the same; None where one of them is missing.
         """
@@ -522,7 +524,7 @@ class Track(ABC):
         """Yield the lines of a file that the track accepts, for people who have none yet."""
         return ()
 
-    def unfit(self) -> dict[str, str]:
+    def find_obstacles(self) -> dict[str, str]:
         """Field of the track's row -> why tracks of this kind cannot be so, as a sentence."""
         return {}
 

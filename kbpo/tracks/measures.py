@@ -37,7 +37,7 @@ class Criterion:
     prior: tuple[float, float] | None = None
     """What people, and things, differed by in other studies (σ_a², σ_f²): plans begin with it"""
 
-    def on_scale(self, value: float) -> float:
+    def to_scale(self, value: float) -> float:
         """Return a verdict in [0, 1] on the scale that people read."""
         return self.low + (self.high - self.low) * value
 

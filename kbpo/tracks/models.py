@@ -129,7 +129,7 @@ class Track(models.Model):
         if self._state.adding:
             self.take_defaults()
         super().save(*args, **kwargs)
-        stamps.changed()
+        stamps.mark_changed()
         cache.delete(GUIDELINES.format(self.pk))
 
     @property

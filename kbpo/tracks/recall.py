@@ -59,7 +59,7 @@ class Found:
 
     def is_about(self, name: str) -> bool:
         """Return whether one of its mentions contains the name."""
-        called = called_so(name)
+        called = name_matcher(name)
         return any(called(text) for role, text in self.claim if role)
 
 
@@ -76,16 +76,16 @@ class Marks:
     values are read"""
 
 
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     """Return a name for comparison: lower case, with single spaces."""
     return " ".join(name.split()).casefold()
 
 
-def called_so(name: str) -> Callable[[str], bool]:
+def name_matcher(name: str) -> Callable[[str], bool]:
     """Return whether a text contains the words of a name, one after the other."""
-    sought = re.compile(rf"(?<!\w){re.escape(folded(name))}(?!\w)")
+    sought = re.compile(rf"(?<!\w){re.escape(fold_name(name))}(?!\w)")
     # Kept, for mentions are called alike.
-    return cache(lambda text: sought.search(folded(text)) is not None)
+    return cache(lambda text: sought.search(fold_name(text)) is not None)
 
 
 class TrackWithRecall(Track):

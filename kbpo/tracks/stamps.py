@@ -19,7 +19,7 @@ EVERY = 0
 DAY = 86_400
 
 
-def changed(track: int = EVERY) -> None:
+def mark_changed(track: int = EVERY) -> None:
     """Mark everything shown of a track (or of every track) as changed once this transaction
     commits.
     """

@@ -22,7 +22,7 @@ from django.views.decorators.cache import never_cache
 from kbpo.accounts import teams
 from kbpo.accounts.mail import goes_out
 from kbpo.accounts.models import Team, User
-from kbpo.corpus.remembered import remembering
+from kbpo.corpus.remembered import caching_reads
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 
@@ -171,10 +171,10 @@ def one_moment() -> Iterator[None]:
     told.
     """
     if connection.in_atomic_block:
-        with remembering():
+        with caching_reads():
             yield
         return
-    with transaction.atomic(), remembering():
+    with transaction.atomic(), caching_reads():
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         yield

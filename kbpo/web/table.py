@@ -22,7 +22,7 @@ from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from formats.tables import inert
+from formats.tables import quote_formula
 from kbpo.web.expensive import export
 
 T = TypeVar("T")
@@ -246,7 +246,7 @@ def cell_of(cell: Any) -> Any:
         return cell.isoformat()
     if isinstance(cell, dict | list):
         return json.dumps(cell, ensure_ascii=False)
-    return inert(cell) if isinstance(cell, str) else cell
+    return quote_formula(cell) if isinstance(cell, str) else cell
 
 
 MADE = (1980, 1, 1, 0, 0, 0)

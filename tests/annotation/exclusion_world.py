@@ -12,7 +12,7 @@ from django.test import Client
 from annotation.labels import settle
 from annotation.models import Question, Worker
 from kbpo.instances.merge import values_of
-from kbpo.tracks.kbp.merge import together
+from kbpo.tracks.kbp.merge import merge_labels
 from kbpo.tracks.models import Track
 
 YES = {"a": "0-3", "b": "other", "holds": PARTS[0]}
@@ -29,7 +29,8 @@ def holds(track: Track) -> set[tuple[str, ...]]:
     """What counts of each pair now."""
     targets = Question.objects.filter(track=track).values_list("target", flat=True)
     return {
-        tuple(value.get("holds", ("unknown",))) for _, value, _ in values_of(set(targets), together)
+        tuple(value.get("holds", ("unknown",)))
+        for _, value, _ in values_of(set(targets), merge_labels)
     }
 
 

@@ -20,12 +20,12 @@ from annotation.models import HIT, Question, Response
 from annotation.questions import ask
 from kbpo.accounts.models import Audit, User
 from kbpo.evaluation.due import state_of
-from kbpo.instances.merge import merged, values_of
+from kbpo.instances.merge import merged_value, values_of
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.money.spend import release
 from kbpo.submissions.models import Submission
-from kbpo.tracks.kbp.merge import together
+from kbpo.tracks.kbp.merge import merge_labels
 from kbpo.tracks.models import Track
 
 pytestmark = pytest.mark.django_db
@@ -114,7 +114,7 @@ def test_what_an_expert_said_stays(of_two: Submission) -> None:
         [NewLabel(target, {"shown": PARTS, "holds": [PARTS[1]]}, "expert", "expert", 1, "expert:1")]
     )
     exclude.exclude(worker("bo"), BAD)
-    assert merged(Label.objects.filter(target=target), together)["holds"] == [PARTS[1]]
+    assert merged_value(Label.objects.filter(target=target), merge_labels)["holds"] == [PARTS[1]]
     assert holds(of_two.track) == {(PARTS[0],), (PARTS[1],)}
 
 
@@ -134,7 +134,7 @@ def test_what_another_question_said_later_is_not_hidden(of_two: Submission) -> N
     )
     exclude.exclude(worker("bo"), BAD)
     assert Label.objects.filter(target=mention, again__isnull=False).exists()
-    assert merged(Label.objects.filter(target=mention), together)["canonical"] == [9, 12]
+    assert merged_value(Label.objects.filter(target=mention), merge_labels)["canonical"] == [9, 12]
 
 
 def test_where_people_are_divided_then_one_more_decides(
@@ -199,20 +199,20 @@ def test_a_question_that_could_not_be_answered_says_nothing_any_more(
     assert holds(published.track) == {(PARTS[0],)}, "one says so, one could not read it"
     exclude.exclude(worker("cy"), BAD)
     targets = set(Question.objects.values_list("target", flat=True))
-    assert [(value, unanswered) for _, value, unanswered in values_of(targets, together)] == [
+    assert [(value, unanswered) for _, value, unanswered in values_of(targets, merge_labels)] == [
         ({}, True)
     ] * 6
     mentions = {
         pk
         for (pk,) in Target.objects.filter(kind="mention", labels__isnull=False).values_list("pk")
     }
-    assert all(not value for _, value, _ in values_of(mentions, together))
+    assert all(not value for _, value, _ in values_of(mentions, merge_labels))
     exclude.reinstate(worker("cy"))
     exclude.reinstate(worker("bo"))
     assert [
-        (value["holds"], unanswered) for _, value, unanswered in values_of(targets, together)
+        (value["holds"], unanswered) for _, value, unanswered in values_of(targets, merge_labels)
     ] == [([PARTS[0]], False)] * 6
-    again = [value for _, value, _ in values_of(mentions, together)]
+    again = [value for _, value, _ in values_of(mentions, merge_labels)]
     assert all(value.get("canonical") or value.get("elsewhere") for value in again)
 
 
@@ -222,11 +222,11 @@ def test_a_rejected_answer_leaves_settled_labels_too_until_that_is_undone(
     answer = worker("bo").assignments.order_by("pk")[0]
     target = answer.hit.questions.get().target_id
     reject.reject(answer, admin, "The same button, six times in two seconds.")
-    assert merged(Label.objects.filter(target=target), together)["holds"] == [PARTS[0]]
+    assert merged_value(Label.objects.filter(target=target), merge_labels)["holds"] == [PARTS[0]]
     answer.refresh_from_db()
     reject.undo(answer, admin, "The text was ambiguous.")
     settle.tick()
-    assert merged(Label.objects.filter(target=target), together)["holds"] == []
+    assert merged_value(Label.objects.filter(target=target), merge_labels)["holds"] == []
 
 
 # -- Documents that were read whole

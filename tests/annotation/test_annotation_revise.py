@@ -15,10 +15,10 @@ from annotation.labels import revise, settle
 from annotation.labels.revise import Votes
 from annotation.models import Policy, Question, Worker
 from kbpo.accounts.models import Audit, User
-from kbpo.instances.merge import merged
+from kbpo.instances.merge import merged_value
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
-from kbpo.tracks.kbp.merge import together
+from kbpo.tracks.kbp.merge import merge_labels
 from kbpo.tracks.models import Track
 
 pytestmark = pytest.mark.django_db
@@ -40,7 +40,9 @@ def holds(track: Track) -> set[tuple[str, ...]]:
     """What counts of each pair now."""
     targets = Question.objects.filter(track=track).values("target")
     return {
-        tuple(merged(Label.objects.filter(target=one["target"]), together).get("holds", ()))
+        tuple(
+            merged_value(Label.objects.filter(target=one["target"]), merge_labels).get("holds", ())
+        )
         for one in targets
     }
 

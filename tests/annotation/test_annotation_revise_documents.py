@@ -13,9 +13,9 @@ from annotation.labels import revise
 from annotation.labels.exclude import exclude
 from annotation.labels.revise import Votes
 from annotation.models import Question, Worker
-from kbpo.instances.merge import merged, values_of
+from kbpo.instances.merge import merged_value, values_of
 from kbpo.instances.models import Instance, Label
-from kbpo.tracks.kbp.merge import together
+from kbpo.tracks.kbp.merge import merge_labels
 from tests.conftest import Toy
 
 pytestmark = pytest.mark.django_db
@@ -83,14 +83,14 @@ def test_a_fact_comes_with_the_model_and_is_missing_again_without_it(
     [changed] = revise.switch(read.track, revise.MODEL, admin, "Ada is always right.").labels
     labels = Label.objects.filter(target=changed.target_id)
     assert {(one.source, one.method) for one in labels} == {("document", "dawid_skene")}
-    assert merged(labels, together)["holds"] == [DIED]
+    assert merged_value(labels, merge_labels)["holds"] == [DIED]
     assert Instance.objects.count() == instances + 1, "it is a fact, whoever claims it"
     assert revise.switch(read.track, revise.MODEL, admin, "Again.").labels == []
     assert len(revise.switch(read.track, revise.MAJORITY, admin, "She was not.").labels) == 1
-    assert merged(Label.objects.filter(target=changed.target_id), together) == {}, (
+    assert merged_value(Label.objects.filter(target=changed.target_id), merge_labels) == {}, (
         "missing, and not false"
     )
-    [(_, value, unanswered)] = values_of([changed.target_id], together)
+    [(_, value, unanswered)] = values_of([changed.target_id], merge_labels)
     assert (value, unanswered) == ({}, False), "and a follow-up may ask about it"
     assert revise.revision(read.track, revise.MAJORITY, 9).labels == []
 

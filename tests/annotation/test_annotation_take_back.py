@@ -18,10 +18,10 @@ from annotation.labels.accept import MET_BEFORE
 from annotation.labels.recount import Again
 from annotation.models import HIT, Assignment, Question, Response
 from kbpo.accounts.models import User
-from kbpo.instances.merge import merged
+from kbpo.instances.merge import merged_value
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
-from kbpo.tracks.kbp.merge import together
+from kbpo.tracks.kbp.merge import merge_labels
 
 pytestmark = pytest.mark.django_db
 EVIDENCE = "The same button, six times in two seconds."
@@ -44,7 +44,7 @@ def test_one_answer_settles_what_a_rejection_divided(
     settle.tick()
     assert (
         Question.objects.counts() == {"settled": 6}
-        and merged(question.target.labels.all(), together)["holds"] == []
+        and merged_value(question.target.labels.all(), merge_labels)["holds"] == []
     )
 
 

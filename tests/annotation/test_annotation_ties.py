@@ -14,11 +14,11 @@ from annotation.labels import settle
 from annotation.models import Question, Worker
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
-from kbpo.instances.merge import merged
+from kbpo.instances.merge import merged_value
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.submissions.models import Submission
-from kbpo.tracks.kbp.merge import together
+from kbpo.tracks.kbp.merge import merge_labels
 
 pytestmark = pytest.mark.django_db
 OTHERWISE = GOOD | {"b": "0-3"}
@@ -61,7 +61,7 @@ def test_a_tie_over_all_questions_asks_one_more_person_and_they_decide(
     assert answer_all(fourth, OTHERWISE) == 2
     assert published_again() == 0
     for pk in earlier:
-        value = merged(Label.objects.filter(target=pk), together)
+        value = merged_value(Label.objects.filter(target=pk), merge_labels)
         assert (value["canonical"], value["votes"]["0-3"]) == ([0, 3], 4), "four of seven"
 
 
@@ -70,7 +70,7 @@ def test_nobody_is_waited_for_who_is_not_there(earlier: list[int], clients: list
         answer_all(client)
     assert published_again() == 0, "all who were seen lately have answered"
     for pk in earlier:
-        value = merged(Label.objects.filter(target=pk), together)
+        value = merged_value(Label.objects.filter(target=pk), merge_labels)
         assert value["undecided"] and "canonical" not in value, (
             "missing, and neither right nor wrong"
         )
@@ -83,4 +83,6 @@ def test_without_a_tie_nobody_more_is_asked(
         answer_all(client)
     assert published_again() == 0 and answer_all(fourth) == 0
     mention = Target.objects.get(pk=Question.objects.order_by("pk")[0].payload["b"]["target"])
-    assert merged(Label.objects.filter(target=mention), together)["elsewhere"], "none of the names"
+    assert merged_value(Label.objects.filter(target=mention), merge_labels)["elsewhere"], (
+        "none of the names"
+    )

@@ -23,12 +23,12 @@ from annotation.questions.follow_documents import document_orders
 from annotation.workers.models import TutorialRun
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
-from kbpo.instances.merge import merged
+from kbpo.instances.merge import merged_value
 from kbpo.instances.models import Label, Target
 from kbpo.money.models import Price
 from kbpo.money.spend import balance
 from kbpo.sampling.models import DocumentSample
-from kbpo.tracks.kbp.merge import together
+from kbpo.tracks.kbp.merge import merge_labels
 from tests.conftest import Toy
 
 pytestmark = pytest.mark.django_db
@@ -97,7 +97,7 @@ def read(toy: Toy, annotator: Callable[[str], User]) -> DocumentOrder:
 
 def value(toy: Toy) -> dict[str, Any]:
     target = Target.objects.get(kind="mention", a_begin=lindt(toy)[0], a_end=lindt(toy)[1])
-    return merged(Label.objects.filter(target=target), together)
+    return merged_value(Label.objects.filter(target=target), merge_labels)
 
 
 def test_a_tie_of_readers_is_asked_of_one_person_more_who_joins_them(

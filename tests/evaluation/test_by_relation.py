@@ -13,7 +13,7 @@ from django.test import Client
 from scipy.stats import norm
 
 from kbpo.evaluation.compare import differences_by_relation, simultaneous
-from kbpo.evaluation.data import read
+from kbpo.evaluation.data import load_data
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.slices import cuts
 from kbpo.submissions.models import Submission
@@ -22,7 +22,7 @@ from scoring.compare import Errors
 from scoring.data import Data
 from scoring.default import Centred
 from scoring.report import Relations
-from scoring.slices import Cut, restricted
+from scoring.slices import Cut, restrict_data
 from tests.conftest import Toy
 from tests.evaluation.test_compare_page import URL, pair, scored
 from tests.evaluation.world import BASED, LIVES, WORKS, World, half_asked
@@ -41,13 +41,13 @@ def test_a_difference_is_that_of_the_printed_slices_with_the_error_of_their_infl
         for one in differences_by_relation(scored, pair[0].pk, pair[1].pk, least=1)
     }
     assert set(found) == {WORKS, BASED, LIVES}
-    data = read(world.track)
+    data = load_data(world.track)
     a, b = (data.systems.index(one.pk) for one in pair)
     errors = []
     for name, one in found.items():
         number = world.predicates[name].pk
         cut = Cut("relation", name, data.pool.stratum == number, "instance", stratum=number)
-        arranged = Centred(restricted(data, cut))
+        arranged = Centred(restrict_data(data, cut))
         estimate = arranged.settled("instance", "relation")
         realised = np.asarray(arranged.design.variance(estimate.influence))
         wider = np.maximum(realised, estimate.anticipated) / np.where(realised > 0, realised, 1)
@@ -106,14 +106,14 @@ def test_all_intervals_hold_at_once_as_often_as_they_say(toy: Toy) -> None:
     ]
     for row in rows:
         world.answer(world.sample(row))
-    data, rng, board = read(world.track), np.random.default_rng(3), {one.pk for one in rows}
+    data, rng, board = load_data(world.track), np.random.default_rng(3), {one.pk for one in rows}
     all_cuts = list(cuts(world.track, data))
     relations = [one for one in all_cuts if one.group == "relation"]
 
     def differences_of(some: Data, errors: Errors) -> dict[str, float]:
         found = {}
         for cut in relations:
-            arranged = Centred(restricted(some, cut))
+            arranged = Centred(restrict_data(some, cut))
             estimate = arranged.precision("instance", "relation")
             errors.take(cut, estimate, arranged.design)
             found[cut.name] = float(estimate.value[0] - estimate.value[1])

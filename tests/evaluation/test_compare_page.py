@@ -15,7 +15,7 @@ from django.test import Client
 
 from kbpo.accounts.models import Token
 from kbpo.evaluation.compare import differences
-from kbpo.evaluation.data import read
+from kbpo.evaluation.data import load_data
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
 from kbpo.submissions.models import Submission
@@ -65,7 +65,7 @@ def test_a_difference_is_that_of_the_printed_scores_with_the_interval_of_their_i
     of = {"quantity": "precision", "method": "centred", "criterion": "relation"}
     values = {one.pk: figure_of(scored, one, **of) for one in pair}
     assert found.value == values[pair[0].pk].value - values[pair[1].pk].value
-    data = read(world.track)
+    data = load_data(world.track)
     estimate, design = default_estimates(data, ("relation",), ())[
         "precision", "relation", "instance"
     ]

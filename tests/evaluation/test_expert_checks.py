@@ -14,7 +14,7 @@ from django.db import connection
 from annotation.desk.experts import store
 from kbpo.evaluation.correction.checkable import frame_of
 from kbpo.evaluation.correction.read import checks_of
-from kbpo.evaluation.data import read
+from kbpo.evaluation.data import load_data
 from kbpo.evaluation.due import state_of
 from kbpo.evaluation.run import evaluate
 from kbpo.experts.answers import Answered, read_checks, released
@@ -108,7 +108,9 @@ class Crowd:
         )
 
     def draw(self, budget: int) -> ExpertRound:
-        return draw_round(self.track, frame_of(self.track, read(self.track)), budget, self.admin)
+        return draw_round(
+            self.track, frame_of(self.track, load_data(self.track)), budget, self.admin
+        )
 
     def check(self, most: int | None = None) -> int:
         """How many open checks were answered, rightly, in their order."""
@@ -313,7 +315,7 @@ def test_the_crowd_is_biased_and_the_corrected_number_is_not(toy: Toy) -> None:
             ["value", "answered_at"],
         )
         ExpertRound.objects.update(ended_at="2026-01-01T00:00Z")
-        data = read(crowd.track)
+        data = load_data(crowd.track)
         found = default_estimates(data, ("relation",), ())
         plain.append(found["precision", "relation", "instance"][0].value)
         after = corrections(corrected(crowd.track, data), ("relation",), ()).scores

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kbpo.evaluation.correction.checkable import frame_of, votes_of
-from kbpo.evaluation.data import read
+from kbpo.evaluation.data import load_data
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
@@ -66,7 +66,7 @@ def readers(toy: Toy) -> Readers:
 
 
 def test_marks_can_be_checked_and_their_doubt_is_that_of_their_readers(readers: Readers) -> None:
-    frame, marked = frame_of(readers.track, read(readers.track)), readers.marked()
+    frame, marked = frame_of(readers.track, load_data(readers.track)), readers.marked()
     assert set(marked) < set(frame.target_id.tolist()) and frame.target_id.size == N
     inside = np.isin(frame.target_id, marked)
     assert (frame.doubt[inside] > 0).all() and (frame.a[inside].max(axis=1) > 0).all()
@@ -135,7 +135,7 @@ def test_some_checks_take_the_readers_errors_out_on_average(toy: Toy) -> None:
             ["value", "answered_at"],
         )
         ExpertRound.objects.update(ended_at="2026-01-01T00:00Z")
-        found = corrected(readers.track, read(readers.track))
+        found = corrected(readers.track, load_data(readers.track))
         assert found is not None
         scores = {
             one.column: one.value

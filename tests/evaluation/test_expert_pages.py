@@ -163,6 +163,6 @@ def test_whoever_answered_as_one_of_the_crowd_does_not_check_it(
 def test_no_request_reads_the_whole_track(
     crowd: Crowd, admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(experts, "read", lambda track: pytest.fail("within the request"))
+    monkeypatch.setattr(experts, "load_data", lambda track: pytest.fail("within the request"))
     admin.post(DESK, {"verb": "draw", "budget": "25", "why": "x"})
     assert admin.get(DESK).status_code == 200

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from kbpo.evaluation.data import read
+from kbpo.evaluation.data import load_data
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
@@ -146,7 +146,7 @@ def test_recall_and_f1_are_corrected_without_bias_and_their_intervals_hold(toy: 
             ["value", "answered_at"],
         )
         ExpertRound.objects.update(ended_at="2026-01-01T00:00Z")
-        data = read(crowd.track)
+        data = load_data(crowd.track)
         found = default_estimates(data, ("relation",), ("relation",))
         plain.append([found[one, "relation", "instance"][0].value for one in QUANTITIES])
         scores = corrections(corrected(crowd.track, data), ("relation",), ("relation",)).scores

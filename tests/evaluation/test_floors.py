@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kbpo.evaluation.data import read
+from kbpo.evaluation.data import load_data
 from kbpo.evaluation.run import evaluate
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.submissions.models import Submission
@@ -64,7 +64,7 @@ def every_share(arranged: Centred) -> np.ndarray:
 
 
 def test_the_floors_are_those_of_the_formula(world: World) -> None:
-    data = replace(read(world.track), rho={"relation": 0.3, "linking": 0.3, "correct": 0.3})
+    data = replace(load_data(world.track), rho={"relation": 0.3, "linking": 0.3, "correct": 0.3})
     arranged = Centred(data)
     found = Floors(arranged).recall("relation")
     assert found is not None
@@ -92,11 +92,11 @@ def test_the_floors_are_those_of_the_formula(world: World) -> None:
 def test_where_nearly_all_of_the_pool_is_judged_a_step_of_recall_and_of_f1_is_allowed_for(
     world: World,
 ) -> None:
-    data = read(world.track)
+    data = load_data(world.track)
     assert (Floors(Centred(data)).recall("relation").recall.half_step == 0).all()  # type: ignore[union-attr]
     for column in range(2):
         world.answer(world.sample(Submission.objects.get(pk=data.systems[column]), 1.0))
-    data = read(world.track)
+    data = load_data(world.track)
     left = np.array([3, 20])  # rows of the pool whose questions found no answer
     f = {
         name: np.where(np.isin(data.judged, left)[:, None], np.nan, one)
@@ -124,7 +124,7 @@ def test_labels_that_agree_with_the_model_by_luck_make_nothing_certain(world: Wo
     """What if every label said just what the model guesses? The realised variance of targets would
     be nothing.
     """
-    data = read(world.track)
+    data = load_data(world.track)
     lucky = {
         name: np.where(np.isnan(f), f, data.g["relation"][data.judged][:, None])
         for name, f in data.f.items()
@@ -141,7 +141,7 @@ def test_labels_that_agree_with_the_model_by_luck_make_nothing_certain(world: Wo
 
 @pytest.mark.soak
 def test_what_is_printed_rests_on_the_larger_variance(world: World) -> None:
-    estimates = default_estimates(read(world.track), ("relation",), ("relation",))
+    estimates = default_estimates(load_data(world.track), ("relation",), ("relation",))
     assert CORRECTED in {key[0] for key in estimates}
     evaluation = evaluate(world.track)
     for quantity in ("recall", "f1", CORRECTED):

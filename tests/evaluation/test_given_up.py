@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kbpo.evaluation.data import read
+from kbpo.evaluation.data import load_data
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
 from scoring.data import Data
@@ -61,7 +61,7 @@ def test_what_is_given_up_may_be_harder_and_more_often_wrong(world: World) -> No
     """
     row = world.system("whole", lambda one: True)
     world.answer(world.sample(row))
-    data, rng = read(world.track), np.random.default_rng(11)
+    data, rng = load_data(world.track), np.random.default_rng(11)
     true = world.share_true(world.instances)
     of = {one.pk: one.predicate.name for one in world.instances}
     first = np.unique(data.pool.target, return_index=True)[1]
@@ -90,7 +90,7 @@ def test_the_share_is_that_of_the_relation(world: World) -> None:
     works = [one for one in asked if of[one.pk] == WORKS]
     world.answer([one for one in asked if one not in works[:30]])
     give_up(works[:30])
-    data = read(world.track)
+    data = load_data(world.track)
     share = Centred(data).answered
     told = dict(zip(data.pool.target_id.tolist(), share.tolist(), strict=True))
     assert {told[pk] for pk, name in of.items() if name == WORKS} == {
@@ -111,11 +111,11 @@ def test_relations_of_which_little_was_asked_are_taken_together(world: World) ->
     assert len(asked) < 2 * LEAST_ASKED
     world.answer(asked[:20])
     give_up(asked[20:])
-    share = Centred(read(world.track)).answered
+    share = Centred(load_data(world.track)).answered
     assert set(np.round(share, 12)) == {round(20 / len(asked), 12)}
     Label.objects.all().delete()
     give_up(asked)
-    nothing = read(world.track)
+    nothing = load_data(world.track)
     assert set(Centred(nothing).answered) == {1.0}, (
         "nobody stands for anything, and nothing is divided by zero"
     )
@@ -144,7 +144,7 @@ def test_every_criterion_has_its_own_share(world: World) -> None:
         if one.predicate.name != WORKS and one.document_id in documents
     }
     give_up(one for one in asked if one.pk in of_town)
-    data = read(world.track)
+    data = load_data(world.track)
     arranged = Centred(data)
     assert set(arranged.answered) == {1.0}
     of = {one.target_id: one.predicate.name for one in world.instances}

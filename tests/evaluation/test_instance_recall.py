@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from django.db import connection
 
-from kbpo.evaluation.data import read
+from kbpo.evaluation.data import load_data
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance, Target
 from kbpo.instances.record import NewLabel, record
@@ -146,7 +146,7 @@ def test_from_samples_it_is_right_on_average(toy: Toy) -> None:
             )
         DocumentSample.objects.all().delete()
         settle_documents(world.track, sorted(rng.choice(documents, 6, replace=False).tolist()))
-        found = Centred(read(world.track)).recall("relation", unit="mention")
+        found = Centred(load_data(world.track)).recall("relation", unit="mention")
         assert found is not None
         errors.append(np.asarray(found.recall.value) - recalls(world, PREDICTS)[1])
         deviations.append(np.sqrt(np.asarray(found.recall.variance)))

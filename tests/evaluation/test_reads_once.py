@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kbpo.corpus.kept import Arrays, kept
-from kbpo.evaluation.data import read
+from kbpo.corpus.kept import Arrays, cached_arrays
+from kbpo.evaluation.data import load_data
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Target
 from kbpo.sampling.models import SampleBatch
@@ -31,10 +31,10 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             names.append(name.split("-")[0])
             return make()
 
-        return kept(name, state, make_it, **options)
+        return cached_arrays(name, state, make_it, **options)
 
     for room in ("inclusion.thresholds", "pool.pool", "sampling.guess", "tracks.kbp.facts"):
-        monkeypatch.setattr(import_module(f"kbpo.{room}"), "kept", noting)
+        monkeypatch.setattr(import_module(f"kbpo.{room}"), "cached_arrays", noting)
     return names
 
 
@@ -60,15 +60,15 @@ def test_a_rescoring_after_new_labels_makes_nothing_anew(sampled: World, made: l
 
 
 def test_a_batch_that_is_settled_is_seen_at_once(sampled: World) -> None:
-    before = read(sampled.track).inclusion.threshold
+    before = load_data(sampled.track).inclusion.threshold
     row = sampled.track.submissions.get(name="two")
     targets = sampled.sample(row, pi=0.95)
     sampled.answer(targets)
-    raised = read(sampled.track).inclusion.threshold
+    raised = load_data(sampled.track).inclusion.threshold
     assert before.max() == pytest.approx(0.8)
     assert np.count_nonzero(raised == 0.95) == len(_predicted(row))
     SampleBatch.objects.filter(submission=row).update(settled_at=row.confirmed_at)
-    assert (read(sampled.track).inclusion.threshold == raised).all()
+    assert (load_data(sampled.track).inclusion.threshold == raised).all()
 
 
 def _predicted(row: Submission) -> list[Target]:

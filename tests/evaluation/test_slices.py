@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from kbpo.evaluation.data import read as read_data
+from kbpo.evaluation.data import load_data as read_data
 from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.slices import cuts, slice_scores
 from kbpo.instances.models import Instance
@@ -18,7 +18,7 @@ from kbpo.sampling.documents.draw import settle_documents
 from kbpo.submissions.models import Submission
 from scoring.data import Data
 from scoring.report import Figure
-from scoring.slices import SliceScore, restricted
+from scoring.slices import SliceScore, restrict_data
 from tests.evaluation.world import BASED, LIVES, WORKS, World, half_asked
 from tests.reports import figure_of, figures_of
 
@@ -92,7 +92,7 @@ def test_slices_are_weighed_as_the_guaranteed_number_is_and_told_by_criterion(
     assert found and {one.kind for one in found} == {"entity"}
     inside = np.flatnonzero(found[0].inside)
     np.testing.assert_allclose(
-        restricted(data, found[0]).pool.p["entity"].toarray()[:, 0],
+        restrict_data(data, found[0]).pool.p["entity"].toarray()[:, 0],
         (inside + 1) / (inside + 1).sum(),
     )
     scores(whole)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kbpo.evaluation.data import read
+from kbpo.evaluation.data import load_data
 from kbpo.evaluation.due import finished
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
@@ -69,7 +69,7 @@ def test_the_others_scores_stay_to_ten_digits(toy: Toy, design: str, which: int)
     _, rows = judged(toy, design)
     gone, others = rows[which], [row for at, row in enumerate(rows) if at != which]
     evaluate(toy.track)
-    before, data = {row.pk: told(row) for row in rows}, read(toy.track)
+    before, data = {row.pk: told(row) for row in rows}, load_data(toy.track)
     pi = data.inclusion.threshold
     raised = Threshold.objects.filter(batch__submission=gone).count()
     methods = {"centred", "centred_like"} | ({"simple", "joint"} if design == "iid" else set())
@@ -79,7 +79,7 @@ def test_the_others_scores_stay_to_ten_digits(toy: Toy, design: str, which: int)
     assert told(gone) == {}
     for row in others:
         assert before[row.pk] and same(before[row.pk], told(row))
-    after = read(toy.track)
+    after = load_data(toy.track)
     assert np.array_equal(after.inclusion.threshold, pi)
     guess = data.g["relation"]
     assert np.array_equal(after.g["relation"], guess), "the model learns from what it predicted"
@@ -168,12 +168,12 @@ def test_what_a_withdrawn_run_left_open_holds_up_nothing_of_a_later_one(
     wanted = _samples(later).order_by("target__u").values_list("target", flat=True)
     for count in (len(wanted) // 2, len(wanted)):
         _answer(world, wanted[:count])
-        data = read(toy.track)
+        data = load_data(toy.track)
         counted = data.pool.target_id[data.inclusion.drawn]
         assert set(wanted[:count]) & set(counted), "as it comes"
         assert not set(counted) & {world.target[at] for at in left}
     evaluate(toy.track, finished(toy.track))
-    data = read(toy.track)
+    data = load_data(toy.track)
     assert set(wanted) <= set(data.pool.target_id[data.inclusion.drawn].tolist())
     assert data.inclusion.released == 1
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from estimators.horvitz_thompson import difference
-from kbpo.evaluation.data import read
+from kbpo.evaluation.data import load_data
 from scoring.default import Centred
 from tests.conftest import Toy
 from tests.inclusion.chance import Fate, fates
@@ -159,7 +159,7 @@ def test_every_probability_is_a_frequency_and_every_estimate_is_right_on_average
 
 def scored(play: Play, systems: list[str]) -> Scored:
     """Return what the code makes of an outcome, for each system."""
-    data = read(play.world.track)
+    data = load_data(play.world.track)
     number = {pk: k for k, pk in enumerate(play.world.target)}
     arranged, found = Centred(data), {}
     for name in systems:

@@ -21,7 +21,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from kbpo import clock
-from kbpo.evaluation.data import read
+from kbpo.evaluation.data import load_data
 from kbpo.instances.models import Label, Target
 from kbpo.releases.write import CannotRelease, _Linked, write_release
 from kbpo.sampling.open_track import close_track
@@ -368,7 +368,7 @@ def test_rated_texts_and_their_metrics_are_recomputed_too(studied: World, tmp_pa
 
 def test_nothing_links_the_ratings_of_somebody_who_is_not_to_be_known(studied: World) -> None:
     _name_who_rated()
-    data = read(studied.track)
+    data = load_data(studied.track)
     rows = list(tables(data)["ratings"])
     said = list(_Linked(data, {"person 3"}).recoded(rows))
     codes: dict[tuple[str, str], list[int]] = {}
@@ -415,7 +415,7 @@ def _name_who_rated() -> None:
 
 
 def _says_who_rated_under_new_codes(studied: World, release: Release) -> None:
-    own = [row["judge"] for row in tables(read(studied.track))["ratings"]]
+    own = [row["judge"] for row in tables(load_data(studied.track))["ratings"]]
     rows = [row for _, row in release.lines("ratings")]
     told = [row["judge"] for row in rows]
     assert len(told) == len(own) > 100 and told != own

@@ -13,7 +13,7 @@ from django.core.management import call_command
 from kbpo.corpus.load import CannotLoad
 from kbpo.instances.models import Label
 from kbpo.sampling.documents.draw import CannotDraw, draw_documents, named_documents
-from kbpo.sampling.documents.import_annotations import Imported, import_annotations
+from kbpo.sampling.documents.import_annotations import ImportCounts, import_annotations
 from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.models import Track
 
@@ -59,7 +59,9 @@ def value(toy: Any, document: str, kind: str, *first: Any) -> Any:
 def test_the_values_are_those_of_the_files(toy: Any, files: tuple[Path, Path]) -> None:
     documents = named_documents(toy.track, ["d1", "d2"])
     imported = import_annotations(toy.track, *files, documents, closed=True)
-    assert imported == Imported({"mentions": 2, "pairs": 2}, 2, 0, 2, lacking=3, first_lacking=2)
+    assert imported == ImportCounts(
+        {"mentions": 2, "pairs": 2}, 2, 0, 2, lacking=3, first_lacking=2
+    )
     both = ["per:employee_or_member_of>", "per:organizations_founded>"]
     assert value(toy, "d1", "pair") == {"shown": both, "holds": both}
     assert value(toy, "d2", "pair") == {"shown": ["per:parents<"], "holds": ["per:parents<"]}

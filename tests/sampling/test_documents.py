@@ -16,14 +16,14 @@ from kbpo.corpus.names import occurrences
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.documents import second_stage
-from kbpo.sampling.documents.annotated import annotated
+from kbpo.sampling.documents.annotated import annotated_documents
 from kbpo.sampling.documents.draw import (
     CannotDraw,
+    describe_draw,
     order_documents,
     settle_documents,
     uniform_draw,
     waiting_documents,
-    what_was_drawn,
 )
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
@@ -176,10 +176,13 @@ def test_first_and_second_stage_count_with_their_probabilities_once_the_second_i
     second_stage.tick()
     second = waiting_documents(track)
     settle_documents(track, second[:10])
-    assert annotated(track).documents == sorted(first) and annotated(track).inclusion is None
+    assert (
+        annotated_documents(track).documents == sorted(first)
+        and annotated_documents(track).inclusion is None
+    )
     give_up(track, second[10])
     settle_documents(track, second[11:])
-    found = annotated(track)
+    found = annotated_documents(track)
     assert found.documents == sorted(
         [*first, *second[:10], *second[11:]]
     ) and found.first == sorted(first)
@@ -193,16 +196,16 @@ def test_a_document_counts_when_all_before_it_are_done(track: Track) -> None:
     batch = order_documents(track, 5, seed=2)
     drawn = uniform_draw(batch)
     settle_documents(track, [drawn[0], drawn[1], drawn[3]])
-    assert annotated(track).documents == sorted(drawn[:2])
+    assert annotated_documents(track).documents == sorted(drawn[:2])
     give_up(track, drawn[2])
-    assert annotated(track).documents == sorted([drawn[0], drawn[1], drawn[3]])
+    assert annotated_documents(track).documents == sorted([drawn[0], drawn[1], drawn[3]])
     others = [
         pk
         for pk in Document.objects.filter(corpus=track.corpus).values_list("pk", flat=True)
         if pk not in drawn
     ]
     settle_documents(track, others[:3])  # imported: annotated already
-    assert set(others[:3]) < set(annotated(track).documents)
+    assert set(others[:3]) < set(annotated_documents(track).documents)
 
 
 def test_names_are_found_as_whole_words_the_longest_first(track: Track) -> None:
@@ -216,7 +219,7 @@ def test_names_are_found_as_whole_words_the_longest_first(track: Track) -> None:
 
 
 def test_the_command_imports_what_was_drawn(toy: Any, tmp_path: Any) -> None:
-    told = what_was_drawn(order_documents(toy.track, 4, "two_stage", seed=3))
+    told = describe_draw(order_documents(toy.track, 4, "two_stage", seed=3))
     assert "Drew 2 documents of" in told and "second stage is drawn when" in told
     gold, mentions = tmp_path / "gold.tsv", tmp_path / "mentions.tsv"
     gold.write_text(

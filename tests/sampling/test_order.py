@@ -13,7 +13,7 @@ from kbpo.money.spend import OverBudget, balance
 from kbpo.sampling import distribution, draw
 from kbpo.sampling.models import Further, Sample
 from kbpo.sampling.order import CannotOrder, offer_of, order
-from kbpo.sampling.plan import narrower
+from kbpo.sampling.plan import narrower_half_widths
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
@@ -132,7 +132,7 @@ def test_money_that_ends_first_is_said_and_what_was_ordered_is_offered_again(toy
     assert row.stage_reason == "budget"
     assert balance(purpose=row.purpose).open < each
     distribution.tick()
-    assert "0.030" in narrower(row) and "0.030" in offer_of(row).plan["options"]
+    assert "0.030" in narrower_half_widths(row) and "0.030" in offer_of(row).plan["options"]
     asked = Sample.objects.filter(batch__submission=row, batch__settings__order=1)
     assert asked.count() == int(Decimal("3.00") / each)
 

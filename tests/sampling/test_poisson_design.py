@@ -15,7 +15,7 @@ from annotation.models import Question
 from annotation.questions import ask
 from estimators.model import expected_error
 from estimators.poisson import planned_variance, water_fill
-from kbpo.evaluation.data import read
+from kbpo.evaluation.data import load_data
 from kbpo.evaluation.due import finished
 from kbpo.evaluation.run import evaluate
 from kbpo.pool.pool import read_pool
@@ -92,7 +92,7 @@ def test_a_stage_that_fell_short_makes_the_next_one_plan_for_less(toy: Toy) -> N
 
 def test_errors_that_do_not_go_together_narrow_what_is_anticipated(toy: Toy) -> None:
     Replay.judged(toy, N, 0.5)
-    data = read(toy.track)
+    data = load_data(toy.track)
     # Every relation has a pair of its own: put them in twos, as a system does that says several
     # things of a pair.
     pool = replace(data.pool, target=data.pool.target // 2, fixed=(), by_system={})

@@ -18,7 +18,7 @@ from kbpo.corpus.models import Corpus
 from kbpo.instances.models import Instance
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution, Threshold
-from kbpo.scores.bring import Name, take
+from kbpo.scores.bring import Name, store_scores
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.texts.models import Input
@@ -151,7 +151,7 @@ def studied(world: World) -> World:
         ]
         bent = truth + (0.2 if name == "B" else 0.0)
         judged += list(zip(numbers, bent.tolist(), strict=True))
-    take(world.track, Name("judge"), judged, world.admin)
+    store_scores(world.track, Name("judge"), judged, world.admin)
     record(labels)
     Submission.objects.update(plan={"chosen": "0.030"})
     Track.objects.filter(pk=world.track.pk).update(status="closed")

@@ -15,7 +15,7 @@ from annotation.desk.experts import CannotAsk, agrees, dispute, question_of, sto
 from annotation.quality.reliability import NOT_KEPT
 from kbpo.evaluation.correction.checkable import frame_of
 from kbpo.evaluation.correction.read import checks_of
-from kbpo.evaluation.data import read
+from kbpo.evaluation.data import load_data
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.run import evaluate
@@ -40,7 +40,9 @@ TOO_KIND = 0.1
 
 def draw(world: World, budget: int) -> ExpertRound:
     SampleBatch.objects.update(settled_at=world.runs["A"].received_at)
-    return draw_round(world.track, frame_of(world.track, read(world.track)), budget, world.admin)
+    return draw_round(
+        world.track, frame_of(world.track, load_data(world.track)), budget, world.admin
+    )
 
 
 def mean_of(target: int, criterion: str) -> float:
@@ -106,7 +108,7 @@ def test_all_checked_is_the_mean_that_the_expert_gives(
     draw(judged, 4_000)
     assert check(judged) == Label.objects.values("target").distinct().count()
     evaluate(judged.track)
-    data = read(judged.track)
+    data = load_data(judged.track)
     checks = checks_of(judged.track, data)
     assert checks is not None and checks.checked.all()
     plain, corrected = estimates(judged, "centred"), estimates(judged, "expert")
@@ -139,7 +141,7 @@ def test_chances_are_larger_where_less_is_known_and_what_was_brought_here_is_dra
     elsewhere = Label.objects.order_by("pk").first()
     assert elsewhere is not None
     Label.objects.filter(pk=elsewhere.pk).update(source="import")
-    frame = frame_of(judged.track, read(judged.track))
+    frame = frame_of(judged.track, load_data(judged.track))
     assert elsewhere.target_id in frame.target_id
     assert frame.target_id.size == Label.objects.count()
     assert (frame.doubt > 0).all() and (frame.doubt <= 0.25).all()
@@ -147,7 +149,9 @@ def test_chances_are_larger_where_less_is_known_and_what_was_brought_here_is_dra
 
 
 def test_a_rating_that_was_imported_is_disputed_nowhere_and_all_say_why(judged: World) -> None:
-    label = Label.objects.filter(target__in=read(judged.track).pool.target_id).order_by("pk")[0]
+    label = Label.objects.filter(target__in=load_data(judged.track).pool.target_id).order_by("pk")[
+        0
+    ]
     Label.objects.filter(pk=label.pk).update(source="import")
     with pytest.raises(CannotAsk, match="judged elsewhere and brought here") as refused:
         dispute(judged.runs["A"], label.target_id, judged.admin, "This is far better than that.")
@@ -162,7 +166,7 @@ def test_what_stands_on_the_board_says_what_experts_said(judged: World) -> None:
     evaluate(judged.track)
     assert "No expert has checked any of these judgments yet." in said()
     ratings: dict[int, list[float]] = defaultdict(list)
-    for label in Label.objects.filter(target__in=read(judged.track).pool.target_id):
+    for label in Label.objects.filter(target__in=load_data(judged.track).pool.target_id):
         ratings[label.target_id] += label.value.get("ratings", {}).get("overall", [])
     apart = [
         np.mean([abs(a - b) for a, b in combinations(some, 2)])
@@ -202,7 +206,7 @@ def test_what_stands_on_the_board_says_what_experts_said(judged: World) -> None:
 
 
 def test_what_all_people_agree_on_bounds_nothing_that_an_expert_denies(judged: World) -> None:
-    for label in Label.objects.filter(target__in=read(judged.track).pool.target_id):
+    for label in Label.objects.filter(target__in=load_data(judged.track).pool.target_id):
         ratings = {name: [1.0] * len(said) for name, said in label.value["ratings"].items()}
         Label.objects.filter(pk=label.pk).update(value=label.value | {"ratings": ratings})
     draw(judged, 60)
@@ -216,7 +220,7 @@ def test_what_all_people_agree_on_bounds_nothing_that_an_expert_denies(judged: W
 
 def rated_by(world: World, people: list[str]) -> str:
     """What stands under the board once all ratings are of these people, in turn."""
-    for label in Label.objects.filter(target__in=read(world.track).pool.target_id):
+    for label in Label.objects.filter(target__in=load_data(world.track).pool.target_id):
         ratings = label.value.get("ratings", {})
         by = {
             name: [people[at % len(people)] for at in range(len(of))]

@@ -15,7 +15,7 @@ from scores.conftest import World
 from kbpo.accounts.models import Audit
 from kbpo.evaluation.due import signs_of
 from kbpo.evaluation.run import evaluate
-from kbpo.scores.bring import Name, scorers, take, take_file
+from kbpo.scores.bring import Name, scorers, store_score_file, store_scores
 from kbpo.scores.models import Scorer
 from kbpo.scores.read import scorers_of
 from kbpo.submissions.models import Submission
@@ -29,7 +29,7 @@ TILT = "cannot tilt a score"
 def late(world: World) -> Scorer:
     """A second judge that repeats the judgments of A, brought after them."""
     said = [(pk, float(at % 3)) for at, pk in enumerate(world.numbers("A") + world.numbers("B"))]
-    take(world.track, Name("late"), said, world.admin)
+    store_scores(world.track, Name("late"), said, world.admin)
     return Scorer.objects.get(name="late")
 
 
@@ -78,9 +78,9 @@ def test_the_api_and_a_file_record_the_statement(studied: World, tmp_path: Path)
     rows = [f"{pk},1" for pk in studied.numbers("A") + studied.numbers("B")]
     path.write_text("\n".join(["id,value", *rows]))
     third_judge = Name("third", "", "")
-    [taken] = take_file(studied.track, path, third_judge, studied.admin).values()
+    [taken] = store_score_file(studied.track, path, third_judge, studied.admin).values()
     assert "narrow no score until an admin states" in taken.sentence
-    take_file(studied.track, path, third_judge, studied.admin, not_tuned=True)
+    store_score_file(studied.track, path, third_judge, studied.admin, not_tuned=True)
     third = Scorer.objects.get(name="third")
     assert third.came_late and not third.needs_statement
 

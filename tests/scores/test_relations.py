@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from django.test import Client
 
-from kbpo.evaluation.data import read
+from kbpo.evaluation.data import load_data
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
-from kbpo.scores.bring import Name, switch, take
+from kbpo.scores.bring import Name, set_used, store_scores
 from kbpo.scores.models import Scorer
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
@@ -32,7 +32,7 @@ def world(toy: Toy) -> World:
     ]
     rng = np.random.default_rng(3)
     said = [(one.pk, float(world.truth[one.pk] != (rng.random() < 0.1))) for one in world.instances]
-    take(world.track, Name("judge"), said, toy.users["Admin"])
+    store_scores(world.track, Name("judge"), said, toy.users["Admin"])
     for sample in samples:
         world.answer(sample)
     world.track.is_study, world.track.owner = True, toy.teams["Patterns"]
@@ -49,7 +49,7 @@ def saved_by(evaluation: Evaluation) -> list[float]:
 def test_a_judge_saves_judgments_of_relations_and_says_so(world: World, toy: Toy) -> None:
     evaluation = evaluate(world.track)
     assert len(saved_by(evaluation)) == 2 and min(saved_by(evaluation)) > 0.25
-    data = read(world.track)
+    data = load_data(world.track)
     bare = data.without_aid()
     assert bare is not None
     truth = np.array([float(world.truth[pk]) for pk in data.pool.instance.tolist()])
@@ -61,7 +61,7 @@ def test_a_judge_saves_judgments_of_relations_and_says_so(world: World, toy: Toy
     page = Client().get("/tracks/world/").content.decode()
     assert "saved" in page and "cannot tilt a score" in page
     assert Client().get("/tracks/world/metrics/?criterion=relation").status_code == 200
-    switch(world.track, Scorer.objects.get().pk, toy.users["Admin"], used=False)
+    set_used(world.track, Scorer.objects.get().pk, toy.users["Admin"], used=False)
     assert saved_by(evaluate(world.track)) == []
     page = Client().get("/tracks/world/metrics/").content.decode()
     assert "No metric and no judge helps" in page and "0 so far" not in page
@@ -71,5 +71,5 @@ def test_a_judge_that_knows_nothing_costs_next_to_nothing(world: World, toy: Toy
     Scorer.objects.all().delete()
     rng = np.random.default_rng(5)
     noise = [(one.pk, float(rng.normal())) for one in world.instances]
-    take(world.track, Name("dice"), noise, toy.users["Admin"], not_tuned=True)
+    store_scores(world.track, Name("dice"), noise, toy.users["Admin"], not_tuned=True)
     assert min(saved_by(evaluate(world.track))) > -0.1

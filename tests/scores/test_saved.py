@@ -18,7 +18,7 @@ from estimators.estimate import Estimate as Estimated
 from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.evaluation import worth
-from kbpo.evaluation.data import read
+from kbpo.evaluation.data import load_data
 from kbpo.evaluation.due import signs_of
 from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.run import evaluate
@@ -31,7 +31,7 @@ from kbpo.sampling.designs.state import State
 from kbpo.sampling.guess import FOLDS, guess_ratings
 from kbpo.sampling.models import SampleBatch, Threshold
 from kbpo.sampling.study import Study, study_of
-from kbpo.scores.bring import switch
+from kbpo.scores.bring import set_used
 from kbpo.scores.models import Scorer
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import set_role
@@ -74,7 +74,7 @@ def test_a_judge_narrows_what_people_say_and_its_own_bias_reaches_no_score(studi
     Submission.objects.update(status="scored")
     shown = board(studied.track, distribution="instance", criterion="overall")
     assert all(row.saved is not None and row.saved > 0.2 for row in shown.rows)
-    switch(studied.track, Scorer.objects.get(name="judge").pk, studied.admin, used=False)
+    set_used(studied.track, Scorer.objects.get(name="judge").pk, studied.admin, used=False)
     assert signs_of(studied.track) != before, "the scores are made again"
     evaluate(studied.track)
     shown = board(studied.track, distribution="instance", criterion="overall")
@@ -84,7 +84,7 @@ def test_a_judge_narrows_what_people_say_and_its_own_bias_reaches_no_score(studi
 def test_what_people_differ_by_counts_once_in_the_variance_and_once_in_its_floor(
     studied: World,
 ) -> None:
-    data = read(studied.track)
+    data = load_data(studied.track)
     alone = Centred(data).settled("instance", "overall")
     estimate, _ = default_estimates(data, ("overall",), ())["mean", "overall", "instance"]
     added = np.asarray(estimate.variance) - np.asarray(alone.variance)
@@ -260,7 +260,7 @@ def test_what_was_measured_here_is_planned_from_alone_once_enough_were_asked_twi
 
 
 def test_no_rating_has_a_say_in_what_is_guessed_of_its_own_output(studied: World) -> None:
-    data = read(studied.track)
+    data = load_data(studied.track)
     pool, f = data.pool, data.f["overall"][:, 0]
     label = np.full(pool.instance.size, np.nan)
     label[data.judged] = f
@@ -376,7 +376,7 @@ def test_people_with_levels_of_their_own_widen_the_interval(studied: World) -> N
     for level in (0.0, 0.2):
         rated_by(6, level)
         evaluate(studied.track)
-        data = read(studied.track)
+        data = load_data(studied.track)
         estimate, _ = default_estimates(data, ("overall",), ())["mean", "overall", "instance"]
         printed = [mean_of(studied, "centred_these", name).variance for name in "AB"]
         widths.append(np.array(printed, dtype=float) / np.asarray(estimate.variance))

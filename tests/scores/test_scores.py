@@ -23,11 +23,11 @@ from kbpo.scores.bring import (
     BadFile,
     CannotTake,
     Name,
-    Taken,
-    left,
+    StoredScores,
+    count_unscored,
     scorer_of,
-    take,
-    take_file,
+    store_score_file,
+    store_scores,
     unscored,
 )
 from kbpo.scores.compute import tick
@@ -128,15 +128,15 @@ def test_a_judge_is_shown_the_text_and_never_who_wrote_it(world: World) -> None:
 
 def test_a_judge_goes_on_where_it_was_also_with_runs_that_arrive_later(world: World) -> None:
     first = [one["id"] for one in unscored(world.track, JUDGE, limit=3)]
-    taken = take(world.track, JUDGE, [(one, 0.5) for one in first], world.admin)
+    taken = store_scores(world.track, JUDGE, [(one, 0.5) for one in first], world.admin)
     assert (taken.stored, taken.already) == (3, 0)
     scorer = scorer_of(world.track, JUDGE)
-    assert left(world.track, scorer) == 4
-    again = take(world.track, JUDGE, [(first[0], 0.9)], world.admin)
+    assert count_unscored(world.track, scorer) == 4
+    again = store_scores(world.track, JUDGE, [(first[0], 0.9)], world.admin)
     assert (again.stored, again.already) == (0, 1)
     assert Score.objects.get(scorer=scorer, instance=first[0]).value == 0.5, "the first stays"
     world.add("C", ["the cat sat", "news"])
-    assert left(world.track, scorer) == 5
+    assert count_unscored(world.track, scorer) == 5
     assert Audit.objects.filter(what="bring judge", track="answers").count() == 1
 
 
@@ -144,22 +144,24 @@ def test_a_judge_goes_on_where_it_was_also_with_runs_that_arrive_later(world: Wo
 def test_what_is_no_number_is_refused_whole(world: World, value: float) -> None:
     first, second = world.numbers("A")[:2]
     with pytest.raises(CannotTake, match=f"{second} is no finite number"):
-        take(world.track, JUDGE, [(first, 0.1), (second, value)], world.admin)
+        store_scores(world.track, JUDGE, [(first, 0.1), (second, value)], world.admin)
     assert not Score.objects.exists() and not Scorer.objects.exists()
 
 
 def test_what_the_track_does_not_have_is_refused_whole(world: World) -> None:
     for strange in (10**9, 10**30, -1):
         with pytest.raises(CannotTake, match=f"nothing with the id {strange}"):
-            take(world.track, JUDGE, [(world.numbers("A")[0], 0.1), (strange, 0.1)], world.admin)
+            store_scores(
+                world.track, JUDGE, [(world.numbers("A")[0], 0.1), (strange, 0.1)], world.admin
+            )
     tick()
     with pytest.raises(CannotTake, match="computed here"):
         bleu = Name("bleu", METRICS["bleu"].version)
-        take(world.track, bleu, [(world.numbers("A")[0], 0.1)], world.admin)
+        store_scores(world.track, bleu, [(world.numbers("A")[0], 0.1)], world.admin)
 
 
 def test_a_file_is_stored_whole(world: World, written: Write) -> None:
-    taken = take_file(world.track, written(rows_for(world)), JUDGE, world.admin)
+    taken = store_score_file(world.track, written(rows_for(world)), JUDGE, world.admin)
     assert {name: (one.stored, one.already) for name, one in taken.items()} == {
         "judge 1 p3": (7, 0)
     }
@@ -185,7 +187,7 @@ def test_of_a_file_with_an_error_nothing_is_stored(
     world: World, written: Write, spoil: Any, code: str, sentence: str
 ) -> None:
     with pytest.raises(BadFile) as refused:
-        take_file(world.track, written(spoil(rows_for(world))), JUDGE, world.admin)
+        store_score_file(world.track, written(spoil(rows_for(world))), JUDGE, world.admin)
     assert code in refused.value.report.by_code
     assert any(sentence in message.text for message in refused.value.report)
     assert not any(word in str(one.text) for one in refused.value.report for word in ("kept",))
@@ -197,14 +199,14 @@ def test_of_a_run_that_is_still_read_a_file_of_scores_waits(world: World, writte
     late = world.add("C", [])
     Submission.objects.filter(pk=late.pk).update(status="received")
     with pytest.raises(CannotTake, match="“C”: still being read"):
-        take_file(world.track, written([*rows_for(world), own]), JUDGE, world.admin)
+        store_score_file(world.track, written([*rows_for(world), own]), JUDGE, world.admin)
     Submission.objects.exclude(pk=late.pk).update(status="withdrawn")
     for rows in ([own], [{"input_id": "input 0", "value": 1}]):
         with pytest.raises(CannotTake, match="“C”: still being read"):
-            take_file(world.track, written(rows), JUDGE, world.admin)
+            store_score_file(world.track, written(rows), JUDGE, world.admin)
     Submission.objects.update(status="withdrawn")
     with pytest.raises(CannotTake, match="No run of Answers has been read yet"):
-        take_file(world.track, written([own]), JUDGE, world.admin)
+        store_score_file(world.track, written([own]), JUDGE, world.admin)
     assert not Scorer.objects.exists()
 
 
@@ -290,7 +292,7 @@ def test_a_text_of_two_runs_that_was_scored_twice_has_the_mean(
 ) -> None:
     rows = rows_for(world)
     rows[4]["value"] = 0.9  # both wrote the same for the first input, and a judge was asked twice
-    [(judge, taken)] = take_file(
+    [(judge, taken)] = store_score_file(
         world.track, written(rows), Name("judge", "1", "p3"), world.admin
     ).items()
     assert f"{judge}: {taken.sentence}" == (
@@ -301,8 +303,8 @@ def test_a_text_of_two_runs_that_was_scored_twice_has_the_mean(
     assert Score.objects.get(instance=both).value == pytest.approx(0.7)
     twice = [*rows, {"input_id": "input 0", "system": "A", "value": 0.4}]
     with pytest.raises(BadFile, match="has scored this output on line 1 already"):
-        take_file(world.track, written(twice), Name("another"), world.admin)
-    assert Taken(10, 2, 74).sentence == (
+        store_score_file(world.track, written(twice), Name("another"), world.admin)
+    assert StoredScores(10, 2, 74).sentence == (
         "10 scores are stored, 2 were known. 74 texts that several systems wrote had several"
         " scores each: their mean counts."
     )

@@ -32,7 +32,7 @@ from kbpo.money.spend import balance
 from kbpo.sampling.distribution import recompute_distributions
 from kbpo.sampling.models import SampleBatch
 from kbpo.sampling.open_track import Money, close_track, create_track, open_track
-from kbpo.scores.bring import CannotTake, Name, take
+from kbpo.scores.bring import CannotTake, Name, store_scores
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import receive
 from kbpo.tracks.base import Duels
@@ -200,7 +200,7 @@ def test_a_preference_travels_from_yaml_on_the_desk_to_win_rates_and_strengths(
     with pytest.raises(CannotImport, match="compares pairs"):
         text_kind(track)
     with pytest.raises(CannotTake, match="asks which of two texts is better"):
-        take(track, Name("judge"), [(1, 0.5)], admin)
+        store_scores(track, Name("judge"), [(1, 0.5)], admin)
     scores = tmp_path / "scores.csv"
     scores.write_text("id,value\n1,0.5\n")
     with scores.open("rb") as file:

@@ -32,7 +32,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.tracks.texts.judgments import (
     CannotImport,
-    Single,
+    SingleRating,
     export_judgments,
     import_judgments,
 )
@@ -139,7 +139,7 @@ def test_an_exported_file_has_one_row_a_judgment_and_changes_nothing_when_it_com
     back = import_judgments(track, io.BytesIO(file.encode()), Report())
     assert (back.judgments, back.known) == (0, 12)
     shared = Target.objects.get(content__text="Same.")
-    here = [Single(shared.pk, "somebody", "overall", 0.5, None)]
+    here = [SingleRating(shared.pk, "somebody", "overall", 0.5, None)]
     assert list(export_judgments(track, here))[1] == "a0\tOne\tsomebody\toverall\t2.0\t\n"
 
 

@@ -18,7 +18,7 @@ from kbpo import clock
 from kbpo.accounts.models import Token
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.store import reduce_since
+from kbpo.evaluation.store import drop_details_since
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.web.public.cite import bibtex
@@ -102,7 +102,7 @@ def test_a_number_that_is_tried_does_not_tell_that_a_stage_ended(
     """
     last, rows = toy.track.evaluations.get(number=3), past[:2]
     for number in (4, 5, 6):
-        reduce_since(toy.track, SECOND + timedelta(hours=4))
+        drop_details_since(toy.track, SECOND + timedelta(hours=4))
         made_at = SECOND + timedelta(hours=number)
         one = again(last, number=number, made_at=made_at, stage_end=number == 4)
         for row, value in zip(rows, (0.71, 0.3), strict=True):

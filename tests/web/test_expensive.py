@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from kbpo.accounts.models import Token
 from kbpo.submissions.models import Submission
-from kbpo.submissions.tally import count
+from kbpo.submissions.tally import count_predictions
 from kbpo.web import expensive
 from tests.conftest import Toy
 from tests.evaluation.world import World
@@ -34,7 +34,7 @@ def rows(toy: Toy, settings: Any, monkeypatch: pytest.MonkeyPatch) -> list[Submi
     for row in rows:
         row.scored_at = row.sampled_at
         row.move("scored")
-        count(row).save()
+        count_predictions(row).save()
     return rows
 
 

@@ -129,7 +129,7 @@ ENDS: dict[str, tuple[str, Callable[[Toy, Submission, int], object]]] = {
     "scored": ("Rosa", lambda toy, row, n: row.move("scored")),
     "refused": ("Rosa", lambda toy, row, n: row.move("refused", "No line can be read.")),
     "expired": ("Rosa", lambda toy, row, n: row.move("expired", "You did not confirm it.")),
-    "release": ("Rosa", lambda toy, row, n: row.tell_of_release()),
+    "release": ("Rosa", lambda toy, row, n: row.notify_of_release()),
     "dispute": ("Rosa", _is_disputed),
     "decision": (
         "Ada",

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
-from kbpo.tracks.kbp.merge import UNDECIDED, aggregated, with_readers
+from kbpo.tracks.kbp.merge import UNDECIDED, add_reader_votes, aggregated
 
 if TYPE_CHECKING:
-    from kbpo.instances.merge import Said
+    from kbpo.instances.merge import Statement
 
 Span = tuple[int, int]
 Meanings = Mapping[str, dict[str, str]]
@@ -253,6 +253,6 @@ def joins_readers(payload: Mapping[str, Any]) -> bool:
     return len(besides(payload)) == 1
 
 
-def is_divided(said: Sequence[Said]) -> bool:
+def is_divided(said: Sequence[Statement]) -> bool:
     """Return whether people are tied about a mention, over the answers to all questions."""
-    return UNDECIDED in aggregated(with_readers(said))
+    return UNDECIDED in aggregated(add_reader_votes(said))

@@ -104,7 +104,7 @@ class Design(ABC):
         return sum(self.sample(submission) for submission in submissions)
 
     @abstractmethod
-    def held_against(self, realised: Realised) -> float:
+    def variance_to_compare(self, realised: Realised) -> float:
         """Return the variance that is compared with the ordered one: judging ends as soon as it is
         as small.
         """
@@ -213,7 +213,7 @@ def _price_of_today(track: Track) -> Price:
     )
 
 
-def repriced(submission: Submission, option: dict[str, Any]) -> dict[str, Any]:
+def reprice_option(submission: Submission, option: dict[str, Any]) -> dict[str, Any]:
     """Return an option at today's price."""
     price = price_of(submission, option["targets"], option["new"])
     most = option.get("new_at_most", option["new"])

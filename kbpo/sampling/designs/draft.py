@@ -13,7 +13,7 @@ import numpy as np
 
 from estimators.poisson import water_fill
 from kbpo.pool.probabilities import support
-from kbpo.sampling.study import Study, study_for
+from kbpo.sampling.study import Study, study_of_track
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Floats, Ids
@@ -51,7 +51,7 @@ class Draft:
         draft, track = cls(p, row.astype(np.int64), target_id.size), submission.track
         if kind_of(track).measures.population != LIKE:
             return draft
-        study, people = study_for(track), track.workers_per_question
+        study, people = study_of_track(track), track.workers_per_question
         if study is None:
             return replace(draft, left=NOBODY_KNOWS * float(p @ p))
         return draft.by(study, people=people)

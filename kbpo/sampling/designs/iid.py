@@ -67,10 +67,10 @@ class Iid(Design):
     def sample(self, submission: Submission) -> int:
         draws = submission.plan["options"][submission.plan["chosen"]]["draws"]
         if not submission.orders:
-            draws = _no_more_than(draws, _needed(submission))
+            draws = _limit_to_plan(draws, _needed(submission))
         return sum(fill(make_batch(submission, kind, size)) for kind, size in draws.items() if size)
 
-    def held_against(self, realised: Realised) -> float:
+    def variance_to_compare(self, realised: Realised) -> float:
         """Return the variance that the interval is computed from."""
         return realised.larger
 
@@ -78,7 +78,7 @@ class Iid(Design):
         if not submission.batches.filter(design="iid", stage=1 + submission.orders).exists():
             return ""  # more was ordered meanwhile
         target = target_variance(submission, submission.plan["chosen"])
-        reached = realised is None or self.held_against(realised) <= CLOSE * target
+        reached = realised is None or self.variance_to_compare(realised) <= CLOSE * target
         return "target" if reached else "exhausted"
 
 
@@ -172,7 +172,7 @@ def _others(submission: Submission) -> list[int]:
     return sorted(set(owners))
 
 
-def _no_more_than(most: dict[str, int], wanted: dict[str, int]) -> dict[str, int]:
+def _limit_to_plan(most: dict[str, int], wanted: dict[str, int]) -> dict[str, int]:
     """Return the wanted number of draws, limited to the plan that was confirmed."""
     return {kind: min(size, wanted.get(kind, size)) for kind, size in most.items()}
 

@@ -115,7 +115,7 @@ class Poisson(Design):
         asked = self.sample_together(others) if others else 0
         return asked + sum(self.sample(submission) for submission in alone)
 
-    def held_against(self, realised: Realised) -> float:
+    def variance_to_compare(self, realised: Realised) -> float:
         """Return the variance that the model expects. The realised variance is ignored: stopping
         when it is small enough would stop where it happens to be too small, and pay for more where
         it happens to be large. The interval is still computed from the larger of the two, so it is
@@ -125,7 +125,7 @@ class Poisson(Design):
 
     def enough(self, submission: Submission, realised: Realised | None) -> str:
         target = target_variance(submission, submission.plan["chosen"])
-        if realised is not None and self.held_against(realised) <= CLOSE * target:
+        if realised is not None and self.variance_to_compare(realised) <= CLOSE * target:
             return "target"
         return self._ended(submission)
 
@@ -218,9 +218,9 @@ class Plan:
             goal = _goal(submission, state)
             everything = np.ones_like(state.chance)
             return cls(submission, state, goal, state.multiplier(goal), everything, set(), CENSUS)
-        pi, goal, why = _affordable(submission, state, _goal(submission, state))
+        pi, goal, why = _affordable_thresholds(submission, state, _goal(submission, state))
         if why == "target" and _stands_still(submission, state, pi) and _is_short(submission):
-            pi, goal, why = _lowered(submission, state, goal)
+            pi, goal, why = _lower_until_something_is_added(submission, state, goal)
         pays = state.new(state.asked(pi))
         return cls(submission, state, goal, state.multiplier(goal), pi, pays, why)
 
@@ -248,7 +248,7 @@ class Plan:
             seed=0,
             size=len(self.pays),
             settings={
-                "planned_variance": state.comes_to(self.goal),
+                "planned_variance": state.reachable_variance(self.goal),
                 "target_variance": target,
                 "lambda": self.multiplier,
                 "half_width": submission.plan["chosen"],
@@ -337,7 +337,7 @@ def _questions_paid_for(submission: Submission) -> int:
     each = Decimal(submission.plan["options"][submission.plan["chosen"]]["each"])
     if not each:
         return 10**9
-    promised = development.still_to_pay(submission)
+    promised = development.count_unpaid(submission)
     return int(balance(purpose=submission.purpose).open / each) - promised
 
 
@@ -352,7 +352,9 @@ def _is_imported(submission: Submission, targets: list[int]) -> bool:
     return not Label.objects.filter(target__in=targets).exclude(source="import").exists()
 
 
-def _affordable(submission: Submission, state: State, goal: float) -> tuple[Floats, float, str]:
+def _affordable_thresholds(
+    submission: Submission, state: State, goal: float
+) -> tuple[Floats, float, str]:
     """Return thresholds for the goal, or the highest that the open reservation still pays for; the
     variance that they plan for; and which of the two it is.
     """
@@ -394,7 +396,9 @@ def _is_short(submission: Submission) -> bool:
     return realised is None or realised.anticipated > CLOSE * target
 
 
-def _lowered(submission: Submission, state: State, goal: float) -> tuple[Floats, float, str]:
+def _lower_until_something_is_added(
+    submission: Submission, state: State, goal: float
+) -> tuple[Floats, float, str]:
     """Return the result of `_affordable` for a goal that is lowered until at least one target is
     added to the sample. This is needed where most of a variance is disagreement between people.
 
@@ -410,7 +414,7 @@ def _lowered(submission: Submission, state: State, goal: float) -> tuple[Floats,
             middle = float(np.sqrt(low * high))
             added = (state.raised(middle)[left] - before) / (1 - before)
             low, high = (middle, high) if added.sum() >= wanted else (low, middle)
-        pi, reached, why = _affordable(submission, state, low)
+        pi, reached, why = _affordable_thresholds(submission, state, low)
         if why == "budget" or wanted >= left.sum() or _adds(submission, state, pi):
             return pi, reached, "further" if why == "target" else why
         wanted *= 2

@@ -24,7 +24,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Floats, Ids
 from scoring.data import LIKE, Guess
-from scoring.inputs import left_once_judged
+from scoring.inputs import remaining_variance
 from scoring.pool import Pool
 
 BOLD = 1e9
@@ -80,13 +80,13 @@ class State:
         and to disagreement between people: no threshold reduces it.
         """
         has_inputs = kind_of(self.track).measures.population == LIKE
-        return left_once_judged(self.p, g, self.v) if has_inputs else 0.0
+        return remaining_variance(self.p, g, self.v) if has_inputs else 0.0
 
     def left(self, goal: float) -> float:
         """Return the part of a planned variance that thresholds control."""
         return max(goal - self.noise, LEAST_LEFT * goal)
 
-    def comes_to(self, goal: float) -> float:
+    def reachable_variance(self, goal: float) -> float:
         """Return the variance that thresholds raised for a goal plan for: not less than what is
         left once all is judged.
         """

@@ -22,12 +22,14 @@ LEAST = 2
 """Fewer documents than this in a stage have no variance."""
 
 
-def annotated(track: Track) -> Annotated:
+def annotated_documents(track: Track) -> Annotated:
     """Return the annotated documents of a track that count now."""
     document_samples = list(
         DocumentSample.objects.filter(track=track).order_by("stage", "batch", "position")
     )
-    gone = nonresponse(row.document_id for row in document_samples if row.settled_at is None)
+    gone = abandoned_documents(
+        row.document_id for row in document_samples if row.settled_at is None
+    )
     first_stage, second_stage = (
         [row for row in document_samples if row.stage == stage] for stage in (1, 2)
     )
@@ -36,9 +38,9 @@ def annotated(track: Track) -> Annotated:
     ):
         counted = sorted(_without_gaps(first_stage, gone))
         return Annotated(counted, counted)
-    chance = {row.document_id: _answered(first_stage) for row in first_stage if row.settled_at}
+    chance = {row.document_id: _response_rate(first_stage) for row in first_stage if row.settled_at}
     chance |= {
-        row.document_id: row.probability * _answered(second_stage)
+        row.document_id: row.probability * _response_rate(second_stage)
         for row in second_stage
         if row.settled_at
     }
@@ -47,7 +49,7 @@ def annotated(track: Track) -> Annotated:
     return Annotated(documents, stage_one, np.array([chance[document] for document in documents]))
 
 
-def nonresponse(documents: Iterable[int]) -> set[int]:
+def abandoned_documents(documents: Iterable[int]) -> set[int]:
     """Return those of some documents whose annotation was abandoned: their label is empty."""
     labels = Label.objects.filter(
         target__document__in=list(documents), target__kind="document", value={}
@@ -67,7 +69,7 @@ def _without_gaps(document_samples: list[DocumentSample], gone: set[int]) -> lis
     return before_gaps
 
 
-def _answered(document_samples: list[DocumentSample]) -> float:
+def _response_rate(document_samples: list[DocumentSample]) -> float:
     """Return the share of sampled documents that were annotated. Nonresponse is assumed to be
     random, as for questions.
     """

@@ -152,7 +152,7 @@ def order_documents(
     return batch
 
 
-def what_was_drawn(batch: DocumentBatch) -> str:
+def describe_draw(batch: DocumentBatch) -> str:
     """Return one or two sentences on the documents that an order drew and on the next step."""
     track, settings = batch.track, batch.settings
     drew = f"Drew {batch.size:,} documents of {track.name} (seed {batch.seed})."

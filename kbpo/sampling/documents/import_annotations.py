@@ -27,7 +27,7 @@ Values = Iterator[tuple[Place, Value]]
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportCounts:
     """The counts of an import."""
 
     labels: Mapping[str, int]
@@ -53,7 +53,7 @@ def import_annotations(
     closed: bool = False,
     seed: int | None = None,
     is_public: bool = False,
-) -> Imported:
+) -> ImportCounts:
     """Import annotations of these documents, mark the documents as settled, and return the counts.
     All or nothing; a repetition changes nothing.
 
@@ -74,7 +74,7 @@ def import_annotations(
     whole = {"scope": "document", "closed": closed}
     of_documents = ((Place("document", pk), whole) for pk in documents)
     _label(corpus, f"{origin}:{'closed' if closed else 'open'}", of_documents, is_public)
-    return Imported(
+    return ImportCounts(
         labels,
         documents=len(set(documents)),
         unmarked=len(set(documents) - marked),

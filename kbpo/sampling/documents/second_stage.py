@@ -23,7 +23,7 @@ from kbpo import clock
 from kbpo.corpus.models import Corpus, Document, Part
 from kbpo.corpus.names import occurrences
 from kbpo.queue import nudge
-from kbpo.sampling.documents.annotated import LEAST, nonresponse
+from kbpo.sampling.documents.annotated import LEAST, abandoned_documents
 from kbpo.sampling.documents.draw import TWO_STAGE, UNIFORM_SHARE
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
@@ -152,9 +152,9 @@ def _due(track: Track) -> bool:
     waiting = set(
         document_samples.filter(settled_at__isnull=True).values_list("document_id", flat=True)
     )
-    return document_samples.filter(settled_at__isnull=False).exists() and not waiting - nonresponse(
-        waiting
-    )
+    return document_samples.filter(
+        settled_at__isnull=False
+    ).exists() and not waiting - abandoned_documents(waiting)
 
 
 def _drawn(track: Track) -> set[int]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kbpo.corpus.load import CannotLoad
 from kbpo.corpus.models import Document
-from kbpo.corpus.upload import Found, move_on
+from kbpo.corpus.upload import Found, process_uploads
 from kbpo.queue import OwnersFault
 from kbpo.sampling.documents.draw import CannotDraw, draw_documents, waiting_documents
 from kbpo.sampling.documents.import_annotations import import_annotations
@@ -17,7 +17,7 @@ from kbpo.tracks.recall import kind_with_recall
 
 def tick() -> int:
     """Return how many uploads were tried or loaded."""
-    return move_on(AnnotationUpload, _load)
+    return process_uploads(AnnotationUpload, _load)
 
 
 def _load(row: AnnotationUpload) -> Found:

@@ -40,7 +40,7 @@ def same_name(text: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bo
     return bool((a, b) == (c, d) or wording(text, (a, b)) == wording(text, (c, d)))
 
 
-def referred(
+def compare_references(
     target: Target, now: Mapping[str, Any], says: Mapping[str, Any]
 ) -> tuple[str, str, bool] | None:
     """Return the reference of a mention: the one that counts now, the expert's, and whether they

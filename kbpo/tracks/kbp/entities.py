@@ -8,9 +8,9 @@ from datetime import datetime
 
 from kbpo.corpus.models import Corpus, Document
 from kbpo.corpus.names import entity_types
-from kbpo.instances.merge import merged
+from kbpo.instances.merge import merged_value
 from kbpo.instances.models import Label
-from kbpo.tracks.kbp.merge import CLUSTER, together
+from kbpo.tracks.kbp.merge import CLUSTER, merge_labels
 
 FROM_PEOPLE = ("expert", "import", "document")
 
@@ -30,7 +30,7 @@ def entities_found(corpus: Corpus, documents: Sequence[int], when: datetime) -> 
     labels: dict[tuple[int, int, int], list[Label]] = defaultdict(list)
     for row in rows.order_by("target__document__key", "target__a_begin", "target__a_end", "pk"):
         labels[row.target.lies_in, row.target.a_begin, row.target.a_end].append(row)
-    values = {place: merged(some, together) for place, some in labels.items()}
+    values = {place: merged_value(some, merge_labels) for place, some in labels.items()}
     texts = dict(Document.objects.filter(pk__in=documents).values_list("pk", "text"))
     known = entity_types(corpus)
     codes: dict[str, int] = {}

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kbpo.corpus.fetch import by_index, fetch, fetch_arrays
+from kbpo.corpus.fetch import fetch, fetch_arrays, prefer_indexes
 from kbpo.corpus.models import Corpus, Document, Mention
 from kbpo.instances.merge import PUBLIC, RANK
 from kbpo.instances.models import Label
@@ -22,7 +22,7 @@ from kbpo.tracks.kbp.judge import Clusters, JudgedRow, Span, directed, holds, ju
 from kbpo.tracks.kbp.judgments import rows_of, rows_of_read
 from kbpo.tracks.kbp.words import FACETS
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import Found, called_so
+from kbpo.tracks.recall import Found, name_matcher
 
 ENDS = {
     "a": "i.subject_begin",
@@ -101,7 +101,7 @@ class Judged(base.Judged):
             "subject_canonical": row.subject_canonical,
             "object_canonical": row.object_canonical,
         }
-        told = {
+        as_json = {
             "prediction": prediction.pk,
             "line": prediction.line,
             "document": self.document.key,
@@ -124,10 +124,10 @@ class Judged(base.Judged):
             "people": self._people(),
         }
         if self.ends_included:
-            told["in_file"] = {
+            as_json["in_file"] = {
                 name: f"{self.document.key}:{self.written(span)}" for name, span in places.items()
             }
-        return told
+        return as_json
 
     def _people(self) -> dict[str, Any] | None:
         """Return people's answers as JSON; None where they are unknown."""
@@ -273,10 +273,10 @@ def search(corpus: Corpus, submission: int, words: str, most: int) -> tuple[list
     """Return the predictions of a submission in documents with these words (in so many of them at
     most), and whether there are no more such documents.
     """
-    with by_index(of_words=True):
+    with prefer_indexes(of_words=True):
         matching = Document.objects.filter(corpus=corpus).with_words(words)
         documents = list(matching.values_list("pk", flat=True)[: most + 1])
-    with by_index():
+    with prefer_indexes():
         return _inside(submission, documents[:most]), len(documents) <= most
 
 
@@ -286,7 +286,7 @@ def within(corpus: Corpus, submission: int, key: str) -> list[int]:
     return _inside(submission, list(documents))
 
 
-def about(
+def find_by_name(
     corpus: Corpus, submission: int, name: str, most: int, key: str = ""
 ) -> tuple[list[int], bool]:
     """Return the predictions of a submission whose subject or object contains a name, or is linked
@@ -295,9 +295,9 @@ def about(
     """
     documents = Document.objects.filter(corpus=corpus)
     documents = documents.filter(key=key) if key else documents.with_all_of(name)
-    with by_index(of_words=not key):
+    with prefer_indexes(of_words=not key):
         texts = list(documents.values_list("pk", "text")[: most + 1])
-    with by_index():
+    with prefer_indexes():
         predicted = fetch_arrays(
             {"id": "p.id", "document": "i.document_id", **ENDS},
             "FROM instances_instance i"
@@ -305,7 +305,7 @@ def about(
             " WHERE i.document_id = ANY(%s)",
             [submission, [pk for pk, _ in texts[:most]]],
         )
-    by_document, called = dict(texts), called_so(name)
+    by_document, called = dict(texts), name_matcher(name)
     columns = [column.tolist() for column in predicted.values()]
     predictions = []
     # Thousands are looked at for a page: written out, it takes a third of what a loop does.
@@ -474,7 +474,7 @@ def _others(judged: Judged) -> list[Mark]:
     return [(begin, end, "other") for begin, end in rows if (begin, end) not in taken]
 
 
-def told(corpus: Corpus, marks: Sequence[tuple[int, str, Span, Span]]) -> list[Found]:
+def found_relations(corpus: Corpus, marks: Sequence[tuple[int, str, Span, Span]]) -> list[Found]:
     """Return relations that readers marked, as sentences."""
     documents = Document.objects.in_bulk({mark[0] for mark in marks})
     schema, found = _predicates(corpus), []

@@ -22,14 +22,14 @@ from scipy import sparse
 
 from estimators.sums import code_pairs
 from kbpo.corpus.fetch import fetch, fetch_arrays
-from kbpo.corpus.kept import Arrays, kept
+from kbpo.corpus.kept import Arrays, cached_arrays
 from kbpo.corpus.models import Document, Predicate
 from kbpo.instances.merge import IN_PLACE, PUBLIC, values_inside, values_of
 from kbpo.instances.models import Label, Target
 from kbpo.submissions.fixed import state_of
 from kbpo.tracks.kbp.judge import Clusters, Span
 from kbpo.tracks.kbp.judgments import clusters_of
-from kbpo.tracks.kbp.merge import together
+from kbpo.tracks.kbp.merge import merge_labels
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Ids
 from scoring.documents import Facts
@@ -159,7 +159,7 @@ def read_facts(
     """
     state = state_of(systems)
     has_entered = np.isin(systems, systems if entered is None else entered)
-    predicted = kept(
+    predicted = cached_arrays(
         f"facts-{track.pk}",
         None if state is None else (*state, *COLUMNS.items(), track.scope, *has_entered.tolist()),
         lambda: _of_each_instance(systems, REACH[track.scope], has_entered),
@@ -314,7 +314,7 @@ def _links(facts: Sequence[Fact], names: _Names, documents: Sequence[int]) -> ND
     cluster to.
     """
     votes: dict[tuple[int, Span], Counter[str]] = defaultdict(Counter)
-    for _, document, span, value in values_inside(documents, together, Target.Kind.MENTION):
+    for _, document, span, value in values_inside(documents, merge_labels, Target.Kind.MENTION):
         if value.get("link"):
             votes[document, names.of(document, span)][value["link"]] += 1
     titles = {end: max(some, key=lambda one: (some[one], one)) for end, some in votes.items()}
@@ -426,10 +426,10 @@ class _Names:
         clusters = self.clusters.get(document)
         if clusters is None:
             return None
-        known = clusters.together_with(span)
+        known = clusters.cluster_of(span)
         if known is None:
             other = self.overlapping[document].most(span)
-            known = clusters.together_with(other) if other else None
+            known = clusters.cluster_of(other) if other else None
         return known
 
     def fact(self, document: int, predicate: str, subject: Span, object_: Span) -> Fact:
@@ -485,7 +485,7 @@ def _true_marks(
     marked: dict[int, set[str]] = defaultdict(set)
     for row in rows:
         marked[row[0]].update(json.loads(row[6] or "[]"))
-    for target, value, _ in values_of(marked, together, public=public):
+    for target, value, _ in values_of(marked, merge_labels, public=public):
         document, a, b = places[target]
         if sentences.near(document, a, b):
             for part in marked[target] & set(value.get("holds", ())):

@@ -56,7 +56,7 @@ class Clusters:
         """
         return _end_of(self.canonical, span)
 
-    def together_with(self, span: Span) -> Span | None:
+    def cluster_of(self, span: Span) -> Span | None:
         """Return the canonical mention of a span's cluster, also where readers disagreed on its
         reference; None if it has no label.
         """
@@ -87,7 +87,7 @@ class Clusters:
             return 0.0
         if self._class_of(claimed) < self._class_of(settled):
             return 0.0
-        root = self.together_with(claimed)
+        root = self.cluster_of(claimed)
         if root is not None and self._reads_like(root, settled):
             return 1.0
         return nan if claimed in self.cluster else 0.0

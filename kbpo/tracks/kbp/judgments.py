@@ -12,14 +12,14 @@ import numpy as np
 
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document
-from kbpo.corpus.remembered import each
+from kbpo.corpus.remembered import read_cached
 from kbpo.instances.merge import values_inside, values_of
 from kbpo.instances.models import Instance, Target
 from kbpo.submissions.models import Prediction
 from kbpo.tracks.base import Answers
 from kbpo.tracks.kbp import judge as verdicts
 from kbpo.tracks.kbp.judge import Clusters, JudgedRow, Span
-from kbpo.tracks.kbp.merge import together
+from kbpo.tracks.kbp.merge import merge_labels
 from scoring.arrays import Floats, Ids
 
 
@@ -132,20 +132,20 @@ class _World:
         texts: dict[int, str] | None = None,
         keeps: bool = False,
     ) -> None:
-        pairs = values_of(targets, together, public=public)
+        pairs = values_of(targets, merge_labels, public=public)
         self.values = {target: value for target, value, _ in pairs}
         self.closed = set[int]()
         spans: dict[int, dict[Span, dict[str, Any]]] = defaultdict(dict)
         kinds = (Target.Kind.DOCUMENT, Target.Kind.MENTION)
         for kind, document, span, value in values_inside(
-            documents, together, *kinds, public=public
+            documents, merge_labels, *kinds, public=public
         ):
             if kind == Target.Kind.MENTION:
                 spans[document][span] = value
             elif value.get("closed"):
                 self.closed.add(document)
         if texts is None:
-            texts = each("texts", documents, texts_of)
+            texts = read_cached("texts", documents, texts_of)
         self.clusters = {
             document: Clusters(texts[document], spans[document], keeps=keeps)
             for document in documents
@@ -201,7 +201,7 @@ def texts_of(documents: list[int]) -> dict[int, str]:
 
 
 def _facts(instances: list[int]) -> dict[int, tuple[Any, ...]]:
-    return each("facts", instances, _read_facts)
+    return read_cached("facts", instances, _read_facts)
 
 
 def _read_facts(instances: list[int]) -> dict[int, tuple[Any, ...]]:
@@ -244,5 +244,5 @@ def _canonicals(instances: list[int], submissions: list[int]) -> list[tuple[Any,
             found.setdefault(row[0], []).append(row)
         return found
 
-    of_each = each(("canonicals", *submissions), instances, read)
+    of_each = read_cached(("canonicals", *submissions), instances, read)
     return [row for rows in of_each.values() for row in rows]

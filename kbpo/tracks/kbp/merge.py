@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from kbpo.instances.merge import RANK, Said, Value, newest_of
+from kbpo.instances.merge import RANK, Statement, Value, newest_labels
 from kbpo.instances.models import Label
 
 UNDECIDED = "undecided"
@@ -38,22 +38,22 @@ AGGREGATED = (
 """What of a value follows from all answers about its target"""
 
 
-def together(said: Sequence[Said]) -> Value:
+def merge_labels(said: Sequence[Statement]) -> Value:
     """Return the merged value of labels of a pair or a mention, the weakest first."""
     if len(said) == 1 and "shown" not in said[0].value:
         value = dict(said[0].value)
     else:
-        value = _of_several(said)
+        value = _merge_sources(said)
     if is_named(value):
         value.pop(UNDECIDED, None)  # a weaker source tells what people were divided about
     return value
 
 
-def _of_several(said: Sequence[Said]) -> Value:
+def _merge_sources(said: Sequence[Statement]) -> Value:
     """Return the values of the sources with the stronger over the weaker, and the crowd's votes
     added up.
     """
-    crowd = with_readers(said)
+    crowd = add_reader_votes(said)
     stronger = [label for label in said if RANK[label.source] < RANK[Label.Source.CROWD]]
     weaker = [
         label
@@ -68,7 +68,7 @@ def _of_several(said: Sequence[Said]) -> Value:
     value: Value = {}
     shown: dict[str, bool] = {}
     for part_of_it in map(dict, in_order):
-        _name(value, part_of_it)
+        _join_sources(value, part_of_it)
         holds = set(part_of_it.get("holds", ()))
         shown.update({part: part in holds for part in part_of_it.get("shown", ())})
         value.update(part_of_it)
@@ -80,7 +80,7 @@ def _of_several(said: Sequence[Said]) -> Value:
     return value
 
 
-def with_readers(said: Sequence[Said]) -> list[Said]:
+def add_reader_votes(said: Sequence[Statement]) -> list[Statement]:
     """Return the crowd's value of a mention, joined with the votes of a document's readers who did
     not agree on its reference.
     """
@@ -98,7 +98,7 @@ def with_readers(said: Sequence[Said]) -> list[Said]:
     return readers + crowd
 
 
-def _name(weaker: Value, stronger: Value) -> None:
+def _join_sources(weaker: Value, stronger: Value) -> None:
     """Join the values of a mention of a weaker and a stronger source. An annotator who saw no other
     name, or found none of them right, does not contradict one who chose another name.
     """
@@ -126,14 +126,14 @@ def is_named(value: Mapping[str, Any]) -> bool:
     return bool(value.get("canonical") or value.get(ELSEWHERE))
 
 
-def was_asked(value: Mapping[str, Any]) -> bool:
+def needs_no_question(value: Mapping[str, Any]) -> bool:
     """Return whether the reference of a mention need not be asked: it is settled, or annotators who
     were asked about it alone disagreed. If the readers of its document disagreed it is asked.
     """
     return is_named(value) or (UNDECIDED in value and "titles" in value)
 
 
-def aggregated(said: Sequence[Said]) -> Value:
+def aggregated(said: Sequence[Statement]) -> Value:
     """Return the value of a target by all answers to all questions about it: a later question never
     overrides an earlier one, it joins it.
 
@@ -142,7 +142,7 @@ def aggregated(said: Sequence[Said]) -> Value:
     and the value says that it is `UNDECIDED`; where more than half found none of the names right,
     `ELSEWHERE`. Of one question counts its newest label.
     """
-    labels = newest_of((label, label.question) for label in said)
+    labels = newest_labels((label, label.question) for label in said)
     if len(labels) < 2:
         return dict(labels[0].value) if labels else {}
     value: Value = {}
@@ -151,7 +151,7 @@ def aggregated(said: Sequence[Said]) -> Value:
     return value | _predicates(labels) | _mention(labels)
 
 
-def _predicates(labels: Sequence[Said]) -> Value:
+def _predicates(labels: Sequence[Statement]) -> Value:
     """Return the predicates of a pair that were shown, those that hold, and the votes for each;
     nothing of other targets.
     """
@@ -171,7 +171,7 @@ def _predicates(labels: Sequence[Said]) -> Value:
     }
 
 
-def _votes_for(part: str, label: Said) -> int:
+def _votes_for(part: str, label: Statement) -> int:
     """Return how many of the annotators of one question answered that a predicate holds. All or
     none of them, where its label contradicts the majority: an annotator model weighed them.
     """
@@ -182,7 +182,7 @@ def _votes_for(part: str, label: Said) -> int:
     return n if holds else 0
 
 
-def _mention(labels: Sequence[Said]) -> Value:
+def _mention(labels: Sequence[Statement]) -> Value:
     """Return the canonical mention and the title that most annotators gave, with the votes; nothing
     of other targets. Annotators who found none of the names right, or saw one alone, have no vote
     once others saw more names.
@@ -207,7 +207,7 @@ def _mention(labels: Sequence[Said]) -> Value:
     return mention_value(votes, titles, asked, sorted(map(list, offered)), of_title)
 
 
-def _saw_more(label: Said, other: Said) -> bool:
+def _saw_more(label: Statement, other: Statement) -> bool:
     """Return whether people saw names in one question which in another they did not, and all of
     its.
     """
@@ -246,7 +246,7 @@ def _link_of(titles: Counter[str], n: int) -> Value:
     return {"link": title} if 2 * most > n else {}
 
 
-def _of_canonicals(label: Said) -> dict[str, int]:
+def _of_canonicals(label: Statement) -> dict[str, int]:
     """Return the votes by canonical mention; those of a label without votes are all for its
     value.
     """
@@ -258,7 +258,7 @@ def _of_canonicals(label: Said) -> dict[str, int]:
     return dict(votes)
 
 
-def _of_titles(label: Said) -> dict[str, int]:
+def _of_titles(label: Statement) -> dict[str, int]:
     """Return votes by title; those of a label without votes all for its link."""
     titles = label.value.get("titles", label.value.get(TITLED))
     if titles is None:

@@ -8,11 +8,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kbpo.corpus.fetch import fetch
-from kbpo.corpus.remembered import each
+from kbpo.corpus.remembered import read_cached
 from kbpo.instances.merge import values_inside, values_of
 from kbpo.instances.models import Label, Target
 from kbpo.tracks.kbp.judge import Span, directed
-from kbpo.tracks.kbp.merge import together, was_asked
+from kbpo.tracks.kbp.merge import merge_labels, needs_no_question
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Pair:
         """Return the claimed predicates, with their directions, that no label judges."""
         return set() if self.closed else {claim.part for claim in self.claims} - self.shown
 
-    def leaves_open(self, part: str) -> bool:
+    def is_undecided(self, part: str) -> bool:
         """Return whether a claim about the pair cannot be judged yet, under some criterion, and its
         question was not abandoned.
         """
@@ -63,7 +63,7 @@ def pairs_of(target_ids: Sequence[int]) -> list[Pair]:
     """Return the pair targets among these, in that order, with the claims of all confirmed
     submissions.
     """
-    pairs = _bare(target_ids)
+    pairs = _pairs_without_claims(target_ids)
     claims = fetch(
         "SELECT DISTINCT i.target_id, r.name, (i.subject_begin, i.subject_end) <= (i.object_begin,"
         " i.object_end), p.subject_type, p.object_type, p.subject_canonical_begin,"
@@ -87,7 +87,7 @@ def unanswered(of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
     """Return, for each submission and some of its targets, those with a claim that was not asked
     about: neither readers of the document nor a question judged it.
     """
-    pairs = _bare(sorted(set().union(*of.values())))
+    pairs = _pairs_without_claims(sorted(set().union(*of.values())))
     wanted = {(submission, target) for submission, targets in of.items() for target in targets}
     submissions = list(of)
 
@@ -105,9 +105,9 @@ def unanswered(of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
         return claimed
 
     found: dict[int, set[int]] = {submission: set() for submission in of}
-    for target, claims in each(("claims", *submissions), pairs, read).items():
+    for target, claims in read_cached(("claims", *submissions), pairs, read).items():
         for submission, part in claims:
-            if (submission, target) in wanted and pairs[target].leaves_open(part):
+            if (submission, target) in wanted and pairs[target].is_undecided(part):
                 found[submission].add(target)
     return found
 
@@ -120,14 +120,14 @@ def _places(target_ids: Collection[int]) -> dict[int, tuple[int, ...]]:
     return {row[0]: row for row in rows}
 
 
-def _bare(target_ids: Sequence[int]) -> dict[int, Pair]:
+def _pairs_without_claims(target_ids: Sequence[int]) -> dict[int, Pair]:
     """Return the pair targets among these with their mentions, without any claim."""
     pairs = {
         pk: Pair(pk, document, (ab, ae), (bb, be))
-        for pk, document, ab, ae, bb, be in each("pairs", target_ids, _places).values()
+        for pk, document, ab, ae, bb, be in read_cached("pairs", target_ids, _places).values()
     }
     documents = {pair.document for pair in pairs.values()}
-    for target, value, unanswered in values_of(pairs, together):
+    for target, value, unanswered in values_of(pairs, merge_labels):
         pairs[target].shown, pairs[target].unanswered = set(value.get("shown", ())), unanswered
     asked = fetch(
         f"SELECT DISTINCT target_id FROM instances_label l WHERE target_id = ANY(%s)"
@@ -137,10 +137,12 @@ def _bare(target_ids: Sequence[int]) -> dict[int, Pair]:
     for (target,) in asked:
         pairs[target].asked = True
     closed, linked = set[int](), set[tuple[int, Span]]()
-    for kind, document, span, value in values_inside(documents, together, "document", "mention"):
+    for kind, document, span, value in values_inside(
+        documents, merge_labels, "document", "mention"
+    ):
         if kind == "document" and value.get("closed"):
             closed.add(document)
-        elif kind == "mention" and was_asked(value):
+        elif kind == "mention" and needs_no_question(value):
             linked.add((document, span))
     for pair in pairs.values():
         pair.closed = pair.document in closed

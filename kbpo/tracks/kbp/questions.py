@@ -18,7 +18,7 @@ from kbpo.instances.merge import values_inside
 from kbpo.instances.targets import Place, found_at, targets_at
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.kbp.judge import MOST, Span, directed, wording
-from kbpo.tracks.kbp.merge import CLUSTER, together, was_asked
+from kbpo.tracks.kbp.merge import CLUSTER, merge_labels, needs_no_question
 from kbpo.tracks.kbp.pairs import Pair, pairs_of, unanswered
 from kbpo.tracks.models import Track
 
@@ -120,7 +120,9 @@ def drafts(
 
 
 @transaction.atomic
-def again(track: Track, target_ids: Sequence[int], *, made: bool = True) -> Iterator[QuestionDraft]:
+def repeat_questions(
+    track: Track, target_ids: Sequence[int], *, made: bool = True
+) -> Iterator[QuestionDraft]:
     """Return one question about each of these pairs that covers all claims about it, as if it had
     no answer yet. With `made=False` no target is created for a mention without one.
     """
@@ -327,7 +329,7 @@ def _settled(pairs: list[Pair]) -> Settled:
     documents = {pair.document for pair in pairs}
     return {
         (document, span): {(value["type"], name) for name in _named(value)}
-        for _, document, span, value in values_inside(documents, together, "mention")
+        for _, document, span, value in values_inside(documents, merge_labels, "mention")
         if value.get("type") and _named(value)
     }
 
@@ -338,7 +340,7 @@ def _named(value: Mapping[str, Any]) -> list[Span]:
     """
     if canonical := value.get("canonical"):
         return [(canonical[0], canonical[1])]
-    if was_asked(value) or CLUSTER not in value:
+    if needs_no_question(value) or CLUSTER not in value:
         return []
     ends = [name.split("-") for name in value["votes"]] + [value[CLUSTER]]
     return sorted({(int(begin), int(end)) for begin, end in ends})

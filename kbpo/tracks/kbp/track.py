@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from formats.checks import EXPECTED
 from formats.codes import CODES, FATAL
 from formats.messages import Report
-from formats.mistaken import what_it_seems
+from formats.mistaken import explain_wrong_format
 from formats.schema import load_schema
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document
-from kbpo.instances.merge import Said, Value
+from kbpo.instances.merge import Statement, Value
 from kbpo.instances.models import Target
 from kbpo.tracks.base import Answers, Judged, QuestionDraft, Trait, Unusable, Verdicts
 from kbpo.tracks.kbp import (
@@ -35,7 +35,7 @@ from kbpo.tracks.kbp.columns import ASKING, MEASURES, POOL, WITH_RECALL
 from kbpo.tracks.kbp.example import example_lines
 from kbpo.tracks.kbp.facts import found_by, read_facts, targets_in_scope
 from kbpo.tracks.kbp.marks import read_marks
-from kbpo.tracks.kbp.merge import together
+from kbpo.tracks.kbp.merge import merge_labels
 from kbpo.tracks.kbp.read import Reading
 from kbpo.tracks.kbp.store import store
 from kbpo.tracks.kbp.to_judge import to_judge
@@ -111,7 +111,7 @@ class KbpTrack(TrackWithRecall):
     def guide(self) -> Mapping[str, Any]:
         predicates, names = self.corpus.schema.get("predicates", ()), self.corpus.relation_names()
         catalogue = [in_catalogue(predicate, names[predicate["name"]]) for predicate in predicates]
-        return {**whole.asked_types(load_schema(self.corpus.schema)), "catalogue": catalogue}
+        return {**whole.types_to_mark(load_schema(self.corpus.schema)), "catalogue": catalogue}
 
     def baseline(self) -> Path:
         return Path(__file__).with_name("baseline.py")
@@ -120,15 +120,15 @@ class KbpTrack(TrackWithRecall):
         self, target_ids: Sequence[int], submissions: Sequence[int] | None, *, made: bool = True
     ) -> Iterable[QuestionDraft]:
         if submissions is None:
-            return questions.again(self.track, target_ids, made=made)
+            return questions.repeat_questions(self.track, target_ids, made=made)
         return questions.drafts(self.track, target_ids, submissions)
 
     def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
         return pairs.unanswered(of)
 
     @staticmethod
-    def merge(said: Sequence[Said]) -> Value:
-        return together(said)
+    def merge(said: Sequence[Statement]) -> Value:
+        return merge_labels(said)
 
     def judge(
         self,
@@ -171,7 +171,7 @@ class KbpTrack(TrackWithRecall):
             ids, are_all = explore.search(self.corpus, submission_id, words, most)
             found.append(ids)
         if entity:
-            ids, are_all_about = explore.about(self.corpus, submission_id, entity, most, key)
+            ids, are_all_about = explore.find_by_name(self.corpus, submission_id, entity, most, key)
             found.append(ids)
             are_all = are_all and are_all_about
         elif key:
@@ -194,7 +194,9 @@ class KbpTrack(TrackWithRecall):
         self, documents: list[int], systems: list[int], *, public: bool
     ) -> list[tuple[Found, set[int]]]:
         marks = found_by(self.track, documents, systems, public=public)
-        return list(zip(explore.told(self.corpus, list(marks)), marks.values(), strict=True))
+        return list(
+            zip(explore.found_relations(self.corpus, list(marks)), marks.values(), strict=True)
+        )
 
     def in_scope(self, target_ids: Sequence[int]) -> set[int]:
         return targets_in_scope(self.track, target_ids)
@@ -217,8 +219,10 @@ class KbpTrack(TrackWithRecall):
     def agrees(self, target: Target, says: Value, now: Value, *, marked: bool = False) -> bool:
         return agree.agrees(target, says, now, marked=marked)
 
-    def referred(self, target: Target, now: Value, says: Value) -> tuple[str, str, bool] | None:
-        return agree.referred(target, now, says)
+    def compare_references(
+        self, target: Target, now: Value, says: Value
+    ) -> tuple[str, str, bool] | None:
+        return agree.compare_references(target, now, says)
 
     def store_facts(self, question: int) -> int:
         return whole.store_facts(self.corpus, question)
@@ -235,7 +239,7 @@ def why_unusable(report: Report) -> str:
                 (message.text for message in report if message.code == code),
                 CODES[code].description,
             )
-    seems = what_it_seems(report, EXPECTED)
+    seems = explain_wrong_format(report, EXPECTED)
     errors = [m for m in report if m.severity != "info" and m.line]
     first = f" The first problem is on line {errors[0].line}: {errors[0].text}" if errors else ""
     return f"The file has no usable relation.{seems}{first}"

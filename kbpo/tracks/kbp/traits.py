@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbpo.corpus.fetch import fetch, fetch_arrays
-from kbpo.corpus.kept import Arrays, kept
+from kbpo.corpus.kept import Arrays, cached_arrays
 from kbpo.corpus.models import Corpus, Document, Predicate
 from kbpo.submissions.fixed import state_of
 from kbpo.tracks.base import Trait
@@ -39,7 +39,7 @@ def read_traits(corpus: Corpus, submissions: Sequence[int]) -> dict[str, Trait]:
     `subject_type` and `sentence` (same or across).
     """
     state = state_of(submissions)
-    arrays = kept(
+    arrays = cached_arrays(
         f"traits-{corpus.pk}",
         None if state is None else (*state, *COLUMNS.items(), corpus.loaded_at.isoformat()),
         lambda: _traits_of_instances(corpus, submissions),

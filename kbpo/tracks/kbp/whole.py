@@ -11,7 +11,7 @@ from typing import Any
 
 from formats.schema import Schema, load_schema
 from kbpo.corpus.models import Corpus, Document, Predicate
-from kbpo.instances.merge import in_place
+from kbpo.instances.merge import unreplaced_labels
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.targets import Place, targets_at
 from kbpo.tracks.base import QuestionDraft
@@ -41,11 +41,11 @@ def mentions_payload(document: Document, schema: Schema) -> dict[str, Any]:
                 list(span) for span in zip(document.token_begin, document.token_end, strict=True)
             ]
         }
-        | asked_types(schema)
+        | types_to_mark(schema)
     )
 
 
-def asked_types(schema: Schema) -> dict[str, Any]:
+def types_to_mark(schema: Schema) -> dict[str, Any]:
     """Return the types of mentions to mark, with those that no predicate needs marked as such."""
     counted = schema.counted_types
     others = [
@@ -107,9 +107,7 @@ def relations_payload(
                 "span": list(span),
                 "gloss": document.gloss(*span),
                 "type": values[span]["type"],
-                "number": numbers.setdefault(
-                    clusters.together_with(span) or span, len(numbers) + 1
-                ),
+                "number": numbers.setdefault(clusters.cluster_of(span) or span, len(numbers) + 1),
             }
             for span in spans
         ],
@@ -149,13 +147,13 @@ def _pairs(
     sentence = {span: document.sentence_of(span[0]) for span in spans}
     kinds = {(a, b) for p in schema.predicates.values() for a, b in p.types}
     related = kinds | {(b, a) for a, b in kinds}
-    together: set[tuple[Span, Span]] = set()
+    joined: set[tuple[Span, Span]] = set()
     near: list[tuple[Span, Span]] = []
     far: dict[tuple[Span, Span], tuple[int, Span, Span]] = {}
     for j, b in enumerate(spans):
         for a in spans[:j]:
             apart = sentence[b] - sentence[a]
-            one, other = clusters.together_with(a) or a, clusters.together_with(b) or b
+            one, other = clusters.cluster_of(a) or a, clusters.cluster_of(b) or b
             if (
                 apart > reach
                 or one == other
@@ -165,10 +163,10 @@ def _pairs(
             key = (min(one, other), max(one, other))
             if apart == 0:
                 near.append((a, b))
-                together.add(key)
+                joined.add(key)
             else:
                 far[key] = min(far.get(key, (1 << 30, a, b)), (b[0] - a[1], a, b))
-    chosen = [*near, *((a, b) for key, (_, a, b) in far.items() if key not in together)]
+    chosen = [*near, *((a, b) for key, (_, a, b) in far.items() if key not in joined)]
     yield from sorted(
         ((a, b, sentence[b]) for a, b in chosen), key=lambda one: (one[2], one[0], one[1])
     )
@@ -187,7 +185,7 @@ def mentions_of(document: int, question: int) -> dict[Span, dict[str, Any]]:
     )
     for begin, end, value, number, again in fields:
         said[begin, end].append((value, number, again))
-    now = {span: in_place(values)[-1] for span, values in said.items()}
+    now = {span: unreplaced_labels(values)[-1] for span, values in said.items()}
     return {span: value for span, value in now.items() if value}
 
 

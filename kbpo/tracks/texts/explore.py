@@ -16,14 +16,14 @@ from kbpo.submissions.models import Prediction
 from kbpo.tracks import base
 from kbpo.tracks.base import Verdicts
 from kbpo.tracks.measures import Criterion
-from kbpo.tracks.texts.ratings import NOTHING, Rated, rated
+from kbpo.tracks.texts.ratings import NOTHING, RatedTarget, rated
 
 SHORT = 160
 """Characters of a text in a line."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class Judgment:
     """The judgments of a text under one criterion."""
 
     label: str
@@ -41,7 +41,7 @@ class Judged(base.Judged):
     text: str
     input: str
     """The id of what it was written for; empty where it was for nothing"""
-    said: list[Said]
+    said: list[Judgment]
     sources: Callable[[], list[tuple[str, str]]] = list
     """What it was made for, as (heading, text)"""
 
@@ -92,7 +92,7 @@ def verdicts(criterion: Criterion, submission: int, *, public: bool) -> Verdicts
     )
 
 
-def _is_split(said: Rated) -> bool:
+def _is_split(said: RatedTarget) -> bool:
     """Return whether two people rated a text differently."""
     return any(len(set(ratings)) > 1 for ratings in said.ratings.values())
 
@@ -130,15 +130,15 @@ def describe(
     return judged
 
 
-def _rating(rated_text: Rated, criterion: Criterion) -> Said:
+def _rating(rated_text: RatedTarget, criterion: Criterion) -> Judgment:
     value = rated_text.value(criterion)
-    ratings = tuple(map(criterion.on_scale, rated_text.ratings.get(criterion.name, ())))
-    shown = None if np.isnan(value) else criterion.on_scale(value)
+    ratings = tuple(map(criterion.to_scale, rated_text.ratings.get(criterion.name, ())))
+    shown = None if np.isnan(value) else criterion.to_scale(value)
     each = ratings if len(ratings) > 1 else ()
-    return Said(label=criterion.label, value=shown, n=len(ratings), ratings=each)
+    return Judgment(label=criterion.label, value=shown, n=len(ratings), ratings=each)
 
 
-def _people(rated_text: Rated) -> str:
+def _people(rated_text: RatedTarget) -> str:
     """“2 people”, however many criteria each spoke of."""
     n = max((len(rating) for rating in rated_text.ratings.values()), default=0)
     return f"{n} {'person' if n == 1 else 'people'}" if n else ""

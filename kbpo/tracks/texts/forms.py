@@ -25,7 +25,7 @@ def form_in(text: str) -> Form:
     return form
 
 
-def shipped(name: str) -> Form:
+def shipped_form(name: str) -> Form:
     """Return the form that is stored next to this module."""
     return form_in(Path(__file__).with_name(f"{name}.yaml").read_text(encoding="utf-8"))
 

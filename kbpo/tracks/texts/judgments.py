@@ -26,7 +26,7 @@ from kbpo.instances.record import NewLabel, record
 from kbpo.queue import nudge
 from kbpo.submissions.models import Submission
 from kbpo.submissions.names import RunNames, run_names
-from kbpo.submissions.receive import still_read
+from kbpo.submissions.receive import count_unread
 from kbpo.tracks.measures import Criterion
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -54,7 +54,7 @@ class CannotImport(Exception):
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportCounts:
     """The counts of an import: stored judgments, texts, repeated judgments, lines that were set
     aside.
     """
@@ -76,7 +76,7 @@ class Imported:
 
 
 @dataclass(frozen=True)
-class Single:
+class SingleRating:
     """The rating of one target by one annotator under one criterion, in [0, 1]."""
 
     target: int
@@ -109,11 +109,11 @@ def import_judgments(
     track: Track,
     source: Source,
     report: Report,
-    here: Iterable[Single] = (),
+    here: Iterable[SingleRating] = (),
     *,
     partly: bool = False,
     is_public: bool = False,
-) -> Imported:
+) -> ImportCounts:
     """Store the judgments of a file, each once however often it is imported; those that were made
     `here` and exported are skipped. Raises CannotImport, and nothing is stored: also if a line is
     wrong, unless the good ones are wanted (`partly`). `is_public`: they were published elsewhere,
@@ -128,7 +128,7 @@ def import_judgments(
     lines = open_text(source, Limits(), report)
     records = list(read_judgments(lines, outputs, ends, report, also=names.read))
     if report.fatal or not records or (report.errors and not partly):
-        waiting = still_read(track) if report.only_unknown else ""
+        waiting = count_unread(track) if report.only_unknown else ""
         if waiting:  # what the file names is not unknown, but not read yet: nothing else is said
             report.messages.clear()
         raise CannotImport(f"Nothing was imported. {waiting or _first_error(report)}")
@@ -153,7 +153,7 @@ def import_judgments(
     labels = list(_labels(new))
     record(labels, is_public=is_public)
     _plan_again(track, {label.target_id for label in labels})
-    return Imported(len(new), len(labels), len(records) - len(new), report.errors)
+    return ImportCounts(len(new), len(labels), len(records) - len(new), report.errors)
 
 
 def _first_error(report: Report) -> str:
@@ -167,7 +167,7 @@ def _first_error(report: Report) -> str:
 
 
 def export_judgments(
-    track: Track, singles: Iterable[Single], *, public: bool = False
+    track: Track, singles: Iterable[SingleRating], *, public: bool = False
 ) -> Iterator[str]:
     """Return the lines of a file with all single judgments of a track's texts, one a judgment:
     those made here and the imported ones. Of a text that several systems wrote a line names the one
@@ -243,7 +243,7 @@ def _known(outputs: dict[str, dict[str, int]]) -> set[_Key]:
     }
 
 
-def _imported(targets: Iterable[int]) -> Iterator[Single]:
+def _imported(targets: Iterable[int]) -> Iterator[SingleRating]:
     labels = Label.objects.filter(target__in=list(targets), source=Label.Source.IMPORT)
     for target, value in labels.order_by("pk").values_list("target", "value"):
         for criterion, people in value.get(PEOPLE, {}).items():
@@ -252,7 +252,7 @@ def _imported(targets: Iterable[int]) -> Iterator[Single]:
             of = value.get(SUBMISSIONS, {}).get(criterion, nothing)
             for given in zip(people, value[RATINGS][criterion], took, of, strict=True):
                 person, rating, seconds, submission = given
-                yield Single(target, person, criterion, rating, seconds, submission)
+                yield SingleRating(target, person, criterion, rating, seconds, submission)
 
 
 def _labels(given: dict[_Key, _Given]) -> Iterator[NewLabel]:

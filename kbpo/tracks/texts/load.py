@@ -15,7 +15,7 @@ from kbpo.corpus.load import CannotLoad, refuse_errors, warnings_in
 from kbpo.corpus.models import Corpus, CorpusUpload, Part
 from kbpo.corpus.parts import development_part
 from kbpo.corpus.slugs import slug_of
-from kbpo.corpus.upload import Found, move_on, note_corpus
+from kbpo.corpus.upload import Found, note_corpus, process_uploads
 from kbpo.tracks.texts.models import Input
 
 DEV_SHARE, MOST_DEV = 0.1, 50
@@ -24,7 +24,7 @@ DEV_SHARE, MOST_DEV = 0.1, 50
 
 def tick() -> int:
     """Return how many uploads of inputs were tried or loaded."""
-    return move_on(CorpusUpload, _load, where={"what": CorpusUpload.What.INPUTS})
+    return process_uploads(CorpusUpload, _load, where={"what": CorpusUpload.What.INPUTS})
 
 
 def _load(row: CorpusUpload) -> Found:

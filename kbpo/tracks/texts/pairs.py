@@ -328,7 +328,7 @@ def _seen_from(judged: Judged, own_is_first: bool) -> Judged:
         said = [
             replace(part, value=None if part.value is None else 1 - part.value) for part in said
         ]
-    fared = _fared(said[0].value)
+    fared = _describe_votes(said[0].value)
     return replace(
         judged,
         text=f"Its own: {texts[0]}{BETWEEN}The other: {texts[1]}",
@@ -337,7 +337,7 @@ def _seen_from(judged: Judged, own_is_first: bool) -> Judged:
     )
 
 
-def _fared(value: float | None) -> str:
+def _describe_votes(value: float | None) -> str:
     """Return how often a text was chosen, in words; empty where it was not asked."""
     if value is None:
         return ""

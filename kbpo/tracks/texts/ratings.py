@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from estimators.ratings import judgment_variance
 from kbpo.corpus.fetch import fetch
-from kbpo.instances.merge import PEOPLE, RATINGS, replaced, values_of
+from kbpo.instances.merge import PEOPLE, RATINGS, merge_by_replacing, values_of
 from kbpo.tracks.measures import Criterion
 from scoring.data import Noise, SingleRatings
 
 
 @dataclass(frozen=True)
-class Rated:
+class RatedTarget:
     """The judgments of one target."""
 
     ratings: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -43,21 +43,21 @@ ASKED_OF_SEVERAL = (
     "SELECT DISTINCT target_id FROM instances_label"
     " WHERE target_id = ANY(%s) AND source = 'crowd' AND n > 1"
 )
-NOTHING = Rated()
+NOTHING = RatedTarget()
 NOBODY = SingleRatings(
     np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float64)
 )
 
 
-def rated(targets: Collection[int], *, public: bool = False) -> dict[int, Rated]:
+def rated(targets: Collection[int], *, public: bool = False) -> dict[int, RatedTarget]:
     """Return the targets that have a label (a public one), with their ratings."""
     return {
-        target: Rated(value.get(RATINGS, {}), value.get(PEOPLE, {}), unanswered)
-        for target, value, unanswered in values_of(targets, replaced, public=public)
+        target: RatedTarget(value.get(RATINGS, {}), value.get(PEOPLE, {}), unanswered)
+        for target, value, unanswered in values_of(targets, merge_by_replacing, public=public)
     }
 
 
-def seconded(known: Mapping[int, Rated]) -> frozenset[int]:
+def select_second_opinions(known: Mapping[int, RatedTarget]) -> frozenset[int]:
     """Return the rated targets whose second opinions were drawn at random: a question of the
     service went to several people (its second share, or a track that asks several). Every target
     where (nearly) all have two ratings, as in a study that judged everything twice.
@@ -77,7 +77,7 @@ def seconded(known: Mapping[int, Rated]) -> frozenset[int]:
 
 def noise_of(
     targets: NDArray[np.int64],
-    known: Mapping[int, Rated],
+    known: Mapping[int, RatedTarget],
     criterion: str,
     random: Collection[int],
 ) -> Noise:
@@ -110,7 +110,7 @@ def noise_of(
 
 
 def _single(
-    targets: NDArray[np.int64], rated_of: Mapping[int, Rated], criterion: str
+    targets: NDArray[np.int64], rated_of: Mapping[int, RatedTarget], criterion: str
 ) -> SingleRatings:
     """Return the ratings under a criterion whose annotator is known."""
     places: list[int] = []

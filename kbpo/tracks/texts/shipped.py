@@ -12,14 +12,14 @@ from typing import Any, ClassVar, NamedTuple
 from kbpo.instances.models import Target
 from kbpo.tracks.base import Asking, Words
 from kbpo.tracks.measures import Criterion
-from kbpo.tracks.texts.forms import criterion_of, shipped
+from kbpo.tracks.texts.forms import criterion_of, shipped_form
 from kbpo.tracks.texts.metrics import METRICS
 from kbpo.tracks.texts.models import Input
 from kbpo.tracks.texts.track import FIELDS, TextTrack, measures_of
 
 MOST_PASSAGES = 10
 """So many are shown at most."""
-LANGUAGE_QUALITY = shipped("language_quality")
+LANGUAGE_QUALITY = shipped_form("language_quality")
 
 
 class Prior(NamedTuple):
@@ -96,7 +96,7 @@ class AnswersTrack(TextTrack):
 
     kind: ClassVar[str] = "answers"
     target_kind: ClassVar[str] = "answer"
-    form: ClassVar = shipped("answer_correctness")
+    form: ClassVar = shipped_form("answer_correctness")
     measures: ClassVar = measures_of(
         _shown("any_correct", "Some passage shows it"),
         _shown("avg_correct", "Share of passages that show it"),
@@ -126,7 +126,7 @@ class AnswersTrack(TextTrack):
         described="which systems gave an answer, and how long it is",
     )
 
-    def unfit(self) -> dict[str, str]:
+    def find_obstacles(self) -> dict[str, str]:
         inputs = Input.objects.filter(corpus=self.corpus)
         lacking = {
             "question": inputs.filter(question=""),

@@ -59,10 +59,10 @@ from kbpo.tracks.texts.metrics import METRICS, Scored, compute, references_witho
 from kbpo.tracks.texts.models import Input
 from kbpo.tracks.texts.ratings import (
     NOTHING,
-    Rated,
+    RatedTarget,
     noise_of,
     rated,
-    seconded,
+    select_second_opinions,
     targets_of,
 )
 from kbpo.tracks.texts.store import Claim, contents, store
@@ -276,7 +276,7 @@ class TextTrack(Track):
                 left[submission].add(target)
         return left
 
-    def _is_answered(self, rated_text: Rated) -> bool:
+    def _is_answered(self, rated_text: RatedTarget) -> bool:
         """Return whether the criterion that the track guarantees has a rating: people rate all of
         them, but a study that was done elsewhere need not.
         """
@@ -292,7 +292,7 @@ class TextTrack(Track):
         targets = targets_of(instances)
         rated_of = rated(np.unique(targets).tolist())
         for target, answer in (answers or {}).items():
-            rated_of[target] = Rated(answer.get(target, {}).get("ratings", {}))
+            rated_of[target] = RatedTarget(answer.get(target, {}).get("ratings", {}))
         verdicts: dict[str, NDArray[np.float64]] = {}
         for criterion in self.measures.criteria:
             values = (rated_of.get(target, NOTHING).value(criterion) for target in targets.tolist())
@@ -303,7 +303,7 @@ class TextTrack(Track):
     def noise(self, instances: Ids, submissions: Sequence[int] = ()) -> dict[str, Noise]:
         targets = targets_of(instances)
         rated_of = rated(np.unique(targets).tolist())
-        random = seconded(rated_of)
+        random = select_second_opinions(rated_of)
         return {
             criterion.name: noise_of(targets, rated_of, criterion.name, random)
             for criterion in self.measures.criteria

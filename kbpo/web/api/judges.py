@@ -21,11 +21,11 @@ from kbpo.accounts.models import User
 from kbpo.scores.bring import (
     BadFile,
     Name,
-    left,
+    count_unscored,
     scorer_of,
     scorers,
-    take,
-    take_file,
+    store_score_file,
+    store_scores,
     unscored,
 )
 from kbpo.tracks.models import Track
@@ -121,7 +121,7 @@ class Judges(APIView):
             else None
         )
         try:
-            taken = take_file(
+            taken = store_score_file(
                 track, cleaned["file"], named, _who(request), not_tuned=cleaned["not_tuned"]
             )
         except BadFile as refusal:
@@ -169,7 +169,11 @@ class Unscored(APIView):
         address = reverse("api-unscored", args=[slug])
         following = f"{address}?{urlencode(asked)}" if len(waiting) == limit else None
         return Response(
-            {"count": left(track, scorer_of(track, named)), "next": following, "results": waiting}
+            {
+                "count": count_unscored(track, scorer_of(track, named)),
+                "next": following,
+                "results": waiting,
+            }
         )
 
 
@@ -191,14 +195,14 @@ class Scores(APIView):
         track, form = _track(slug), Batch(data=request.data)
         form.is_valid(raise_exception=True)
         scores = [(score["id"], score["value"]) for score in form.validated_data["scores"]]
-        taken = take(
+        taken = store_scores(
             track,
             form.named(),
             scores,
             _who(request),
             not_tuned=form.validated_data["not_tuned"],
         )
-        count = left(track, scorer_of(track, form.named()))
+        count = count_unscored(track, scorer_of(track, form.named()))
         answer = {"stored": taken.stored, "already": taken.already, "left": count}
         answer["needs_statement"] = taken.needs_statement
         return Response(answer, status=201)

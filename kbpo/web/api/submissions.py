@@ -27,10 +27,10 @@ from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.leaderboard import newest_headlines
 from kbpo.money.spend import balance
-from kbpo.sampling.confirm import confirm, why_not
+from kbpo.sampling.confirm import confirm, refusal_of_plan
 from kbpo.sampling.development import MOST
-from kbpo.sampling.order import may_order, offer_of, order
-from kbpo.sampling.plan import refresh
+from kbpo.sampling.order import can_order, offer_of, order
+from kbpo.sampling.plan import current_offer
 from kbpo.submissions.discard import delete
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import describe, withdraw
@@ -164,7 +164,7 @@ def shown(submission: Submission) -> dict[str, Any]:
     one, and what is theirs.
     """
     sums, latest = balance(purpose=submission.purpose), Latest.of(submission)
-    refused = why_not(submission)
+    refused = refusal_of_plan(submission)
     return {
         **_public(submission, latest),
         **named(submission),
@@ -422,8 +422,8 @@ class SubmissionDetail(APIView):
             raise NotAuthenticated from gone  # it may be theirs
         if not is_own(request, submission):
             return Response(shown_to_others(submission))
-        if may_order(submission) and submission.sampled_at and submission.track.status == "open":
-            refresh(submission)  # `further` stands here soon after
+        if can_order(submission) and submission.sampled_at and submission.track.status == "open":
+            current_offer(submission)  # `further` stands here soon after
         return Response(shown(submission))
 
     @extend_schema(

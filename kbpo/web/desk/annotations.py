@@ -16,7 +16,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
 from kbpo.accounts.audit import note
-from kbpo.corpus.upload import discard, want
+from kbpo.corpus.upload import discard, order_load
 from kbpo.queue import nudge
 from kbpo.sampling.documents.draw import waiting_documents
 from kbpo.sampling.models import AnnotationUpload
@@ -122,7 +122,7 @@ def _change(request: HttpRequest, track: Track) -> HttpResponse:
     """Load or drop an upload."""
     verb, pk = verb_of(request), pk_of(request)
     get_object_or_404(AnnotationUpload, track=track, pk=pk)
-    if (want if verb == "load" else discard)(AnnotationUpload, pk) is None:
+    if (order_load if verb == "load" else discard)(AnnotationUpload, pk) is None:
         messages.error(request, "Nothing was done: it is loaded, dropped or being tried.")
     else:
         subject = f"annotation upload:{pk}"

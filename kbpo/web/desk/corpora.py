@@ -54,7 +54,7 @@ class UploadForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        names = upload.shipped()
+        names = upload.shipped_schemas()
         self.fields["schema"] = forms.ChoiceField(
             choices=[(name, name) for name in names], required=False, initial=names[-1]
         )
@@ -117,7 +117,7 @@ def _keep(form: UploadForm, request: HttpRequest) -> None:
         file=cleaned["file"],
         file_name=_name_of(cleaned["file"]),
         dev_share=cleaned["dev_share"],
-        schema=cleaned["schema"] or upload.shipped()[-1],
+        schema=cleaned["schema"] or upload.shipped_schemas()[-1],
         schema_file=cleaned["schema_file"] or "",
         schema_name=_name_of(cleaned["schema_file"]),
         mentions=cleaned["mentions"] or "",
@@ -135,7 +135,7 @@ def _name_of(file: Any) -> str:
 def _change(request: HttpRequest) -> HttpResponse:
     """Load or drop an upload."""
     verb, pk = verb_of(request), pk_of(request)
-    row = (upload.want if verb == "load" else upload.discard)(CorpusUpload, pk)
+    row = (upload.order_load if verb == "load" else upload.discard)(CorpusUpload, pk)
     if row is None:
         messages.error(request, "Nothing was done: it is loaded, dropped or being tried.")
     else:

@@ -20,8 +20,8 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.tracks.texts.judgments import (
     CannotImport,
-    Imported,
-    Single,
+    ImportCounts,
+    SingleRating,
     export_judgments,
     import_judgments,
     predicted_targets,
@@ -60,7 +60,7 @@ def import_file(
     *,
     partly: bool = False,
     is_public: bool | None = None,
-) -> Imported:
+) -> ImportCounts:
     """Import a file of judgments, and return the result. They are public if `is_public`, by default
     on studies alone. Raises CannotImport.
     """
@@ -84,8 +84,10 @@ def import_file(
     return done
 
 
-def _given_here(track: Track, *, public: bool = False) -> Iterator[Single]:
-    return (Single(*rating) for rating in single_ratings(predicted_targets(track), public=public))
+def _given_here(track: Track, *, public: bool = False) -> Iterator[SingleRating]:
+    return (
+        SingleRating(*rating) for rating in single_ratings(predicted_targets(track), public=public)
+    )
 
 
 @for_admins

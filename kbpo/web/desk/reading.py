@@ -18,14 +18,14 @@ from annotation.questions import follow_documents
 from annotation.questions.order import CannotOrder, add_money_to, order_documents, plan_documents
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import OverBudget, allowance
-from kbpo.sampling.documents.annotated import annotated
+from kbpo.sampling.documents.annotated import annotated_documents
 from kbpo.sampling.documents.draw import (
     LEAST_UNIFORM,
     UNIFORM_SHARE,
     CannotDraw,
+    describe_draw,
     in_two_stages,
     waiting_documents,
-    what_was_drawn,
 )
 from kbpo.sampling.documents.draw import order_documents as draw_documents
 from kbpo.sampling.models import DocumentBatch, DocumentSample
@@ -135,7 +135,7 @@ def _drawn(track: Track, request: HttpRequest) -> dict[str, Any]:
     """Return the context of the draws."""
     document_samples = DocumentSample.objects.filter(track=track)
     done = Count("samples", filter=Q(samples__settled_at__isnull=False))
-    counting = annotated(track)
+    counting = annotated_documents(track)
     latest = track.evaluations.order_by("-number").first()
     return {
         "said": request.POST,
@@ -177,7 +177,7 @@ def _draw(track: Track, request: HttpRequest) -> str:
         )
     except CannotDraw as problem:
         return str(problem)
-    messages.success(request, what_was_drawn(batch))
+    messages.success(request, describe_draw(batch))
     return ""
 
 

@@ -15,9 +15,9 @@ from kbpo.scores.bring import (
     CannotTake,
     Name,
     scorers,
+    set_used,
     state_not_tuned,
-    switch,
-    take_file,
+    store_score_file,
 )
 from kbpo.scores.models import Computing, Scorer
 from kbpo.submissions.names import run_names
@@ -71,7 +71,7 @@ def _switch(track: Track, request: HttpRequest) -> None:
     number = request.POST["switch"]
     used = request.POST.get("used") == "1"
     try:
-        row = switch(track, int(number), admin_of(request), used=used)
+        row = set_used(track, int(number), admin_of(request), used=used)
     except (ValueError, OverflowError, Scorer.DoesNotExist) as error:
         raise Http404("There is no such metric or judge.") from error
     change = "learns from it again" if used else "learns from it no longer"
@@ -95,7 +95,7 @@ def _import(track: Track, request: HttpRequest) -> None:
         request.POST.get(field, "").strip() for field in ("name", "version", "prompt")
     )
     named = Name(name, version, prompt) if name else None
-    outcomes = take_file(
+    outcomes = store_score_file(
         track,
         cast(BinaryIO, file.file),
         named,

@@ -22,7 +22,7 @@ from django.views.decorators.vary import vary_on_cookie
 from rest_framework.renderers import JSONRenderer
 
 from kbpo.accounts.models import User
-from kbpo.evaluation.leaderboard import Board, Row, saved_on
+from kbpo.evaluation.leaderboard import Board, Row, saved_share
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
@@ -140,7 +140,7 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         "helped_by": {
             "n": len(shown.report.used_scorers),
             "best": shown.report.best_scorer.get(view.criterion, ""),
-            "saved": saved_on(shown),
+            "saved": saved_share(shown),
             "late": shown.report.late_scorers,
         },
         "cite": cite.of_board(request, shown),

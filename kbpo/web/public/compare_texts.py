@@ -21,7 +21,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.measures import Criterion
 from kbpo.tracks.registry import kind_of
-from kbpo.tracks.texts.ratings import NOTHING, Rated, rated, targets_of
+from kbpo.tracks.texts.ratings import NOTHING, RatedTarget, rated, targets_of
 from kbpo.web.components import drawing, plots
 from kbpo.web.research.judged import is_restricted, may_see, only_public, scores_of
 
@@ -79,7 +79,7 @@ class Table:
     keys: list[str]
     instances: np.ndarray
     """(n, 2)"""
-    ratings: Mapping[int, Rated]
+    ratings: Mapping[int, RatedTarget]
     """Target -> what people said"""
     targets: np.ndarray
     """(n, 2)"""
@@ -208,7 +208,7 @@ def _pair(kind: Kind, table: Table, at: int, rated_as: Criterion) -> Pair:
     for instance, target in zip(instances, targets, strict=True):
         said = table.ratings.get(target, NOTHING).ratings
         ratings = [
-            (one.label, [one.on_scale(value) for value in said[one.name]])
+            (one.label, [one.to_scale(value) for value in said[one.name]])
             for one in kind.measures.criteria
             if said.get(one.name)
         ]
@@ -263,7 +263,7 @@ def _plot(table: Table, rated_as: Criterion, a: Submission, b: Submission) -> Sa
         dots.append(plots.Dot(table.keys[at], x, y, is_named=False))
 
     def written(share: float) -> str:
-        return f"{rated_as.on_scale(share):.3g}" if rated_as.unit != "%" else f"{share:.0%}"
+        return f"{rated_as.to_scale(share):.3g}" if rated_as.unit != "%" else f"{share:.0%}"
 
     return mark_safe(
         plots.draw_curves(

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 
 from kbpo.corpus.models import Document, Mention, Part
 from kbpo.pool.visibility import sees_all
-from kbpo.sampling.documents.annotated import annotated
+from kbpo.sampling.documents.annotated import annotated_documents
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Judged
 from kbpo.tracks.models import Track
@@ -187,7 +187,7 @@ def found_in(request: Asking, track: Track, document: Document) -> list[tuple[An
     kind = recall_of(track)
     if kind is None or not shows_readers(request.user, track):
         return []
-    if document.pk not in annotated(track).documents:
+    if document.pk not in annotated_documents(track).documents:
         return []
     runs = Submission.objects.filter(track=track).on_board().select_related("team")
     board = {row.pk: row for row in runs}

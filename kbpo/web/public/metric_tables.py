@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kbpo import clock
-from kbpo.evaluation.leaderboard import Board, Saved, board, saved_on
+from kbpo.evaluation.leaderboard import Board, Saved, board, saved_share
 from kbpo.evaluation.models import Evaluation
 from kbpo.instances.models import Label
 from kbpo.sampling.designs.base import half_width_of, variance_at
@@ -122,7 +122,7 @@ class Card:
 
 def cards_of(shown: Board, stored: Worth) -> list[Card]:
     """Return the metrics and judges, each with what it saves on a board where that is told."""
-    return [Card(scorer, saved_on(shown, scorer.id)) for scorer in scorers_of(stored)]
+    return [Card(scorer, saved_share(shown, scorer.id)) for scorer in scorers_of(stored)]
 
 
 def _card_record(card: Card) -> dict[str, Any]:

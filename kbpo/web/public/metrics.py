@@ -179,7 +179,7 @@ def _quadrants(kind: Kind, criterion: Criterion, stored: Worth) -> dict[str, Any
     words = ("Both like it", "The metric alone", "People alone", "Neither")
     examples = [_example(kind, instances) for instances in single[0].examples]
     side = "above" if criterion.higher_is_better else "below"
-    end = number_text(criterion.on_scale(criterion.liked_from), decimals=0)
+    end = number_text(criterion.to_scale(criterion.liked_from), decimals=0)
     liked = f"{side} {end}{' %' if criterion.unit == '%' else ''}"
     return {
         "label": single[0].label,

@@ -15,7 +15,7 @@ from django.http import Http404
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Document
 from kbpo.instances.models import Label
-from kbpo.sampling.documents.annotated import annotated
+from kbpo.sampling.documents.annotated import annotated_documents
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import ENTITY
 from kbpo.tracks.recall import Found, TrackWithRecall, recall_of
@@ -129,7 +129,7 @@ def _found(
     """
     submission = explorer.submission
     newest = Label.objects.order_by("-pk").values_list("pk", flat=True).first()
-    read = list(map(int, annotated(submission.track).documents))
+    read = list(map(int, annotated_documents(submission.track).documents))
     version = (submission.pk, submission.received_at.isoformat(), public, newest, runs, read)
     key = f"missed:{hash_of(version)}"
     facts: list[tuple[Found, set[int]]] | None = cache.get(key)

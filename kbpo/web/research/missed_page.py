@@ -11,7 +11,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import path
 
-from kbpo.sampling.documents.annotated import annotated
+from kbpo.sampling.documents.annotated import annotated_documents
 from kbpo.tracks.recall import kind_with_recall
 from kbpo.web.components.figures import count_text
 from kbpo.web.expensive import expensive, export
@@ -44,7 +44,7 @@ def _page(request: HttpRequest, pk: int) -> HttpResponse:
         "tabs": tabs_of(request, explorer, choice, current="Missed"),
         "shown": shows_readers(request.user, submission.track),
         "readable": may_read(request, submission.track),
-        "n_documents": len(annotated(submission.track).documents),
+        "n_documents": len(annotated_documents(submission.track).documents),
         "refusal": refusal,
         "said": choice.said,
         "sorts": [(name, words, choice["sort"] or "text") for name, words in SORTS.items()],

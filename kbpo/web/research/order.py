@@ -15,8 +15,8 @@ from kbpo.accounts.models import User
 from kbpo.evaluation.extent import Extent
 from kbpo.money.spend import OverBudget
 from kbpo.sampling.models import Further
-from kbpo.sampling.order import CannotOrder, may_order, offered, order
-from kbpo.sampling.plan import refresh, was_computed_before
+from kbpo.sampling.order import CannotOrder, can_order, filter_offer, order
+from kbpo.sampling.plan import current_offer, was_computed_before
 from kbpo.submissions.models import Submission
 from kbpo.web.components.figures import count_text, half_width_text, money_text
 from kbpo.web.research.quote import quotes
@@ -27,12 +27,12 @@ def renewed(submission: Submission) -> Further | None:
     where it is stale; None where nothing can be ordered.
     """
     if (
-        not may_order(submission)
+        not can_order(submission)
         or submission.track.status != "open"
         or submission.sampled_at is None
     ):
         return None
-    return refresh(submission)
+    return current_offer(submission)
 
 
 def more(submission: Submission, extent: Extent, further: Further | None) -> dict[str, Any] | None:
@@ -47,7 +47,7 @@ def more(submission: Submission, extent: Extent, further: Further | None) -> dic
         "ordered": submission.target_half_width if judging else None,
         "exact": not judging and extent.half_width == 0,
     }
-    offer = offered(submission, further)
+    offer = filter_offer(submission, further)
     if offer is None:
         reckoning = further.status == "wanted" or further.order <= submission.orders
         reckoning |= was_computed_before(submission, further)

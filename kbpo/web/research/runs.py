@@ -26,7 +26,7 @@ from kbpo.evaluation.extent import Extent, extent_of
 from kbpo.evaluation.leaderboard import headlines, ranks
 from kbpo.evaluation.models import InterimInterval
 from kbpo.money.spend import Balance, balances
-from kbpo.sampling.confirm import and_kept
+from kbpo.sampling.confirm import add_deadline
 from kbpo.submissions.discard import delete
 from kbpo.submissions.limits import no_run_left, runs_left
 from kbpo.submissions.models import Submission
@@ -210,7 +210,7 @@ def _waiting(team: Team) -> list[dict[str, Any]]:
                 "submission": row,
                 "said": ", ".join(parts),
                 "quote": quote(row, None) if is_planned else None,
-                "refused": and_kept(row, limited(row.track)) if is_planned else "",
+                "refused": add_deadline(row, limited(row.track)) if is_planned else "",
                 "until": row.status_since + limit if row.status == "planned" else None,
             }
         )

@@ -109,7 +109,7 @@ def watched(submission: Submission) -> dict[str, Any] | None:
     """Return what may be watched of a submission's guaranteed number as judgments arrive; None
     before the first.
     """
-    intervals = latest.watched(submission.pk)
+    intervals = latest.interim_intervals(submission.pk)
     if not intervals:
         return None
     now = intervals[-1]

@@ -151,7 +151,7 @@ def _shown(request: Asking, row: Submission, *, own: bool = False) -> Submission
     """Return the same, if it may be seen. Raises Http404."""
     if is_own(request, row) or (row.is_on_board and not own):
         return row
-    if own or not row.is_gone:
+    if own or not row.was_public_before_withdrawal:
         raise Http404(NONE.format(row.pk))
     on = f" on {date_format(row.withdrawn_at, 'j F Y')}" if row.withdrawn_at else ""
     raise Http404(f"{row.full_name} was withdrawn{on}.")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kbpo.corpus import kept as module
-from kbpo.corpus.kept import NEWEST, Arrays, kept
+from kbpo.corpus.kept import NEWEST, Arrays, cached_arrays
 
 
 class Maker:
@@ -32,7 +32,7 @@ def folder(settings: Any, tmp_path: Path) -> Path:
 def test_what_was_made_once_is_read_and_cannot_be_written_to(folder: Path) -> None:
     maker = Maker()
     for _ in range(3):
-        found = kept("pool", (1, "a"), maker)
+        found = cached_arrays("pool", (1, "a"), maker)
         assert found["number"].tolist() == [0, 1, 2, 3, 4]
         assert found["p of it"].tolist() == [0, 0.5, 1]
         with pytest.raises(ValueError, match="read-only"):
@@ -43,20 +43,20 @@ def test_what_was_made_once_is_read_and_cannot_be_written_to(folder: Path) -> No
 def test_another_state_is_made_by_itself_and_only_the_newest_stay(folder: Path) -> None:
     maker = Maker()
     for state in range(NEWEST + 2):
-        kept("pool", state, maker)
+        cached_arrays("pool", state, maker)
     assert maker.times == NEWEST + 2
     assert len(list(folder.iterdir())) == NEWEST
-    kept("pool", NEWEST + 1, maker)
+    cached_arrays("pool", NEWEST + 1, maker)
     assert maker.times == NEWEST + 2
-    kept("pool", 0, maker)
+    cached_arrays("pool", 0, maker)
     assert maker.times == NEWEST + 3
 
 
 def test_nothing_is_kept_without_a_state_or_a_place(folder: Path, settings: Any) -> None:
     maker = Maker()
-    kept("pool", None, maker)
+    cached_arrays("pool", None, maker)
     settings.ARRAYS_ROOT = None
-    kept("pool", 1, maker)
+    cached_arrays("pool", 1, maker)
     assert maker.times == 2
     assert not folder.exists()
 
@@ -68,6 +68,6 @@ def test_a_full_disk_costs_time_and_no_score(folder: Path, monkeypatch: pytest.M
     monkeypatch.setattr(module.np, "save", full)
     maker = Maker()
     for _ in range(2):
-        assert kept("pool", 1, maker)["number"].sum() == 10
+        assert cached_arrays("pool", 1, maker)["number"].sum() == 10
     assert maker.times == 2
     assert not list(folder.iterdir())

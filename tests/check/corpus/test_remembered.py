@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kbpo.corpus.remembered import each, remembering
+from kbpo.corpus.remembered import caching_reads, read_cached
 
 
 class Table:
@@ -18,28 +18,28 @@ class Table:
 
 def test_without_remembering_all_is_read_each_time() -> None:
     table = Table()
-    assert each("squares", [2, 3, 2, 1], table.read) == {2: 4, 1: 1}
-    assert each("squares", [2], table.read) == {2: 4}
+    assert read_cached("squares", [2, 3, 2, 1], table.read) == {2: 4, 1: 1}
+    assert read_cached("squares", [2], table.read) == {2: 4}
     assert table.asked == [[2, 3, 1], [2]]
 
 
 def test_what_is_known_is_not_read_again_nor_what_is_known_not_to_be() -> None:
     table = Table()
-    with remembering():
-        assert each("squares", [2, 3], table.read) == {2: 4}
-        assert list(each("squares", [5, 3, 2], table.read).items()) == [(5, 25), (2, 4)]
-        assert each("squares", [3, 2], table.read) == {2: 4}
-        assert each(("squares", "public"), [2], table.read) == {2: 4}, "another question"
+    with caching_reads():
+        assert read_cached("squares", [2, 3], table.read) == {2: 4}
+        assert list(read_cached("squares", [5, 3, 2], table.read).items()) == [(5, 25), (2, 4)]
+        assert read_cached("squares", [3, 2], table.read) == {2: 4}
+        assert read_cached(("squares", "public"), [2], table.read) == {2: 4}, "another question"
     assert table.asked == [[2, 3], [5], [2]]
-    assert each("squares", [2], table.read) == {2: 4}
+    assert read_cached("squares", [2], table.read) == {2: 4}
     assert table.asked[-1] == [2], "forgotten"
 
 
 def test_a_moment_within_another_is_of_its_own() -> None:
     table = Table()
-    with remembering():
-        each("squares", [2], table.read)
-        with remembering():
-            each("squares", [2], table.read)
-        each("squares", [2], table.read)
+    with caching_reads():
+        read_cached("squares", [2], table.read)
+        with caching_reads():
+            read_cached("squares", [2], table.read)
+        read_cached("squares", [2], table.read)
     assert table.asked == [[2], [2]]

@@ -18,7 +18,7 @@ from formats.messages import Report
 from formats.opening import open_text
 from formats.outputs import OutputRecord, read_outputs
 from formats.scores import ScoreRecord, read_scores
-from formats.tables import identifier, number_of, some_of
+from formats.tables import identifier, list_first, number_of
 
 NLG = Path(__file__).resolve().parents[4] / "shared" / "data" / "nlg"
 LIMITS = Limits(output_characters=1000, passages=3, document_characters=5000)
@@ -238,7 +238,7 @@ def test_what_is_missing_is_named() -> None:
     _, report = read("outputs", lines_of(output()))
     [message] = report.messages
     assert "“three”, “two”" in message.text and "2 of 3" in message.text
-    assert some_of([str(i) for i in range(8)]).endswith("and 3 more")
+    assert list_first([str(i) for i in range(8)]).endswith("and 3 more")
 
 
 def test_judgments_that_are_written_are_read_again() -> None:

@@ -9,25 +9,31 @@ from typing import Any
 
 import pytest
 
-from kbpo.instances.merge import Rule, Said, Value, merged, replaced
+from kbpo.instances.merge import Rule, Statement, Value, merge_by_replacing, merged_value
 from kbpo.instances.models import Label
-from kbpo.tracks.kbp.merge import aggregated, is_open, mention_value, together, was_asked
+from kbpo.tracks.kbp.merge import (
+    aggregated,
+    is_open,
+    mention_value,
+    merge_labels,
+    needs_no_question,
+)
 
 SPANS = ("0-4", "10-14", "20-24")
 PART = "per:parents>"
 
 
-def mention(question: int, *votes: str, title: str | None = None) -> Said:
+def mention(question: int, *votes: str, title: str | None = None) -> Statement:
     """What so many people say of a mention in one question."""
     titles = Counter() if title is None else Counter({title: len(votes)})
     value = {"type": "PER", **mention_value(Counter(votes), titles, len(votes))}
-    return Said(value, "crowd", len(votes), question)
+    return Statement(value, "crowd", len(votes), question)
 
 
-def pair(question: int, yes: int, n: int, **more: Any) -> Said:
+def pair(question: int, yes: int, n: int, **more: Any) -> Statement:
     """What n people say of a pair in one question, `yes` of them that the relation holds."""
     value = {"shown": [PART], "holds": [PART] if 2 * yes > n else [], "votes": {PART: yes}}
-    return Said(value | more, "crowd", n, question)
+    return Statement(value | more, "crowd", n, question)
 
 
 def test_a_later_question_joins_the_earlier_answers_and_never_overrides_them() -> None:
@@ -62,7 +68,7 @@ def test_the_order_of_the_questions_does_not_matter() -> None:
 
 def test_a_question_counts_once_with_its_newest_label() -> None:
     first, second = pair(1, 3, 3), pair(2, 1, 3)
-    again = Said(pair(2, 3, 3).value, "crowd", 3, 2)
+    again = Statement(pair(2, 3, 3).value, "crowd", 3, 2)
     value = aggregated([first, second, again])
     assert (value["votes"], value["asked"]) == ({PART: 6}, {PART: 6})
 
@@ -83,16 +89,16 @@ def test_a_title_takes_more_than_half_of_all_who_were_asked() -> None:
 def test_readers_who_gave_no_title_are_no_votes_against_one() -> None:
     """Three divided readers of a document, and three or more who are asked about the mention."""
     value = {"undecided": True, "cluster": [10, 14], "votes": dict.fromkeys(SPANS, 1)}
-    silent = Said(value, "document", 3, 8)
+    silent = Statement(value, "document", 3, 8)
     asked = mention(1, "0-4", "0-4", "0-4", title="Paris")
-    told = together([silent, asked])
+    told = merge_labels([silent, asked])
     assert (told["titles"], told["link"]) == ({"Paris": 3}, "Paris")
     assert told["votes"] == {"0-4": 4, "10-14": 1, "20-24": 1}, "what it refers to adds up"
     quiet = mention(2, "0-4", "0-4", "0-4")
-    assert "link" not in together([silent, asked, quiet]), "three of six who were asked"
+    assert "link" not in merge_labels([silent, asked, quiet]), "three of six who were asked"
     for title, link in (("Rome", None), ("Paris", "Paris")):
-        named = Said(value | {"link": title}, "document", 3, 8)
-        assert together([named, asked]).get("link") == link, "readers who gave one have votes"
+        named = Statement(value | {"link": title}, "document", 3, 8)
+        assert merge_labels([named, asked]).get("link") == link, "readers who gave one have votes"
 
 
 def test_readers_who_were_divided_about_a_title_have_votes_about_it() -> None:
@@ -106,13 +112,15 @@ def test_readers_who_were_divided_about_a_title_have_votes_about_it() -> None:
         ({"titled": {"Rome": 2}, "link": "Rome"}, None, "Paris"),
         ({"titled": {"": 2, "Rome": 1}, "link": ""}, None, "Paris"),
     ):
-        readers = Said(value | given, "document", 3, 8)
-        told = together([readers, asked])
+        readers = Statement(value | given, "document", 3, 8)
+        told = merge_labels([readers, asked])
         assert told.get("link") == link, "three of six, or four"
         assert told["titles"] == Counter(given["titled"]) + Counter({"Paris": 3})
         assert "titled" not in told
-        assert together([readers, asked, also]).get("link") == more, "four of seven"
-        assert not was_asked(together([readers])), "readers’ ties are for those who are asked"
+        assert merge_labels([readers, asked, also]).get("link") == more, "four of seven"
+        assert not needs_no_question(merge_labels([readers])), (
+            "readers’ ties are for those who are asked"
+        )
 
 
 @pytest.mark.django_db
@@ -125,18 +133,20 @@ def test_experts_stand_above_the_crowd_and_a_reading_tells_what_the_crowd_was_di
     labels: list[Label] = []
     divided = mention(1, *SPANS)
     labels.append(label("crowd", "question:1", divided.value))
-    assert merged(labels, together)["undecided"]
+    assert merged_value(labels, merge_labels)["undecided"]
     by_readers = {"undecided": True, "cluster": [10, 14], "type": "PER", "votes": {"0-4": 1}}
-    assert not was_asked(by_readers), "readers’ ties are for those who are asked about a pair"
+    assert not needs_no_question(by_readers), (
+        "readers’ ties are for those who are asked about a pair"
+    )
     labels.append(label("document", "question:8", by_readers))
-    read = merged(labels, together)
+    read = merged_value(labels, merge_labels)
     assert read["undecided"] and "canonical" not in read and read["cluster"] == [10, 14]
-    assert was_asked(read)
+    assert needs_no_question(read)
     labels.append(label("document", "question:9", {"canonical": [10, 14], "type": "PER"}))
-    read = merged(labels, together)
+    read = merged_value(labels, merge_labels)
     assert read["canonical"] == [10, 14] and "undecided" not in read
     labels.append(label("expert", "adjudication:1", {"canonical": [20, 24], "type": "PER"}, 1))
-    assert merged(labels, together)["canonical"] == [20, 24]
+    assert merged_value(labels, merge_labels)["canonical"] == [20, 24]
 
 
 ALONE = {"canonical": [9, 14], "votes": {"9-14": 3}, "titles": {"Anna": 2}, "offered": [[9, 14]]}
@@ -154,13 +164,13 @@ def test_those_who_saw_one_name_have_no_vote_once_others_saw_more() -> None:
     """Three who saw no other are no votes for it against the two of three who did."""
     value = {"canonical": [0, 4], "votes": {"0-4": 2, "9-14": 1}, "titles": {}}
     both = [[0, 4], [9, 14]]
-    few, more = Said(ALONE, "crowd", 3, 1), Said(value | {"offered": both}, "crowd", 3, 2)
+    few, more = Statement(ALONE, "crowd", 3, 1), Statement(value | {"offered": both}, "crowd", 3, 2)
     for labels in ([few, more], [more, few]):
         told = aggregated(labels)
         assert told["canonical"] == [0, 4] and told["votes"] == {"0-4": 2, "9-14": 1}
         assert told["offered"] == both and not is_open(told)
         assert told["titles"] == {"Anna": 2} and "link" not in told
-    six = aggregated([few, Said(ALONE, "crowd", 3, 3)])
+    six = aggregated([few, Statement(ALONE, "crowd", 3, 3)])
     assert six["canonical"] == [9, 14] and six["votes"] == {"9-14": 6} and is_open(six)
     assert six["link"] == "Anna", "four of six were asked for that"
 
@@ -173,13 +183,13 @@ def test_who_found_no_name_right_has_no_vote_against_one_that_others_saw() -> No
         "titles": {},
         "offered": three,
     }
-    none, more = Said(NONE, "crowd", 3, 1), Said(wider, "crowd", 3, 2)
+    none, more = Statement(NONE, "crowd", 3, 1), Statement(wider, "crowd", 3, 2)
     assert is_open(NONE)
     for labels in ([none, more], [more, none]):
         told = aggregated(labels)
         assert told["canonical"] == [20, 24] and told["votes"] == {"0-4": 1, "20-24": 3}
         assert told["offered"] == three and not is_open(told)
-    again = aggregated([none, Said(NONE, "crowd", 3, 3)])
+    again = aggregated([none, Statement(NONE, "crowd", 3, 3)])
     assert again["elsewhere"] and "canonical" not in again and again["votes"]["other"] == 4
 
 
@@ -188,23 +198,23 @@ def test_those_who_saw_too_few_names_hide_nothing_that_others_said() -> None:
     alone = {"type": "PER", **ALONE}
     told = {"type": "PER", "canonical": [0, 4]}
     crowd = Label(pk=2, value=alone, source="crowd", origin="question:1", n=3)
-    assert is_open(merged([crowd], together))
+    assert is_open(merged_value([crowd], merge_labels))
     for source in ("document", "expert"):
         other = Label(pk=1, value=told, source=source, origin="question:9", n=3)
-        value = merged([other, crowd], together)
+        value = merged_value([other, crowd], merge_labels)
         assert value["canonical"] == [0, 4] and "offered" not in value, source
     none = Label(pk=3, value=NONE, source="crowd", origin="question:2", n=3)
     for canonical, left in (([30, 34], True), ([0, 4], False)):
         read = Label(pk=1, value={"canonical": canonical}, source="document", origin="9", n=3)
-        value = merged([read, none], together)
+        value = merged_value([read, none], merge_labels)
         assert (value.get("canonical") == canonical) is left is not ("elsewhere" in value), (
             canonical
         )
     knows = Label(pk=4, value=told, source="expert", origin="adjudication:1", n=1)
-    assert "elsewhere" not in merged([none, knows], together)
+    assert "elsewhere" not in merged_value([none, knows], merge_labels)
 
 
-@pytest.mark.parametrize("rule", [replaced, together])
+@pytest.mark.parametrize("rule", [merge_by_replacing, merge_labels])
 def test_single_ratings_join_those_that_there_are_whatever_a_kind_says_of_the_rest(
     rule: Rule,
 ) -> None:
@@ -214,23 +224,23 @@ def test_single_ratings_join_those_that_there_are_whatever_a_kind_says_of_the_re
         Label(pk=2, value=told | {"topic": "peace"}, source="crowd", n=2, question=1),
         Label(pk=3, value={}, source="crowd", n=2, question=2),
     ]
-    value = merged(rows, rule)
+    value = merged_value(rows, rule)
     assert value["ratings"] == {"fluency": [1.0, 0.5, 0.0]}, "from the weakest source on"
     assert value["people"] == {"fluency": ["ann", "bob", ""]}
     assert value["topic"] == "war", "what an import says replaces what the crowd said"
     anew = {"ratings": {"fluency": [0.5]}, "people": {"fluency": ["bob"]}}
     rows.append(Label(pk=4, value=anew, source="crowd", n=1, question=1, again=1))
-    assert merged(rows, rule)["ratings"] == {"fluency": [0.5, 0.0]}, "in the place of both"
+    assert merged_value(rows, rule)["ratings"] == {"fluency": [0.5, 0.0]}, "in the place of both"
 
 
 def test_what_else_labels_say_is_for_the_rule_of_their_kind() -> None:
     """A rule of which the spine knows nothing: how often something was said."""
 
-    def counted(said: Sequence[Said]) -> Value:
+    def counted(said: Sequence[Statement]) -> Value:
         return {"times": len(said), "last": said[-1].value.get("word")}
 
     words = [("document", "a"), ("expert", "c"), ("crowd", "b")]
     rows = [
         Label(pk=pk, value={"word": word}, source=source) for pk, (source, word) in enumerate(words)
     ]
-    assert merged(rows, counted) == {"times": 3, "last": "c"}
+    assert merged_value(rows, counted) == {"times": 3, "last": "c"}

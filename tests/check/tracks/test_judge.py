@@ -137,9 +137,9 @@ def test_what_readers_leave_undecided_is_known_of_no_claim_but_keeps_its_cluster
     assert all(isnan(of.refers(LINDT, claimed)) for claimed in (LINDT, MARA, OLA))
     assert isnan(of.refers(BERG, LINDT)), "nobody knows whether that is Ola Berg"
     assert of.refers(BERG, MARA) == 0.0
-    assert of.root(LINDT) is None and of.together_with(LINDT) == LINDT
+    assert of.root(LINDT) is None and of.cluster_of(LINDT) == LINDT
     member = Clusters(TEXT, {AGAIN: {"canonical": list(MARA)}, LINDT: divided | {"cluster": MARA}})
-    assert member.together_with(LINDT) == member.root(AGAIN) == MARA
+    assert member.cluster_of(LINDT) == member.root(AGAIN) == MARA
     assert member.refers(AGAIN, LINDT) == 1.0, "the same thing, by a name"
     decided = Clusters(TEXT, {LINDT: divided | {"canonical": list(MARA)}})
     assert decided.refers(LINDT, MARA) == 1.0, "where others settle it"

@@ -11,25 +11,25 @@ from django.utils import timezone
 
 from kbpo.accounts.models import Team
 from kbpo.corpus.models import Corpus
-from kbpo.evaluation.data import read
+from kbpo.evaluation.data import load_data
 from kbpo.instances.models import Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution, Threshold
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import KINDS
-from kbpo.tracks.texts.ratings import Rated, noise_of, seconded
+from kbpo.tracks.texts.ratings import RatedTarget, noise_of, select_second_opinions
 from kbpo.tracks.texts.store import Claim, store
 from scoring.score import default_estimates
 
 
-def pairs(n: int, said: Sequence[float] = (1.0, 0.0)) -> dict[int, Rated]:
-    return {target: Rated({"fluency": said}) for target in range(n)}
+def pairs(n: int, said: Sequence[float] = (1.0, 0.0)) -> dict[int, RatedTarget]:
+    return {target: RatedTarget({"fluency": said}) for target in range(n)}
 
 
 def test_annotator_noise_is_learnt_from_second_opinions_drawn_at_random_alone() -> None:
     """Those of equal texts are the easy ones: here they agree, and would halve the noise."""
-    easy = {100 + target: Rated({"fluency": [1.0, 1.0]}) for target in range(40)}
+    easy = {100 + target: RatedTarget({"fluency": [1.0, 1.0]}) for target in range(40)}
     noise = noise_of(np.array([3, 100, 7]), pairs(20) | easy, "fluency", range(20))
     assert noise.count.tolist() == [2, 2, 2]
     assert noise.within is not None and np.isnan(noise.within[1]) and noise.within[0] == 0.5
@@ -56,10 +56,10 @@ def test_second_opinions_are_random_where_the_service_asked_several_or_everybody
     ]
     asked, once, equal, other = (target.pk for target in targets)
     known = {
-        asked: Rated({"fluency": [1.0, 0.0]}),
-        once: Rated({"fluency": [1.0]}),
-        equal: Rated({"fluency": [1.0, 1.0]}),
-        other: Rated(),
+        asked: RatedTarget({"fluency": [1.0, 0.0]}),
+        once: RatedTarget({"fluency": [1.0]}),
+        equal: RatedTarget({"fluency": [1.0, 1.0]}),
+        other: RatedTarget(),
     }
     value = {"ratings": {"fluency": [1.0]}}
     record(
@@ -70,15 +70,17 @@ def test_second_opinions_are_random_where_the_service_asked_several_or_everybody
             NewLabel(equal, value, "import", "ratings", 1, "a file"),
         ]
     )
-    assert seconded(known) == {asked}
-    assert seconded({asked: known[asked], equal: known[equal], other: Rated()}) == {asked, equal}
+    assert select_second_opinions(known) == {asked}
+    assert select_second_opinions(
+        {asked: known[asked], equal: known[equal], other: RatedTarget()}
+    ) == {asked, equal}
 
 
 def test_ratings_by_people_who_are_known_go_with_them() -> None:
     known = {
-        1: Rated({"fluency": [1.0, 0.0]}, {"fluency": ["ada", "bo"]}),
-        2: Rated({"fluency": [0.5, 0.75]}, {"fluency": ["", "ada"]}),
-        3: Rated({"fluency": [0.25]}),
+        1: RatedTarget({"fluency": [1.0, 0.0]}, {"fluency": ["ada", "bo"]}),
+        2: RatedTarget({"fluency": [0.5, 0.75]}, {"fluency": ["", "ada"]}),
+        3: RatedTarget({"fluency": [0.25]}),
     }
     single = noise_of(np.array([3, 2, 1]), known, "fluency", ()).single
     assert single.value.tolist() == [0.75, 1.0, 0.0] and single.at.tolist() == [1, 2, 2]
@@ -133,7 +135,7 @@ def test_where_every_text_is_rated_what_people_differ_by_is_left(
         NewLabel(one.pk, {"ratings": {"question": said}}, "crowd", "ratings", len(said), "q:1")
         for one, said in zip(targets, ratings, strict=True)
     )
-    data = read(track)
+    data = load_data(track)
     estimate, design = default_estimates(data, ("question",), ())["mean", "question", "instance"]
     verdicts = np.array([np.mean(said) for said in ratings])
     expected = (((verdicts - verdicts.mean()) ** 2).sum() + 0.25) / 10 / 10

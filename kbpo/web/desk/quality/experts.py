@@ -22,7 +22,7 @@ from annotation.quality.describe import title_of
 from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.evaluation.correction.checkable import frame_of
-from kbpo.evaluation.data import read
+from kbpo.evaluation.data import load_data
 from kbpo.evaluation.models import Evaluation, Inquiry
 from kbpo.experts.draw import MOST, CannotDraw, draw_round, end_round, open_round
 from kbpo.experts.queue import askable
@@ -174,7 +174,7 @@ def draw(inquiry: Inquiry) -> dict[str, Any]:
     if why_not := kind_of(track).words.unchecked:  # asked for before the page knew
         return {"refused": why_not}
     try:
-        frame = frame_of(track, read(track))
+        frame = frame_of(track, load_data(track))
         row = draw_round(track, frame, terms["budget"], inquiry.asked_by, terms["why"])
     except CannotDraw as refused:
         return {"refused": str(refused)}
