@@ -40,11 +40,6 @@ _ALL = (
     Code("syntax.gzip_truncated", "error", "The gzip file ends too early. Nothing is used."),
     Code("syntax.gzip_corrupt", "error", "The gzip file is damaged. Nothing is used."),
     Code(
-        "syntax.zip",
-        "error",
-        "The ZIP archive is damaged, or holds anything but one file of text. Nothing is used.",
-    ),
-    Code(
         "syntax.gzip_trailing",
         "warning",
         "Bytes follow the end of the gzip data. They are ignored.",
@@ -79,7 +74,6 @@ _ALL = (
     ),
     Code("syntax.json", "error", "A line is not one JSON object. It is dropped."),
     Code("syntax.nan", "error", "Lines hold NaN, which is no JSON. They are dropped."),
-    Code("syntax.json_list", "error", "One JSON list cannot be read. Nothing is used."),
     Code("syntax.quote", "error", "A quotation mark is not closed. Nothing is used."),
     Code("syntax.yaml", "error", "The file is no YAML. Nothing is used."),
     Code("syntax.key_missing", "error", "A required key is missing. The line is dropped."),
@@ -109,11 +103,6 @@ _ALL = (
     ),
     Code("reference.input", "error", "The track has no such input. The line is dropped."),
     Code("reference.entity", "error", "An entity is not defined in the file. The line is dropped."),
-    Code(
-        "reference.entity_order",
-        "error",
-        "The corpus does not number the entities of its documents. The lines are dropped.",
-    ),
     Code("reference.untyped", "error", "An entity has no usable type. The line is dropped."),
     Code(
         "reference.offsets",
@@ -260,8 +249,6 @@ FATAL = frozenset(
         "syntax.binary",
         "syntax.gzip_truncated",
         "syntax.gzip_corrupt",
-        "syntax.zip",
-        "syntax.json_list",
         "syntax.quote",
         "syntax.format",
         "syntax.header",

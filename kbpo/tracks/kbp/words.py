@@ -15,11 +15,10 @@ WORDS = Words(
     kind="relations in documents",
     system="a knowledge base",
     file="Knowledge base file",
-    packed="Each may be packed with gzip, or alone in a ZIP archive; its first bytes tell.",
+    packed="Each may be packed with gzip.",
     doors={
         "tac_kb": "TAC KBP knowledge base",
         "json_lines": "JSON Lines",
-        "docred": "DocRED predictions",
     },
     stratum="relation",
     strata="relations",
