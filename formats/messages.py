@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from formats.codes import CODES, FATAL, Severity
+from formats.codes import FATAL, SEVERITY, Severity, family
 
 Columns = tuple[int, int]
 
@@ -39,7 +39,7 @@ class Message:
     @property
     def family(self) -> str:
         """Return the family of the code: syntax, reference, consistency, schema or limits."""
-        return CODES[self.code].family
+        return family(self.code)
 
 
 class Report:
@@ -63,14 +63,16 @@ class Report:
     def add(
         self, code: str, line: int, text: str, source: str = "", culprit: Columns | None = None
     ) -> None:
-        """Count one message, and keep it while there is room. `source` is the whole line."""
+        """Count one message, and keep it while there is room or if it is about the whole file.
+        `source` is the whole line.
+        """
         self.by_code[code] += 1
         self.fatal = self.fatal or code in FATAL
-        self.file_errors += line == 0 and CODES[code].severity == "error"
-        if len(self.messages) < self.keep:
+        self.file_errors += line == 0 and SEVERITY[code] == "error"
+        if len(self.messages) < self.keep or line == 0 or code in FATAL:
             shown, columns = excerpt(source, culprit)
             self.messages.append(
-                Message(code, CODES[code].severity, line, printable(text), shown, columns)
+                Message(code, SEVERITY[code], line, printable(text), shown, columns)
             )
 
     def __iter__(self) -> Iterator[Message]:
@@ -84,7 +86,7 @@ class Report:
         """Return the number of all messages, kept or not, for each severity."""
         counts: Counter[str] = Counter()
         for code, count in self.by_code.items():
-            counts[CODES[code].severity] += count
+            counts[SEVERITY[code]] += count
         return counts
 
     @property
@@ -95,8 +97,8 @@ class Report:
     @property
     def only_unknown(self) -> bool:
         """Return whether all that is wrong is that names refer to nothing: they may come to."""
-        wrong = {code for code in self.by_code if CODES[code].severity == "error"}
-        return bool(wrong) and all(CODES[code].family == "reference" for code in wrong)
+        wrong = {code for code in self.by_code if SEVERITY[code] == "error"}
+        return bool(wrong) and all(family(code) == "reference" for code in wrong)
 
 
 def printable(text: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.checks import EXPECTED
-from formats.codes import CODES, FATAL
+from formats.codes import FATAL
 from formats.messages import Report
 from formats.mistaken import explain_wrong_format
 from formats.schema import load_schema
@@ -232,13 +232,9 @@ def why_unusable(report: Report) -> str:
     """Return why nothing of a file can be used: the error that stopped the reader, otherwise the
     first.
     """
-    stopped = [code for code in report.by_code if code in FATAL]
-    for code in (*stopped, "reference.other_corpus"):
-        if code in report.by_code:
-            return next(
-                (message.text for message in report if message.code == code),
-                CODES[code].description,
-            )
+    for message in report:
+        if message.code in FATAL or message.code == "reference.other_corpus":
+            return message.text
     seems = explain_wrong_format(report, EXPECTED)
     errors = [m for m in report if m.severity != "info" and m.line]
     first = f" The first problem is on line {errors[0].line}: {errors[0].text}" if errors else ""
