@@ -4,6 +4,8 @@ withdrawn.
 
 from __future__ import annotations
 
+from functools import partial
+
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
@@ -62,6 +64,7 @@ def delete(submission: Submission, who: User) -> bool:
     storage, name = row.file.storage, row.file.name
     row.deleted_at, row.file = clock.now(), ""
     row.save(update_fields=["deleted_at", "file"])
-    transaction.on_commit(lambda: storage.delete(name))
+    if name:
+        transaction.on_commit(partial(storage.delete, name))
     note("delete", row.purpose, who=who, before=row.status, track=row.track.slug)
     return True
