@@ -118,7 +118,6 @@ def test_mentions_come_with_their_canonical_mentions(corpus_file: Path, tmp_path
     )
     view = DatabaseCorpus(corpus).get("a")
     assert view is not None and view.mention_types == {(0, 10): "PER", (5, 10): "PER"}
-    assert view.entities == {0: [(0, 10), (5, 10)]}, "mentions of one entity, by its number"
     mentions.write_text(header + "a\t0\t10\tPER\t0\tMara Lund\t0\t10\t\n")
     with pytest.raises(CannotLoad, match="line 2: The text at this place is “Mara Lindt”"):
         load_corpus("Other", corpus_file, find_schema("tac_kbp"), mentions=mentions)
