@@ -34,7 +34,7 @@ from kbpo.sampling.models import (
 )
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from scoring.corrected import corrections
+from scoring.corrected import METHOD, corrections
 from scoring.data import Data
 from scoring.double_sampling import Corrected, chance_of_check
 from scoring.report import Figure
@@ -319,9 +319,8 @@ def test_the_crowd_is_biased_and_the_corrected_number_is_not(toy: Toy) -> None:
         found = default_estimates(data, ("relation",), ())
         plain.append(found["precision", "relation", "instance"][0].value)
         after = corrections(corrected(crowd.track, data), ("relation",), ()).scores
-        after = sorted(
-            (one for one in after if one.criterion == "relation"), key=lambda one: one.column
-        )
+        after = [one for one in after if (one.criterion, one.method) == ("relation", METHOD)]
+        after.sort(key=lambda one: one.column)
         told.append([one.value for one in after])
         inside.append(
             [one.low80 <= value <= one.high80 for one, value in zip(after, truth, strict=True)]
