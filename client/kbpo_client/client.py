@@ -145,7 +145,7 @@ class Client:
 
     def compare(self, slug: str, a: int, b: int, **switches: str) -> Json:
         """Return how two systems of a board differ, each difference with its interval; by relation;
-        and what both say or one alone. `evaluation` or `on` (a day) chooses an earlier state.
+        and what both predict or one alone. `evaluation` chooses an earlier state.
         """
         return self._get(f"tracks/{slug}/compare/", a=a, b=b, **switches)
 

@@ -158,10 +158,6 @@ def test_scores_and_a_comparison_stand_as_on_the_board(run: Run, toy: Toy) -> No
     numbers = sorted({key.submission for key in figures_of(evaluation)})
     scores = run("scores", "toy", who="")
     assert scores.exit_code == 0 and "53.3 (51.3–55.3)" in scores.output
-    today = run("scores", "toy", "--on", now().date(), who="")
-    assert today.output == scores.output
-    early = run("scores", "toy", "--on", "2001-01-01", who="")
-    assert early.exit_code == 1 and "Nothing had been scored by 2001-01-01" in early.output
     part, figure = next(iter(figures_of(evaluation, method="centred").items()))
     figures = figures_of(evaluation)
     keep(evaluation, figures | {part._replace(slice="relation:per:parents"): figure})

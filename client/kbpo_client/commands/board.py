@@ -31,7 +31,6 @@ POPULATION = click.option(
 @click.option("--criterion")
 @POPULATION
 @click.option("--sort")
-@click.option("--on", help="As it stood at the end of a day: 2026-05-01.")
 @click.option("--evaluation", help="As the evaluation of this number left it.")
 @json_option
 @service_of
@@ -83,7 +82,6 @@ def slices(service: Service, number: int, as_json: bool) -> None:
 @click.option("--distribution")
 @click.option("--criterion")
 @POPULATION
-@click.option("--on", help="As it stood at the end of a day: 2026-05-01.")
 @click.option("--evaluation", help="As the evaluation of this number left it.")
 @json_option
 @service_of
