@@ -343,7 +343,7 @@ class Submission(Moving):
         **fields: Any,
     ) -> None:
         """Save the row in a new status, and log the user who moved it, or the service if there is
-        none. With `tells` False the caller notifies the team later (`tell_team`).
+        none. With `tells` False the caller notifies the team later (`notify_team`).
         """
         before = self.status
         super().move(status, reason, **fields)
