@@ -145,15 +145,3 @@ def test_every_function_that_methods_names_exists() -> None:
         one for one in named if not hasattr(import_module(f"estimators.{one[0]}"), one[1])
     ] == []
 
-
-def widths(caption: str) -> list[float]:
-    return [
-        float(number) for number in re.findall(r"([\d.]+)(?= points wide| with (?:B|it))", caption)
-    ]
-
-
-def numbers(name: str, pattern: str) -> list[float]:
-    """What the caption of a figure says, by the groups of a pattern."""
-    found = re.search(pattern, prose.FIGURES[name]().caption.replace("\u00a0", " "))
-    assert found is not None, prose.FIGURES[name]().caption
-    return [float(one) for one in found.groups()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -19,17 +18,8 @@ from kbpo.accounts.models import Token
 from kbpo.money.models import Price
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import KINDS, class_of
-from kbpo.web.components.sketch import Figure
-from kbpo.web.public import illustrate
 from kbpo.web.public.client import install_command
 from kbpo.web.public.people import TOKEN_DAYS
-
-FIGURES: dict[str, Callable[[], Figure]] = {
-    "centred": illustrate.draw_centred,
-    "totals": illustrate.draw_totals,
-    "thresholds": illustrate.draw_thresholds,
-}
-"""The figures of the methods page, by the name that its template has for each."""
 
 STATES = {
     "received": (
@@ -77,18 +67,14 @@ def help_page(request: HttpRequest) -> HttpResponse:
         "unpacked_mb": settings.UNPACKED_LIMIT_MB,
         "relations": settings.RELATION_LIMIT,
         "lease_minutes": settings.LEASE_MINUTES,
-        "recall_figure": illustrate.draw_recall(),
     }
     return render(request, "prose/help.html", context)
 
 
 @require_safe
 def methods(request: HttpRequest) -> HttpResponse:
-    """Return the page that explains every estimator, each with a figure that is computed by the
-    estimator itself.
-    """
-    context = {name: draw() for name, draw in FIGURES.items()}
-    return render(request, "prose/methods.html", context)
+    """Return the page that explains every estimator, each with a figure."""
+    return render(request, "prose/methods.html")
 
 
 @require_safe
