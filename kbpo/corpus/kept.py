@@ -1,5 +1,5 @@
-"""Keeps on disk what follows from what never changes, so that it is made once: arrays, so that rows
-of millions of predictions are read again as fast as memory, and files that are long in the making.
+"""Keeps arrays on disk that follow from what never changes, so that rows of millions of predictions
+are read again as fast as memory.
 
 A copy, and nothing else: what is lost is made anew. Arrays are mapped, not read, so that a process
 holds what it looks at.
@@ -7,15 +7,13 @@ holds what it looks at.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import logging
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +28,6 @@ VERSION = 3
 """To be raised when other arrays are made of the same"""
 NEWEST = 4
 """So many of a name stay: while a new one is made, others may still look at the last."""
-FILE = "file"
-STAYS_FREE = 0.1
-"""Share of the disk that no file is kept in: more than what the desk calls full"""
-BLOCK = 1 << 16
 
 
 def kept(name: str, state: object, make: Callable[[], Arrays], *, newest: int = NEWEST) -> Arrays:
@@ -58,83 +52,6 @@ def kept(name: str, state: object, make: Callable[[], Arrays], *, newest: int = 
     del made
     reread = _mapped(place)
     return reread if reread is not None else make()
-
-
-def kept_file(
-    name: str, state: object, make: Callable[[], Iterator[bytes]], *, newest: int = NEWEST
-) -> Iterator[bytes]:
-    """Yield the blocks of the file that `make` makes, which follows from a state alone: those of an
-    earlier call where they are still there, else while they are made.
-
-    Of whoever leaves before the end nothing is kept, and of two who ask at once one file; none
-    where less than `STAYS_FREE` of the disk would be left.
-    """
-    if settings.ARRAYS_ROOT is None:
-        yield from make()
-        return
-    place = _place(settings.ARRAYS_ROOT, name, state)
-    with suppress(OSError):
-        os.utime(place)
-    if (file := _opened(place / FILE)) is not None:
-        with file:
-            while block := file.read(BLOCK):
-                yield block
-        return
-    part = _part_of(place)
-    copy = _begun(part)
-    try:
-        for block in make():
-            copy = _written(copy, block)
-            yield block
-        if copy is not None:
-            with suppress(OSError), copy:
-                os.fsync(copy.fileno())
-                _settle(part, place, newest)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-
-
-def is_kept(name: str, state: object) -> bool:
-    """Return whether such a file need not be made."""
-    root = settings.ARRAYS_ROOT
-    return root is not None and (_place(root, name, state) / FILE).exists()
-
-
-def _opened(path: Path) -> FileIO | None:
-    try:
-        return FileIO(path)
-    except OSError:
-        return None
-
-
-def _begun(part: Path) -> FileIO | None:
-    """Return an empty file in a new folder; None where the disk has no room for it."""
-    try:
-        part.mkdir(parents=True, mode=0o700)
-        return FileIO(part / FILE, "w")
-    except OSError as problem:
-        log.warning("A file could not be kept: %s", problem)
-        return None
-
-
-def _written(copy: FileIO | None, block: bytes) -> FileIO | None:
-    """Return the copy with one more block; None, and nothing of it, where the disk has no room for
-    it.
-    """
-    if copy is None:
-        return None
-    try:
-        disk = shutil.disk_usage(Path(str(copy.name)).parent)
-        if disk.free - len(block) < STAYS_FREE * disk.total:
-            raise OSError(errno.ENOSPC, "too little of the disk is free")
-        if copy.write(block) != len(block):
-            raise OSError(errno.ENOSPC, "the disk is full")
-        return copy
-    except OSError as problem:
-        log.warning("A file could not be kept: %s", problem)
-        copy.close()
-        shutil.rmtree(Path(str(copy.name)).parent, ignore_errors=True)
-        return None
 
 
 def _place(root: Path, name: str, state: object) -> Path:

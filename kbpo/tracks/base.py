@@ -244,15 +244,6 @@ class Facet:
 
 
 @dataclass(frozen=True)
-class Baseline:
-    """A script that everybody may start from."""
-
-    script: Path
-    lines: Callable[[int | None], Iterator[str]]
-    """Yields what it writes for the corpus, or for its first so many inputs"""
-
-
-@dataclass(frozen=True)
 class Metric:
     """What is computed of each thing that systems say: its name, what pages call it, its version
     (of the library, its settings and our treatment). Another version is another metric.
@@ -560,15 +551,13 @@ class Track(ABC):
         """Corpus -> how many inputs systems are run on (of the test part), of many at once."""
         return {corpus.pk: corpus.n_test if test else corpus.n_documents for corpus in corpora}
 
-    def input_lines(self, most: int | None = None) -> Iterator[str]:
-        """Yields what systems are run on, a line of JSON each, for whoever takes part: of so many
-        inputs, or of all.
-        """
-        return corpus_lines(self.corpus, most)
+    def input_lines(self) -> Iterator[str]:
+        """Yield the inputs that systems are run on, a line of JSON each."""
+        return corpus_lines(self.corpus)
 
-    def baseline(self) -> Baseline | None:
-        """A short script that anybody can run and whose output this track takes; None if this kind
-        has none.
+    def baseline(self) -> Path | None:
+        """Return a short script that anybody can run and whose output this track takes; None if
+        this kind has none.
         """
         return None
 

@@ -31,7 +31,6 @@ from kbpo.web.public import (
     prose,
     search,
     track,
-    whole,
 )
 from kbpo.web.research import explore, ledger, missed_page, runs, submissions, upload
 
@@ -40,7 +39,6 @@ PUBLIC = (
     board,
     track,
     guidelines,
-    whole,
     client,
     compare,
     documents,

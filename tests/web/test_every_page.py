@@ -104,11 +104,10 @@ NO_PAGE = {
         "healthz", "service-metrics",
     },
     "a file": {
-        "api-documents", "api-file", "api-track-zip", "api-mention-types", "baseline",
-        "baseline-output",
+        "api-documents", "api-file", "api-mention-types", "baseline",
         "board-csv", "desk-export",
         "own-data",
-        "client-file", "release", "track-zip",
+        "client-file", "release",
         "upload-example", "upload-file",
     },
 }  # fmt: skip

@@ -54,7 +54,7 @@ def expensive_addresses(rows: list[Submission]) -> list[str]:
         reverse("submission-explore", args=[one.pk]),
         reverse("submission-explore", args=[one.pk]) + "?format=csv",
         reverse("api-predictions", args=[one.pk]),
-        reverse("track-zip", args=["toy"]),
+        reverse("api-documents", args=["toy"]),
         f"{reverse('compare-track', args=['toy'])}?a={one.pk}&b={two.pk}",
         f"{reverse('api-compare', args=['toy'])}?a={one.pk}&b={two.pk}",
         reverse("own-data"),
@@ -99,7 +99,7 @@ def test_a_session_has_one_export_in_flight_and_a_slow_reader_holds_no_slot(
     rosa, other = as_user("Rosa"), as_user("Admin")
     sent = rosa.get(address)
     assert sent.streaming and expensive.SLOTS._value == expensive.AT_ONCE
-    for second in (address, reverse("track-zip", args=["toy"])):
+    for second in (address, reverse("api-documents", args=["toy"])):
         assert rosa.get(second).status_code == 503
     assert b"".join(other.get(address).streaming_content).count(b"\n") > 1
     assert b"".join(sent.streaming_content).count(b"\n") > 1

@@ -4,8 +4,7 @@ mentions.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,12 +17,11 @@ from formats.codes import CODES, FATAL
 from formats.messages import Report
 from formats.mistaken import what_it_seems
 from formats.schema import load_schema
-from kbpo.corpus.export import records
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document, Predicate
 from kbpo.instances.merge import Said, Value
 from kbpo.instances.models import Target
-from kbpo.tracks.base import Answers, Baseline, Judged, QuestionDraft, Trait, Unusable, Verdicts
+from kbpo.tracks.base import Answers, Judged, QuestionDraft, Trait, Unusable, Verdicts
 from kbpo.tracks.kbp import (
     agree,
     baseline,
@@ -118,14 +116,8 @@ class KbpTrack(TrackWithRecall):
         catalogue = [in_catalogue(predicate, names[predicate["name"]]) for predicate in predicates]
         return {**whole.asked_types(load_schema(self.corpus.schema)), "catalogue": catalogue}
 
-    def baseline(self) -> Baseline:
-        return Baseline(Path(baseline.__file__), self._baseline_lines)
-
-    def _baseline_lines(self, most: int | None = None) -> Iterator[str]:
-        predicates = baseline.keywords(self.corpus.schema)
-        for record, mentions in records(self.corpus, most):
-            for claim in baseline.predict(record, predicates, mentions):
-                yield json.dumps(claim) + "\n"
+    def baseline(self) -> Path:
+        return Path(baseline.__file__)
 
     def questions(
         self, target_ids: Sequence[int], submissions: Sequence[int] | None, *, made: bool = True

@@ -37,7 +37,6 @@ from kbpo.corpus.models import Corpus, Part
 from kbpo.instances.models import Target
 from kbpo.tracks.base import (
     Answers,
-    Baseline,
     Group,
     Judged,
     PoolColumns,
@@ -438,24 +437,20 @@ class TextTrack(Track):
             traits[name] = Trait(names, code)
         return traits
 
-    def baseline(self) -> Baseline | None:
+    def baseline(self) -> Path | None:
         sample = Input.objects.filter(corpus=self.corpus).order_by("pk").first()
         if sample is None or not (sample.source or sample.passages):
             return None
-        return Baseline(Path(baseline.__file__), self._baseline_lines)
-
-    def _baseline_lines(self, most: int | None = None) -> Iterator[str]:
-        for line in self.input_lines(most):
-            yield json.dumps(baseline.predict(json.loads(line))) + "\n"
+        return Path(baseline.__file__)
 
     def example(self) -> Iterator[str]:
         for key in Input.objects.filter(corpus=self.corpus).order_by("pk").values_list("key")[:12]:
             text = "What your system writes for this input."
             yield json.dumps({"input_id": key[0], "output": text}, ensure_ascii=False)
 
-    def input_lines(self, most: int | None = None) -> Iterator[str]:
+    def input_lines(self) -> Iterator[str]:
         names = ("source", "question", "passages", "prompt", "split")
-        for row in in_pages(Input.objects.filter(corpus=self.corpus), most):
+        for row in in_pages(Input.objects.filter(corpus=self.corpus)):
             fields = {name: getattr(row, name) for name in names if getattr(row, name)}
             yield json.dumps({"input_id": row.key} | fields, ensure_ascii=False) + "\n"
 

@@ -4,13 +4,10 @@ what systems predict of it.
 
 from __future__ import annotations
 
-from django.http import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from django.utils.decorators import method_decorator
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -18,9 +15,6 @@ from kbpo.corpus.models import Document, Mention
 from kbpo.web.api.answers import page_of_list, whole
 from kbpo.web.api.parameters import BIGGEST, limit_of, whole_number, words
 from kbpo.web.api.view import PublicView
-from kbpo.web.expensive import export
-from kbpo.web.http import address_of
-from kbpo.web.public import whole as zip_file
 from kbpo.web.public.documents import (
     LONGEST_WORDS,
     MOST_FOUND,
@@ -30,7 +24,6 @@ from kbpo.web.public.documents import (
     readable,
     visible,
 )
-from kbpo.web.public.track import OUTPUTS
 from kbpo.web.research.missed import missed_record
 
 DEFAULT, MOST = 100, 500
@@ -114,20 +107,3 @@ class DocumentDetail(PublicView):
                 "found": [missed_record(*fact) for fact in found_in(request, track, document)],
             }
         )
-
-
-@method_decorator(export, name="dispatch")
-class TrackZip(PublicView):
-    """All that one needs to take part in a track as one zip file, streamed: texts, schema,
-    guidelines, baseline and its output, licence.
-    """
-
-    @extend_schema(
-        operation_id="download_track",
-        responses={(200, "application/zip"): OpenApiTypes.BINARY},
-    )
-    def get(self, request: Request, slug: str) -> HttpResponseBase:
-        try:
-            return zip_file.answer(request, slug)
-        except zip_file.TooMany as many:
-            raise Throttled(OUTPUTS.wait(address_of(request)), str(many)) from many

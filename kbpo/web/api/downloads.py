@@ -66,13 +66,11 @@ def _corpus(request: Request, track: Track) -> dict[str, Any]:
     corpus, kind = track.corpus, kind_of(track)
     links = {"schema": reverse("api-schema-of-track", args=[track.slug])}
     if corpus.may_be_downloaded:
-        links["all"] = reverse("api-track-zip", args=[track.slug])
         links["documents"] = reverse("api-documents", args=[track.slug])
         if corpus.has_mentions:
             links["mention_types"] = reverse("api-mention-types", args=[track.slug])
         if kind.baseline() is not None:
             links["baseline"] = reverse("baseline", args=[track.slug])
-            links["baseline_output"] = reverse("baseline-output", args=[track.slug])
     return {
         "name": corpus.name,
         "description": corpus.description,

@@ -28,7 +28,6 @@ urlpatterns = [
         downloads.SchemaDetail.as_view(),
         name="api-schema-of-track",
     ),
-    path("tracks/<slug:slug>/all/", documents.TrackZip.as_view(), name="api-track-zip"),
     path("tracks/<slug:slug>/releases/", downloads.Releases.as_view(), name="api-releases"),
     path(
         "tracks/<slug:slug>/documents/<path:key>/",

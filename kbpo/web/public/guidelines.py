@@ -12,7 +12,6 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.template.loader import render_to_string
 from django.urls import path, reverse
 
 from annotation.interfaces.registry import interface_of, reading
@@ -78,11 +77,6 @@ def context_of(track: Track) -> dict[str, Any]:
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """Return the page."""
     return render(request, "guidelines.html", context_of(public_track(slug)))
-
-
-def as_file(track: Track) -> str:
-    """Return the same as a file of HTML that stands by itself."""
-    return render_to_string("guidelines_file.html", context_of(track) | {"as_file": True})
 
 
 urlpatterns = [path("tracks/<slug:slug>/guidelines/", show, name="guidelines")]

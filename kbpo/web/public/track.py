@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import islice
 from typing import Any
 
 from django.conf import settings
-from django.core.cache import cache
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse, StreamingHttpResponse
-from django.http.response import HttpResponseBase
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path, reverse
-from rest_framework.renderers import JSONRenderer
 
 from annotation.quality.pace import pace
-from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import User
-from kbpo.corpus.export import about_bytes, gzipped, mention_lines
-from kbpo.corpus.kept import is_kept, kept_file
 from kbpo.evaluation.leaderboard import Row, board
 from kbpo.submissions.limits import limits_in_words, runs_left
 from kbpo.tracks.models import Track
@@ -29,24 +21,15 @@ from kbpo.web.api.downloads import MENTIONS, texts_name
 from kbpo.web.api.tracks import public_track
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import DASH
-from kbpo.web.expensive import export
-from kbpo.web.http import address_of, at_one_moment
+from kbpo.web.http import at_one_moment
 from kbpo.web.public.board_rows import kind_of_bars, rank_text
 from kbpo.web.public.client import install_command
 from kbpo.web.public.documents import may_read
-from kbpo.web.table import begun
 
 SHOWN = 4
 """Relations that are shown before “All of them”"""
 BEST = 3
 EXAMPLE_LINES = 2
-SIZES_KEPT = 86_400
-"""Seconds for which sizes of files are kept"""
-OUTPUTS = Limit("baseline", 20, 3600)
-"""Outputs of the baseline that are made for one address in an hour"""
-KEPT, MOST_KEPT = "baselines", 12
-"""Where outputs of baselines are kept, and those of how many tracks"""
-MADE_OFTEN = "Your network had this file made for it often in the last hour. Try again in an hour."
 
 
 def listing(request: HttpRequest) -> HttpResponse:
@@ -74,10 +57,6 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     below = [_standing(row, column, DASH) for row in shown.rows[BEST:] if row is baseline]
     downloads = _downloads(track)
     team = request.user.team() if isinstance(request.user, User) else None
-    if baseline is not None:
-        for file in downloads:
-            if file["name"] == "Its output":
-                file["score"] = drawing.Interval.of(baseline.figure(column))
     n_of_best = [sum(row < BEST for row in group) for group in shown.groups]
     context: dict[str, Any] = {
         "track": track,
@@ -100,11 +79,9 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "site": settings.SITE_URL.rstrip("/"),
         "offline": reads_offline(track),
         "downloads": downloads,
-        "whole": _whole(track, downloads),
         "release": next((file for file in downloads if file["name"].startswith("Release ")), None),
         "best": best,
         "below": below,
-        "of_baseline": headline.in_text,
         "headline": headline.label,
         "board_made_at": shown.evaluation and shown.evaluation.made_at,
         "has_few": any(
@@ -134,48 +111,36 @@ def _standing(row: Row, column: str, place: int | str) -> dict[str, Any]:
 
 
 def _downloads(track: Track) -> list[dict[str, Any]]:
-    """Return what can be fetched without an account; sizes in bytes, those of large corpora
-    reckoned.
-    """
+    """Return the files that anybody may fetch, each with its name, content, format and address."""
     kind, corpus, files = kind_of(track), track.corpus, list[dict[str, Any]]()
-    n, size = n_inputs(track), partial(_size, track, n_inputs(track))
 
-    def add(name: str, what: str, form: str, page: str, file: str, size: int | None = None) -> None:
+    def add(name: str, what: str, form: str, page: str, file: str) -> None:
         url = reverse(page, args=[track.slug])
-        row = {"name": name, "what": what, "format": form, "url": url, "file": file, "size": size}
-        files.append(row)
+        files.append({"name": name, "what": what, "format": form, "url": url, "file": file})
 
-    if corpus.may_be_downloaded and n:
+    if corpus.may_be_downloaded and (n := n_inputs(track)):
         what = f"{n:,} {kind.words.downloaded}"
-        bytes_ = size("documents", kind.input_lines)
         inputs = kind.words.inputs.capitalize()
-        add(inputs, what, "JSON Lines", "api-documents", texts_name(track), bytes_)
+        add(inputs, what, "JSON Lines", "api-documents", texts_name(track))
         if corpus.has_mentions:
             what = "Spans and types of the names that came with the texts"
-            bytes_ = size("mentions", partial(mention_lines, corpus))
-            add("Mentions", what, "JSON Lines", "api-mention-types", MENTIONS, bytes_)
+            add("Mentions", what, "JSON Lines", "api-mention-types", MENTIONS)
     if kind.words.schema:
-        bytes_ = len(JSONRenderer().render(corpus.schema))
-        add("Schema", kind.words.schema, "JSON", "api-schema-of-track", "schema.json", bytes_)
+        add("Schema", kind.words.schema, "JSON", "api-schema-of-track", "schema.json")
     what = "The instructions as annotators see them, with an example of their page"
     add("Guidelines", what, "Page", "guidelines", "read them")
-    baseline = kind.baseline()
-    if baseline is not None and corpus.may_be_downloaded:
-        lines = len(baseline.script.read_text(encoding="utf-8").splitlines())
-        bytes_ = baseline.script.stat().st_size
+    script = kind.baseline()
+    if script is not None and corpus.may_be_downloaded:
+        lines = len(script.read_text(encoding="utf-8").splitlines())
         what = f"{lines} lines of Python, nothing to install"
-        add("Baseline", what, "Python", "baseline", "baseline.py", bytes_)
-        bytes_ = size("baseline", baseline.lines)
-        what, file = "Ready to be uploaded", "baseline.jsonl.gz"
-        add("Its output", what, "JSON Lines", "baseline-output", file, bytes_)
+        add("Baseline", what, "Python", "baseline", "baseline.py")
     for release in track.releases.filter(status="made").order_by("-number"):
-        made = f"{release.made_at:%-d %B %Y}"
         files.append(
             {
                 "name": f"Release {release.number}",
                 "what": (
-                    f"All that the board rests on, {made}: draws, labels, answers, estimates."
-                    " The command kbpo rescore computes the board from it"
+                    f"All that the board rests on, {release.made_at:%-d %B %Y}: draws, labels,"
+                    " answers, estimates. The command kbpo rescore computes the board from it"
                 ),
                 "format": f"Zip of JSON Lines{' and Parquet' if release.has_parquet else ''}",
                 "url": reverse("release", args=[track.slug, release.number]),
@@ -184,32 +149,6 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
             }
         )
     return files
-
-
-def _whole(track: Track, downloads: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """One file with all that somebody needs to take part, about as large as its parts; None where
-    the texts are not to be downloaded.
-    """
-    if not (track.corpus.may_be_downloaded and n_inputs(track)):
-        return None
-    parts = [file for file in downloads if not file["name"].startswith("Release ")]
-    return {
-        "url": reverse("track-zip", args=[track.slug]),
-        "file": f"{track.slug}.zip",
-        "size": sum(file["size"] or 0 for file in parts),
-        "names": [file["name"].lower() for file in parts],
-    }
-
-
-def _size(track: Track, n: int, name: str, lines: Callable[[int], Iterator[str]]) -> int:
-    """About how many bytes a file has that is made of the corpus while it is sent."""
-    corpus = track.corpus
-    key = f"size.{name}.{corpus.pk}.{corpus.digest}"
-    size = cache.get(key)
-    if size is None:
-        size = about_bytes(n, lines)
-        cache.set(key, size, SIZES_KEPT)
-    return int(size)
 
 
 def reads_offline(track: Track) -> bool:
@@ -234,51 +173,10 @@ def baseline_command(track: Track) -> str:
 
 def baseline(request: HttpRequest, slug: str) -> FileResponse:
     """Return the script of the baseline."""
-    found = kind_of(public_track(slug)).baseline()
-    if found is None:
+    script = kind_of(public_track(slug)).baseline()
+    if script is None:
         raise Http404("This kind of track has no baseline.")
-    return FileResponse(found.script.open("rb"), as_attachment=True, filename="baseline.py")
-
-
-def output_of_baseline(track: Track) -> Iterator[bytes]:
-    """Yield the gzipped output of a track's baseline, made once for a corpus, its schema and the
-    script.
-    """
-    found = kind_of(track).baseline()
-    assert found is not None  # who asks has seen that there is one
-    return kept_file(KEPT, _state(track), lambda: gzipped(found.lines(None)), newest=MOST_KEPT)
-
-
-def _state(track: Track) -> list[Any]:
-    """Return what the output of the baseline follows from: the texts of a corpus stay as loaded."""
-    corpus, found = track.corpus, kind_of(track).baseline()
-    loaded = [corpus.pk, corpus.digest, corpus.loaded_at, n_inputs(track), corpus.schema]
-    return [*loaded, found and found.script.read_text(encoding="utf-8")]
-
-
-@export
-def baseline_output(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """Return what the script makes of this track's documents, ready to be uploaded: where it has to
-    be made, for one address only so often.
-    """
-    track = public_track(slug)
-    kind = kind_of(track)
-    if kind.baseline() is None or not track.corpus.may_be_downloaded:
-        raise Http404("There is no baseline to be downloaded here.")
-    if not is_kept(KEPT, _state(track)) and not OUTPUTS.count(address_of(request)):
-        return made_too_often(request)
-    return StreamingHttpResponse(
-        begun(output_of_baseline(track)),
-        content_type="application/gzip",
-        headers={"Content-Disposition": 'attachment; filename="baseline.jsonl.gz"'},
-    )
-
-
-def made_too_often(request: HttpRequest) -> HttpResponse:
-    """Return the refusal of a file that one network had made for it too often."""
-    headers = {"Retry-After": str(OUTPUTS.wait(address_of(request)))}
-    text = "text/plain; charset=utf-8"
-    return HttpResponse(MADE_OFTEN, status=429, content_type=text, headers=headers)
+    return FileResponse(script.open("rb"), as_attachment=True, filename="baseline.py")
 
 
 def release(request: HttpRequest, slug: str, number: int) -> FileResponse:
@@ -297,5 +195,4 @@ urlpatterns = [
     path("tracks/<slug:slug>/about/", show, name="track"),
     path("tracks/<slug:slug>/releases/<int:number>/", release, name="release"),
     path("tracks/<slug:slug>/baseline.py", baseline, name="baseline"),
-    path("tracks/<slug:slug>/baseline.jsonl.gz", baseline_output, name="baseline-output"),
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 from kbpo.corpus import kept as module
-from kbpo.corpus.kept import FILE, NEWEST, Arrays, is_kept, kept, kept_file
+from kbpo.corpus.kept import NEWEST, Arrays, kept
 
 
 class Maker:
@@ -72,38 +71,3 @@ def test_a_full_disk_costs_time_and_no_score(folder: Path, monkeypatch: pytest.M
         assert kept("pool", 1, maker)["number"].sum() == 10
     assert maker.times == 2
     assert not list(folder.iterdir())
-
-
-class Writer:
-    """Makes a file of three blocks, and counts how often it was begun."""
-
-    def __init__(self) -> None:
-        self.times = 0
-
-    def __call__(self) -> Iterator[bytes]:
-        self.times += 1
-        yield from (b"one ", b"two ", b"three")
-
-
-ALL = b"one two three"
-
-
-def test_a_file_is_made_once_for_a_state_and_only_the_newest_stay(folder: Path) -> None:
-    writer = Writer()
-    assert not is_kept("pool", 0)
-    for _ in range(3):
-        assert b"".join(kept_file("pool", 0, writer)) == ALL
-    assert writer.times == 1 and is_kept("pool", 0)
-    for state in range(1, 4):
-        list(kept_file("pool", state, writer, newest=2))
-    assert writer.times == 4 and len(list(folder.iterdir())) == 2
-    assert not is_kept("pool", 0) and is_kept("pool", 3)
-
-
-def test_two_who_ask_at_once_each_have_all_of_it_and_one_file_is_kept(folder: Path) -> None:
-    writer = Writer()
-    one, other = kept_file("pool", 0, writer), kept_file("pool", 0, writer)
-    sent = [next(one) + next(other), *(a + b for a, b in zip(one, other, strict=True))]
-    assert sent == [b"one one ", b"two two ", b"threethree"]
-    assert [path.name for path in folder.rglob("*") if path.is_file()] == [FILE]
-    assert b"".join(kept_file("pool", 0, writer)) == ALL and writer.times == 2
