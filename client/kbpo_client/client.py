@@ -15,7 +15,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, cast
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
@@ -31,19 +31,14 @@ Table: TypeAlias = Any
 RESTING = {"planned", "scored", "refused", "expired", "withdrawn", "failed"}
 """Statuses of a submission that wait for nobody but its owner"""
 BLOCK = 1 << 16
-UNKNOWN, TOO_LARGE, BUSY, AWAY = 401, 413, 429, 500
-"""Statuses of HTTP: nobody knows who asks; a body is too large; too many requests; from here on the
-service, or a proxy before it, is in trouble"""
+TOO_LARGE, BUSY, AWAY = 413, 429, 500
+"""Statuses of HTTP: a body is too large; too many requests; from here on the service, or a proxy
+before it, is in trouble"""
 PATIENCE, LONGEST_WAIT = 900.0, 60.0
 """Seconds for which a watch outlasts a service that is away, and from look to look at most"""
 ASK_ADDRESS = "Is the address right?"
 MOST_WAITS = 5
 """How often a request is repeated that the service asked to come later"""
-SAME_FOR_ALL = re.compile(
-    r"schema/|(?:https?://.*/)?tracks/(?:[^/]+/(?:(?:schema|all|documents|mentions|search"
-    r"|board|compare|metrics|judges|evaluations|releases(?:/[0-9]+)?)/)?)?"
-)
-"""Addresses whose answer does not depend on who asks"""
 INSTRUCTION = re.compile(r"(?: (?:Come again|Try again|Wait|Else try later)\b[^.?]*\.)+$")
 """What a refusal ends with about when to ask again"""
 
@@ -83,9 +78,6 @@ class Client:
     Methods raise Refused with the service's own sentence, and Unreachable where there is none.
     `frames=False`: lists of dictionaries although pandas is installed. A request that the service
     asks to come later with is sent again then, a few times; `tell_wait` hears of each such wait.
-    With `tell_token`, a token that the service takes no more is left out where the answer is the
-    same for everybody, and `tell_token` hears once why; what depends on who asks raises Refused.
-    Without `tell_token` every request does.
     """
 
     def __init__(
@@ -96,11 +88,9 @@ class Client:
         timeout: float = 60.0,
         frames: bool = True,
         tell_wait: Callable[[str], None] | None = None,
-        tell_token: Callable[[Refused], None] | None = None,
     ) -> None:
         self._frames = frames and pandas is not None
-        self._tell_wait, self._tell_token = tell_wait, tell_token
-        self._token_refusal: Refused | None = None
+        self._tell_wait = tell_wait
         headers = {"Accept": "application/json"}
         if token:
             headers["Authorization"] = f"Token {token}"
@@ -157,30 +147,6 @@ class Client:
     def submission(self, number: int) -> Json:
         """One submission: where it is, its plan, its scores so far."""
         return self._get(f"submissions/{number}/")
-
-    def file(
-        self, number: int, path: str | Path, *, tell: Callable[[int], None] | None = None
-    ) -> Path:
-        """Writes the file of a submission of yours as it was uploaded, or nothing. Raises Refused
-        if it arrives as another.
-        """
-        submission = self.submission(number)
-        if "file" not in submission:
-            raise Refused(f"You have no submission {number}.", "not_found", 404)
-        wanted = submission["file"]["digest"]
-        return self._save(f"submissions/{number}/file/", Path(path), tell, wanted=wanted)
-
-    def teams(self) -> Table:
-        """Your teams: who belongs to them, and their money on every track."""
-        return self._table(self._get("teams/")["teams"])
-
-    def ledger(self, team: str = "", run: int | None = None) -> Table:
-        """Return what was set aside for the runs of a team of yours (the first, if none is named),
-        spent and given back, a row a day, run and direction; of one run alone, if it is named.
-        """
-        chosen: Json = ({"team": team} if team else {}) | ({"run": run} if run else {})
-        every = partial(self._pages, "ledger/")
-        return self._table(every(**chosen), every)
 
     def problems(self, number: int) -> Table:
         """Return what the reader noticed in a submission's file."""
@@ -244,12 +210,6 @@ class Client:
         """Return a submission's scores by slice: by relation, by class of entity, and so on."""
         return self._table(self._get(f"submissions/{number}/slices/")["slices"])
 
-    def history(self, number: int) -> Table:
-        """Return what a submission was ranked by in every evaluation that is kept, the first one
-        first.
-        """
-        return self._table(self._get(f"submissions/{number}/history/")["scores"])
-
     def metrics(self, slug: str, figure: str = "worth", criterion: str = "") -> Table:
         """Return what the metrics and judges of a track are worth, all together first. `figure`
         chooses another table of the page: `prompts` (what each question is worth), `systems`,
@@ -257,23 +217,6 @@ class Client:
         """
         chosen = {"criterion": criterion} if criterion else {}
         return self._table(self._pages(f"tracks/{slug}/metrics/", figure=figure, **chosen))
-
-    def evaluations(self, slug: str) -> Table:
-        """Return the evaluations of a track, the latest first; `board` shows one by
-        `evaluation`.
-        """
-        return self._table(self._pages(f"tracks/{slug}/evaluations/"))
-
-    def documents(self, slug: str, q: str = "") -> Table:
-        """Return the documents of a track, or those that have some words; how each begins."""
-        every = partial(self._after, f"tracks/{slug}/search/")
-        return self._table(every(q=q), every)
-
-    def document(self, slug: str, key: str) -> Json:
-        """One document of a track with its mentions, and what is predicted in it and found, as far
-        as you may see.
-        """
-        return self._get(f"tracks/{slug}/documents/{quote(key)}/")
 
     def missed(self, number: int, *, who: str = "missed", **filters: str) -> Table:
         """Return what people found true in documents that they read in full and a submission does
@@ -449,8 +392,7 @@ class Client:
     ) -> Path:
         """Writes the documents of a track's corpus to a file, whole or not at all.
 
-        `what` may be "mentions" for the types of its mentions, or "all" for a zip file with all
-        that one needs to take part; `tell` hears of every block's size.
+        `what` may be "mentions" for the types of its mentions; `tell` hears of every block's size.
         """
         return self._save(f"tracks/{slug}/{what}/", Path(path), tell)
 
@@ -472,13 +414,11 @@ class Client:
         """Writes what stands at an address to a file, which stays as it was if that fails or has
         not the SHA-256 that is `wanted`.
         """
-        self._check_token(url)
         part = path.with_name(path.name + ".part")
         for attempt in range(MOST_WAITS + 1):
             digest = hashlib.sha256()
             try:
                 with self._http.stream("GET", url) as answer:
-                    self._answered(answer)
                     if answer.status_code == 200:
                         _ours(answer)
                         with part.open("wb") as file:
@@ -495,8 +435,6 @@ class Client:
             except httpx.HTTPError as error:
                 part.unlink(missing_ok=True)
                 raise Unreachable(_how(error, self._http.base_url)) from error
-            if self._leaves_token(url, answer):
-                return self._save(url, path, tell, wanted=wanted)
             if not self._came_later(answer, attempt):
                 raise self._refusal(answer)
         if wanted and digest.hexdigest() != wanted:
@@ -545,50 +483,21 @@ class Client:
         """Return the answer. What the service asks to come later with is sent again, a few
         times.
         """
-        self._check_token(path)
         for attempt in range(MOST_WAITS + 1):
             try:
                 answer = self._http.request(method, path, **options)
             except httpx.HTTPError as error:
                 raise Unreachable(_how(error, self._http.base_url)) from error
-            self._answered(answer)
             if answer.is_success:
                 return _ours(answer)
-            if self._leaves_token(path, answer):
-                return self._send(method, path, **options)
             if "files" in options or not self._came_later(answer, attempt):
                 break
         raise self._refusal(answer)
 
-    def _check_token(self, path: str) -> None:
-        """Raises the refusal of a token that is left out, where the answer depends on who asks."""
-        if self._token_refusal and not SAME_FOR_ALL.fullmatch(path):
-            raise self._token_refusal
-
-    def _leaves_token(self, path: str, answer: httpx.Response) -> bool:
-        """Return whether the token, which the service takes no more, is left out from now on."""
-        is_given = self._tell_token is not None and "Authorization" in self._http.headers
-        if answer.status_code != UNKNOWN or not is_given or not SAME_FOR_ALL.fullmatch(path):
-            return False
-        refusal = _refusal(answer)
-        if not isinstance(refusal, Refused):
-            return False
-        self._token_refusal = refusal
-        del self._http.headers["Authorization"]
-        return True
-
-    def _answered(self, answer: httpx.Response) -> None:
-        """Tells, once, that it went without the token."""
-        if self._token_refusal and self._tell_token and answer.status_code != UNKNOWN:
-            self._tell_token(self._token_refusal)
-            self._tell_token = None
-
     def _refusal(self, answer: httpx.Response) -> Exception:
-        """Return what the service said against a request; against the token, if that was left out;
-        and when to come again, if that is later than is waited for.
+        """Return the refusal of a request, with the time after which to repeat it if that is later
+        than the client waits.
         """
-        if answer.status_code == UNKNOWN and self._token_refusal:
-            return self._token_refusal
         refusal, seconds = _refusal(answer), _later(answer)
         if seconds is None or seconds <= LONGEST_WAIT:
             return refusal

@@ -128,7 +128,7 @@ def test_a_page_of_a_proxy_is_no_answer_of_the_service(
     with proxy(status) as url:
         for words in (
             ("tracks",),
-            ("download", "toy", "--all", "--to", str(tmp_path / "to")),
+            ("download", "toy", "--to", str(tmp_path / "to")),
             ("submit", "toy", str(file), "--name", "mine"),
         ):
             result = call(url, *words)

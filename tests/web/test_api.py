@@ -131,7 +131,6 @@ def test_what_is_not_there_is_named(call: Call, toy: Toy) -> None:
         "submissions/-1/": "There is no run -1.",
         "tracks/no%20such/": "There is no track no such.",
         "submissions/1/nonsense/": "There is no such address, /api/submissions/1/nonsense/.",
-        "tracks/toy/documents/d99/": "There is no such document",
     }
     for path, says in told.items():
         answer = call("", "get", path)

@@ -15,7 +15,6 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo import clock
-from kbpo.accounts.models import Token
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.store import reduce_since
@@ -127,27 +126,6 @@ def test_a_number_that_is_tried_does_not_tell_that_a_stage_ended(
         told.append((api.json()["detail"].replace(str(number), "N"), board))
     assert told[0] == told[1] and "Compare at evaluation 6" in told[0][0]
     assert figures_of(toy.track.evaluations.get(number=4))
-
-
-def test_programs_list_what_was_printed_and_what_a_run_had_then(
-    toy: Toy, past: list[Submission]
-) -> None:
-    told = Client().get("/api/tracks/toy/evaluations/").json()
-    assert [one["number"] for one in told["results"]] == [3, 1]
-    assert [one["systems"] for one in told["results"]] == [2, 3]
-    assert [one["name"] for one in told["withdrawn"]] == [past[2].public_name]
-    address = reverse("api-history", args=[past[1].pk])
-    tim = {"Authorization": f"Token {Token.issue(toy.users['Tim'], 'x')[1]}"}
-    scores = Client().get(address, headers=tim).json()["scores"]
-    page = (
-        Client().get(reverse("submission", args=[past[1].pk]) + "?format=csv").getvalue().decode()
-    )
-    rows = list(csv.DictReader(io.StringIO(page)))
-    assert len(scores) == len(rows) == 2
-    assert [str(one["evaluation"]) for one in scores] == [row["evaluation"] for row in rows]
-    assert [one["value"] for one in scores] == [pytest.approx(float(r["value"])) for r in rows]
-    Submission.objects.filter(pk=past[1].pk).update(is_private=True)
-    assert Client().get(address, headers=tim).status_code == 404
 
 
 def test_every_evaluation_of_a_day_keeps_its_address_and_what_it_printed(toy: Toy) -> None:

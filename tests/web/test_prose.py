@@ -144,4 +144,3 @@ def test_every_function_that_methods_names_exists() -> None:
     assert [
         one for one in named if not hasattr(import_module(f"estimators.{one[0]}"), one[1])
     ] == []
-

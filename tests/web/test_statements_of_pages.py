@@ -44,8 +44,6 @@ OF_TRACK = (
     "board-json",
     "api-board",
     "api-track",
-    "api-evaluations",
-    "api-document-list",
     "api-documents",
     "api-mention-types",
     "api-judges",
@@ -62,13 +60,10 @@ OF_RUN = (
     "api-problems",
     "api-slices",
     "api-predictions",
-    "api-history",
 )
 OF_TEAM = (
     "runs?format=csv",
     "api-submissions",
-    "api-teams",
-    "api-ledger",
     "api-tracks",
     "own-data",
     "account",
@@ -85,7 +80,7 @@ GROWS = {
     "a row of its own is read of each declared form": {
         "annotate", "annotate_feedback", "desk-money", "desk-gold",
     },
-    "the money of each track is added up by itself": {"runs", "team", "api-teams"},
+    "the money of each track is added up by itself": {"runs", "team"},
     "the money of each payer is added up by itself, and each batch's state": {
         "desk", "desk?part=live",
     },

@@ -15,7 +15,6 @@ from kbpo_client.commands import (
     account,
     board,
     change,
-    completion,
     explore,
     judge,
     release,
@@ -25,7 +24,7 @@ from kbpo_client.commands import (
 )
 from kbpo_client.commands.service import REFUSED, STOPPED, Service, end
 
-MODULES = (tracks, upload, watch, change, board, explore, release, judge, account, completion)
+MODULES = (tracks, upload, watch, change, board, explore, release, judge, account)
 
 
 class Commands(click.Group):

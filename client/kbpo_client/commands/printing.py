@@ -63,11 +63,6 @@ def show_messages(messages: Iterable[dict[str, Any]]) -> None:
         click.echo(f"… and {len(lines_of) - SHOWN_MESSAGES:,} more; --json has them.")
 
 
-def minute(moment: str) -> str:
-    """Return a moment of the service to the minute, as “2026-05-01 12:30”."""
-    return moment[:16].replace("T", " ")
-
-
 def changes() -> Callable[[dict[str, Any]], None]:
     """Return a function that prints where a submission is, on the error stream, whenever that
     changes.

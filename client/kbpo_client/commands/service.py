@@ -58,13 +58,8 @@ class Service:
         token = self.token or settings.tokens().get(self.url, "")
         tell = partial(click.echo, err=True)
 
-        def tell_token(refusal: Refused) -> None:
-            tell(f"{self.in_words(refusal)} This goes on without it.")
-
         try:
-            with Client(
-                self.url, token, frames=False, tell_wait=tell, tell_token=tell_token
-            ) as client:
+            with Client(self.url, token, frames=False, tell_wait=tell) as client:
                 yield client
         except Refused as refusal:
             end(self.in_words(refusal), REFUSED)

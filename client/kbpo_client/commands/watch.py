@@ -1,10 +1,9 @@
-"""Commands that tell how a run fares: its state, its messages, its money, its file."""
+"""Commands that report the state of runs and the problems of their files."""
 
 from __future__ import annotations
 
 import sys
 from functools import partial
-from pathlib import Path
 from typing import Any, cast
 
 import click
@@ -12,8 +11,6 @@ import click
 from kbpo_client.client import Client, Refused, Unreachable
 from kbpo_client.commands.printing import (
     changes,
-    minute,
-    progress,
     show_json,
     show_messages,
     show_rows,
@@ -26,7 +23,6 @@ from kbpo_client.commands.service import (
     Service,
     end,
     json_option,
-    own_run,
     service_of,
 )
 from kbpo_client.telling import in_full, on_one_screen, percent
@@ -47,8 +43,6 @@ STATUSES = (
     "withdrawn",
     "failed",
 )
-MOVED = {"reserve": "set aside", "spend": "spent", "release": "given back"}
-"""Directions of money, as the service calls them, in words"""
 
 
 @click.command()
@@ -146,66 +140,4 @@ def problems(service: Service, number: int, as_json: bool) -> None:
         click.echo("Nothing was noticed.")
 
 
-@click.command()
-@click.argument("number", type=RUN)
-@click.option("--to", type=click.Path(path_type=Path), help="Another folder than this one.")
-@json_option
-@service_of
-def fetch(service: Service, number: int, to: Path | None, as_json: bool) -> None:
-    """Download the file of submission NUMBER as your team uploaded it."""
-    with service.client() as client:
-        file = own_run(client, number)["file"]
-        folder = to or Path()
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / Path(file["name"]).name
-        if path.exists():
-            end(f"{path} is here already. Say another folder with --to.", REFUSED)
-        with progress(path.name, file["size"]) as tell:
-            client.file(number, path, tell=tell)
-    if as_json:
-        show_json(file | {"path": path})
-    else:
-        click.echo(f"{path}: as it was uploaded.")
-
-
-@click.command()
-@click.argument("number", type=RUN)
-@json_option
-@service_of
-def history(service: Service, number: int, as_json: bool) -> None:
-    """Show what submission NUMBER was ranked by in every evaluation that is kept."""
-    with service.client() as client:
-        ranked = cast(list[dict[str, Any]], client.history(number))
-    show_rows(
-        ranked,
-        as_json,
-        ["evaluation", "made", "80 %"],
-        lambda row: [str(row["evaluation"]), minute(row["made_at"]), percent(row)],
-        nothing="It stands in no evaluation yet.",
-    )
-
-
-@click.command()
-@click.option("--team", default="", help="Which of your teams, by its slug; else the first.")
-@click.option("--run", "number", type=RUN, help="Of the run of this number alone.")
-@json_option
-@service_of
-def ledger(service: Service, team: str, number: int | None, as_json: bool) -> None:
-    """List what was set aside for the runs of your team, spent and given back, by day."""
-    with service.client() as client:
-        rows = cast(list[dict[str, Any]], client.ledger(team, number))
-    show_rows(
-        rows,
-        as_json,
-        ["day", "what", "run", "dollars"],
-        lambda row: [
-            row["on"],
-            MOVED.get(row["kind"], row["kind"]),
-            str(row["submission"]),
-            row["amount"],
-        ],
-        nothing="No money was moved yet.",
-    )
-
-
-COMMANDS = (runs, status, problems, fetch, history, ledger)
+COMMANDS = (runs, status, problems)

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import FileResponse, Http404
+from django.http import Http404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -451,27 +451,6 @@ class SubmissionDetail(APIView):
         if not delete(row, cast(User, request.user)):
             raise Refused(f"{row.name} is a run: it is withdrawn, not deleted.", "cannot_change")
         return Response(status=204)
-
-
-class File(APIView):
-    """The file of a submission of yours, as it was uploaded."""
-
-    @extend_schema(
-        operation_id="download_file",
-        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
-    )
-    def get(self, request: Request, pk: int) -> FileResponse:
-        """Return the file as it was uploaded, whatever came of it; its SHA-256 is the `digest` of
-        the submission.
-        """
-        row = find(request, pk, own=True)
-        return FileResponse(
-            row.file.open("rb"),
-            as_attachment=True,
-            filename=row.file_name,
-            content_type="application/octet-stream",
-            headers={"ETag": f'"{row.file_digest}"'},
-        )
 
 
 class Confirm(APIView):

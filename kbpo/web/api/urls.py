@@ -7,15 +7,12 @@ from drf_spectacular.views import SpectacularAPIView
 
 from kbpo.web.api import (
     comparison,
-    documents,
     downloads,
-    evaluations,
     judges,
     judgments,
     metrics,
     ratings,
     submissions,
-    teams,
     tracks,
 )
 
@@ -29,19 +26,7 @@ urlpatterns = [
         name="api-schema-of-track",
     ),
     path("tracks/<slug:slug>/releases/", downloads.Releases.as_view(), name="api-releases"),
-    path(
-        "tracks/<slug:slug>/documents/<path:key>/",
-        documents.DocumentDetail.as_view(),
-        name="api-document",
-    ),
-    path(
-        "tracks/<slug:slug>/evaluations/",
-        evaluations.Evaluations.as_view(),
-        name="api-evaluations",
-    ),
-    path("submissions/<int:pk>/history/", evaluations.History.as_view(), name="api-history"),
     path("tracks/<slug:slug>/documents/", downloads.Documents.as_view(), name="api-documents"),
-    path("tracks/<slug:slug>/search/", documents.DocumentList.as_view(), name="api-document-list"),
     path(
         "tracks/<slug:slug>/mentions/",
         downloads.MentionTypes.as_view(),
@@ -60,7 +45,6 @@ urlpatterns = [
     path("tracks/<slug:slug>/scores/", judges.Scores.as_view(), name="api-scores"),
     path("submissions/", submissions.SubmissionList.as_view(), name="api-submissions"),
     path("submissions/<int:pk>/", submissions.SubmissionDetail.as_view(), name="api-submission"),
-    path("submissions/<int:pk>/file/", submissions.File.as_view(), name="api-file"),
     path("submissions/<int:pk>/confirm/", submissions.Confirm.as_view(), name="api-confirm"),
     path("submissions/<int:pk>/order/", submissions.Order.as_view(), name="api-order"),
     path("submissions/<int:pk>/withdraw/", submissions.Withdraw.as_view(), name="api-withdraw"),
@@ -78,6 +62,4 @@ urlpatterns = [
     ),
     path("submissions/<int:pk>/missed/", judgments.Missed.as_view(), name="api-missed"),
     path("submissions/<int:pk>/problems/", submissions.Problems.as_view(), name="api-problems"),
-    path("teams/", teams.Teams.as_view(), name="api-teams"),
-    path("ledger/", teams.Ledger.as_view(), name="api-ledger"),
 ]

@@ -24,7 +24,7 @@ from kbpo.web.table import Column, Table, link
 WORDS = {"reserve": "Set aside", "release": "Given back", "spend": "Spent"}
 
 
-def ledger_of(team: Team, run: Submission | None, request: HttpRequest | None = None) -> Table:
+def ledger_of(team: Team, run: Submission | None, request: HttpRequest) -> Table:
     """Return what moved for the runs of a team, or for one: a row a day, run and direction."""
     moved = by_day("submission", team, run.purpose if run else None)
     columns = [
