@@ -29,7 +29,6 @@ from kbpo.web.public import (
     notices,
     people,
     prose,
-    search,
     track,
 )
 from kbpo.web.research import explore, ledger, missed_page, runs, submissions, upload
@@ -44,7 +43,6 @@ PUBLIC = (
     documents,
     metrics,
     prose,
-    search,
 )
 RESEARCH = (runs, ledger, submissions, explore, missed_page, upload)
 ACCOUNT = (people, notices, ask)

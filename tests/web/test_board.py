@@ -119,7 +119,7 @@ def test_the_files_have_what_the_page_shows(query: str, toy: Toy, as_user: As) -
     rank(evaluation, "f1", "correct", **ranking)
     page = anybody.get(reverse("board", args=["toy"]) + query)
     table = csv_of(anybody.get(reverse("board-csv", args=["toy"]) + query))
-    told = anybody.get(reverse("board-json", args=["toy"]) + query).json()
+    told = anybody.get(reverse("api-board", args=["toy"]) + query).json()
     assert len(page.context["rows"]) == len(table) == len(told["systems"]) == 3
     for shown, line, system in zip(page.context["rows"], table, told["systems"], strict=True):
         assert (

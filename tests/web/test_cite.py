@@ -1,6 +1,4 @@
-"""What is cited stays: permalinks of evaluations, the board of a day, a run’s history, BibTeX,
-and the board in a frame.
-"""
+"""What is cited stays: permalinks of evaluations, the board of a day, a run’s history and BibTeX."""
 
 from __future__ import annotations
 
@@ -69,7 +67,6 @@ def test_an_evaluation_stays_as_it_was_printed(
         told = somebody.get(f"/api/tracks/toy/board/?on={day}").json()
         assert [one["name"] for one in told["systems"]] == then
         assert told["evaluation"]["number"] == 1 and told["evaluation"]["page"] == permalink
-        assert somebody.get(reverse("board-json", args=["toy"]), {"on": day}).json() == told
         lines = csv.DictReader(
             io.StringIO(
                 somebody.get(reverse("board-csv", args=["toy"]), {"on": day}).content.decode()
@@ -138,7 +135,7 @@ def test_every_evaluation_of_a_day_keeps_its_address_and_what_it_printed(toy: To
     first = evaluate(toy.track)
     assert first.standing == [row.pk for row in rows]
     somebody, permalink = Client(), reverse("evaluation", args=["toy", first.number])
-    json = reverse("board-json", args=["toy"]) + f"?evaluation={first.number}&criterion=relation"
+    json = reverse("api-board", args=["toy"]) + f"?evaluation={first.number}&criterion=relation"
     page, printed = somebody.get(permalink), somebody.get(json).json()
     told = _cells(page)
     Label.objects.filter(target__in=world.target[::2]).delete()
@@ -184,19 +181,6 @@ def test_a_runs_history_is_drawn_with_the_numbers_behind_it(
     row.is_private = True
     row.save()
     assert somebody.get(reverse("submission", args=[row.pk]) + "?format=csv").status_code == 404
-
-
-def test_only_the_embedded_board_may_be_framed(as_user: As, past: list[Submission]) -> None:
-    framed = as_user("Rosa").get(reverse("board-embed", args=["toy"]))
-    policy = framed["Content-Security-Policy"]
-    assert "frame-ancestors *" in policy and "X-Frame-Options" not in framed
-    assert "public" in framed["Cache-Control"] and "Cookie" not in framed.get("Vary", "")
-    assert "Team 0 run 0" in framed.content.decode() and "yours" not in framed.content.decode()
-    board = as_user("").get(reverse("board", args=["toy"])).content.decode()
-    cited = board.partition('id="cite"')[2].partition("</details>")[0]
-    assert f'href="{reverse("board-embed", args=["toy"])}"' in cited
-    for other in (reverse("board", args=["toy"]), reverse("evaluation", args=["toy", 1])):
-        assert "frame-ancestors 'none'" in as_user("").get(other)["Content-Security-Policy"]
 
 
 def test_bibtex_survives_any_name(past: list[Submission]) -> None:

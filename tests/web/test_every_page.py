@@ -88,7 +88,7 @@ NO_PAGE = {
         "try-it",
     },
     "read by a script": {
-        "annotate_draft", "annotate_keys", "board-json",
+        "annotate_draft", "annotate_keys",
         "expert-draft",
         "task_draft", "task_notify", "api-board",
         "api-confirm", "api-dispute", "api-retry",
@@ -156,7 +156,6 @@ def _public(toy: Toy) -> dict[str, list[Page]]:
         "about",
         "help",
         "methods",
-        "search",
         "api",
         "login",
         "annotate_volunteer",
@@ -306,7 +305,6 @@ def _of_rosa(row: Submission, toy: Toy, draft: Callable[..., Submission]) -> dic
                     ),
                 )
             ],
-            "board-embed": [("", reverse("board-embed", args=["toy"]))],
             "team": [("Rosa", reverse("team", args=[team.slug]))],
             "notices": [("Rosa", reverse("notices"))],
             "account-close": [("Rosa", reverse("account-close"))],

@@ -41,7 +41,6 @@ PEOPLE = (
 PLACES = ("corpus.Corpus", "corpus.Predicate", "tracks.Track")
 OF_TRACK = (
     "board-csv",
-    "board-json",
     "api-board",
     "api-track",
     "api-documents",

@@ -75,7 +75,7 @@ def test_a_private_run_is_nowhere_for_others(
     assert {
         board_page,
         reverse("board-csv", args=["toy"]),
-        reverse("board-json", args=["toy"]),
+        reverse("api-board", args=["toy"]),
         reverse("submission", args=[secret.pk]),
         reverse("compare-track", args=["toy"]),
         reverse("api-board", args=["toy"]),

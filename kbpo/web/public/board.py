@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib.messages import get_messages
@@ -15,11 +16,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
 from django.views.decorators.cache import cache_control
-from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import conditional_page
 from django.views.decorators.vary import vary_on_cookie
-from rest_framework.renderers import JSONRenderer
 
 from kbpo.accounts.models import User
 from kbpo.evaluation.compare import soonest
@@ -33,7 +32,7 @@ from kbpo.web.components.drawing import Interval
 from kbpo.web.expensive import expensive
 from kbpo.web.http import at_one_moment
 from kbpo.web.public import cite
-from kbpo.web.public.board_files import as_json, strengths_of, table_of
+from kbpo.web.public.board_files import strengths_of, table_of
 from kbpo.web.public.board_kept import shared
 from kbpo.web.public.board_rows import (
     cells_of,
@@ -41,7 +40,6 @@ from kbpo.web.public.board_rows import (
     has_expert,
     has_few,
     has_published,
-    head_of,
     heads_of,
 )
 from kbpo.web.public.board_view import (
@@ -57,8 +55,6 @@ from kbpo.web.public.board_view import (
 from kbpo.web.public.judges import of_board
 from kbpo.web.table import csv_response
 
-EMBEDDED = 10
-"""Rows on another site's page"""
 SHORT = 14
 """Rows that are shown before 'Show the others'."""
 
@@ -149,13 +145,22 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         "has_headline": kind.measures.quantities[0].of(view.criterion),
         "all_url": view.url(address, all="1"),
         "downloads": {
-            kind: view.url(reverse(f"board-{kind}", args=[track.slug]), **asked)
-            for kind in ("csv", "json")
+            "csv": view.url(reverse("board-csv", args=[track.slug]), **asked),
+            "json": _json_address(track, view),
         },
         "points": _points(kind, shown.rows),
         "finding": _finding(shown.rows) if kind.measures.plotted else "",
         "other_tracks": Track.objects.exclude(status="draft").exclude(pk=track.pk).order_by("name"),
     }
+
+
+def _json_address(track: Track, view: View) -> str:
+    """Return the address of the same board in the API."""
+    switches = {"distribution": view.distribution, "criterion": view.criterion, "sort": view.sort}
+    switches |= {"population": view.population, "on": view.on}
+    switches["evaluation"] = "" if view.number is None else str(view.number)
+    chosen = urlencode({name: value for name, value in switches.items() if value})
+    return f"{reverse('api-board', args=[track.slug])}?{chosen}"
 
 
 def _points(kind: Kind, rows: Iterable[Row]) -> list[plots.Point]:
@@ -197,15 +202,6 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     return csv_response(filename, header, rows)
 
 
-@expensive
-@at_one_moment
-def json(request: HttpRequest, slug: str) -> HttpResponse:
-    """The board as JSON, the same as the API's."""
-    track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
-    body = JSONRenderer().render(as_json(of_view(track, read(request, track))))
-    return HttpResponse(body, content_type="application/json")
-
-
 def history(request: HttpRequest, slug: str) -> HttpResponse:
     """The evaluations of a track that everybody is told of, and the runs that were withdrawn."""
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
@@ -230,37 +226,10 @@ def withdrawn_from(track: Track) -> QuerySet[Submission]:
     return gone.select_related("team").order_by("-withdrawn_at")[:200]
 
 
-@gzip_page
-@xframe_options_exempt
-@cache_control(public=True, max_age=300)
-def embed(request: HttpRequest, slug: str) -> HttpResponse:
-    """The first rows of the board for a frame on any other site, the same for everybody: with what
-    is ranked by, or, where that is undefined of all, with the mean.
-    """
-    response = shared(request, slug, lambda slug: _embedded(request, slug))
-    response["Content-Security-Policy"] = "frame-ancestors *; form-action 'none'"
-    return response
-
-
-@at_one_moment
-def _embedded(request: HttpRequest, slug: str) -> HttpResponse:
-    track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
-    view = read(request, track)
-    shown = of_view(track, view)
-    view = opened(request, shown, view)
-    heads = [head_of(kind_of(track), shown.headline, view, "", shown.rows)]
-    rows = [cells_of(shown, heads, row, set(), view) for row in shown.rows[:EMBEDDED]]
-    context = {"track": track, "board": shown, "head": heads[0], "rows": rows, "view": view}
-    context |= {"has_few": has_few(rows), "words": kind_of(track).words}
-    return render(request, "embed.html", context)
-
-
 urlpatterns = [
     path("", show, name="home"),
     path("tracks/<slug:slug>/", show, name="board"),
     path("tracks/<slug:slug>/board.csv", as_csv, name="board-csv"),
-    path("tracks/<slug:slug>/board.json", json, name="board-json"),
     path("tracks/<slug:slug>/evaluations/", history, name="evaluations"),
     path("tracks/<slug:slug>/evaluations/<int:number>/", show, name="evaluation"),
-    path("tracks/<slug:slug>/embed/", embed, name="board-embed"),
 ]

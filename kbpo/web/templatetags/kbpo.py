@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
-from urllib.parse import urlencode
 
 from django import template
 from django.urls import NoReverseMatch, reverse
@@ -16,7 +15,6 @@ from annotation.platforms.registry import other_names, platform_of
 from annotation.questions.limits import people_asked
 from annotation.workers.intake import takes_volunteers
 from annotation.workers.models import Intake
-from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Pages, Words
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -310,24 +308,7 @@ def nav(context: template.Context, current: str = "", menu: str = "public") -> d
         for name, text, keys in pages
         if (url := submit_url(context) if name == "submit" else url_if_any(name))
     ]
-    search = url_if_any("search")
-    return {"links": links, "search_url": search and f"{search}?{urlencode(_searched(context))}"}
-
-
-@register.inclusion_tag("components/search.html", takes_context=True)
-def search(context: template.Context, own: str = "") -> dict[str, object]:
-    """Return the search of the head: into the texts that the page is about, if it is about some;
-    `own`: the id of the page's own field, to which the head leads then.
-    """
-    return {"own": own, "url": url_if_any("search"), "about": _searched(context)}
-
-
-def _searched(context: template.Context) -> dict[str, object]:
-    """Return the run or track that a page is about."""
-    run, track = context.get("submission"), context.get("track")
-    if isinstance(run, Submission):
-        return {"run": run.pk}
-    return {"track": track.slug} if isinstance(track, Track) else {}
+    return {"links": links}
 
 
 @register.inclusion_tag("components/real_money.html")
