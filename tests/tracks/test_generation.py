@@ -121,9 +121,9 @@ def test_of_answers_all_references_are_shown_also_an_equal_one() -> None:
 def test_a_corpus_of_inputs_is_loaded_once(tmp_path: Path) -> None:
     path = tmp_path / "inputs.jsonl"
     path.write_text("".join(json.dumps({"input_id": key}) + "\n" for key in INPUTS))
-    call_command("load_inputs", "Articles", path, stdout=io.StringIO())
+    call_command("load_corpus", "Articles", path, stdout=io.StringIO())
     with pytest.raises(CommandError, match="already"):
-        call_command("load_inputs", "Articles", path)
+        call_command("load_corpus", "Articles", path)
 
 
 @pytest.mark.django_db
@@ -160,17 +160,8 @@ def printed(db: None, tmp_path: Path) -> Track:
     references = ["the u.s. -lrb- unk -rrb- did n't pay mara .", "She slept."]
     rows = [{"input_id": "a", "source": source, "references": references}, {"input_id": "b"}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    call_command("load_inputs", "Articles", path, stdout=io.StringIO())
-    call_command(
-        "create_track",
-        "Printed",
-        corpus="articles",
-        kind="generation",
-        presented=True,
-        open=True,
-        stdout=io.StringIO(),
-    )
-    return Track.objects.get()
+    corpus, presentation = load_inputs("Articles", path), PRESENTED.as_record()
+    return open_track(create_track(corpus, "Printed", kind="generation", presentation=presentation))
 
 
 def handed_in(track: Track, *texts: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What is cited stays: permalinks of evaluations, the board of a day, a run’s history and BibTeX."""
+"""What is cited stays: permalinks of evaluations, the board of a day, a run’s history, BibTeX."""
 
 from __future__ import annotations
 
