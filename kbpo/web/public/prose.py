@@ -17,7 +17,6 @@ from drf_spectacular.generators import SchemaGenerator
 from kbpo.accounts.models import Token
 from kbpo.money.models import Price
 from kbpo.submissions.models import Submission
-from kbpo.tracks.registry import KINDS, class_of
 from kbpo.web.public.client import install_command
 from kbpo.web.public.people import TOKEN_DAYS
 
@@ -79,14 +78,13 @@ def methods(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def api(request: HttpRequest) -> HttpResponse:
-    """Return the page that lists every endpoint with an example."""
+    """Return the page that lists every endpoint."""
     site = settings.SITE_URL.rstrip("/")
-    endpoints = [(endpoint, curl(endpoint, site)) for endpoint in described()]
     return render(
         request,
         "prose/api.html",
         {
-            "endpoints": endpoints,
+            "endpoints": described(),
             "site": site,
             "schema": reverse("api-schema"),
             "install_command": install_command(),
@@ -110,12 +108,9 @@ class Endpoint:
     says: str
     public: bool
     """Whether it needs no token; of a run its description says to whom it is told"""
-    content: str
-    """Content type of what is sent, or nothing."""
     fields: tuple[tuple[str, bool], ...]
     """Names of what is sent, and whether they are required."""
     query: tuple[str, ...]
-    headers: tuple[str, ...]
 
     @property
     def anchor(self) -> str:
@@ -155,64 +150,9 @@ def _endpoint(
         address=address,
         says=" ".join(operation.get("description", "").split()),
         public=not all(operation.get("security", [{}])) and not address.startswith(OF_RUNS),
-        content=content,
         fields=tuple((name, name in required) for name in shape.get("properties", {})),
         query=tuple(parameter["name"] for parameter in parameters if parameter["in"] == "query"),
-        headers=tuple(parameter["name"] for parameter in parameters if parameter["in"] == "header"),
     )
-
-
-EXAMPLES = {
-    "{slug}": "harbour-wire",
-    "{id}": "12",
-    "{pk}": "12",
-    "{prediction}": "3811",
-    "{key}": "d17",
-    "track": "harbour-wire",
-    "name": "my run 1",
-    "description": "Patterns and a classifier",
-    "file": "@my_run_1.kb.gz",
-    "half_width": "0.030",
-    "order": "1",
-    "good_lines_only": "true",
-    "Idempotency-Key": "my-run-1-first-try",
-    "criterion": class_of(next(iter(KINDS))).measures.criteria[0].name,
-    "scores": '[{"id": 12, "value": 0.7}]',
-    "used": "true",
-    "note": "The text says so in its second sentence",
-}
-"""What stands for a value in the examples; a field that is not here is left out of them."""
-
-
-def curl(endpoint: Endpoint, site: str) -> str:
-    """Return a command that calls the endpoint."""
-    address = endpoint.address
-    for name, value in EXAMPLES.items():
-        if name.startswith("{"):
-            address = address.replace(name, value)
-    asked = "&".join(f"{name}={EXAMPLES[name]}" for name in endpoint.query if name in EXAMPLES)
-    parts = [f'curl "{site}{address}?{asked}"' if asked else f"curl {site}{address}"]
-    if endpoint.content == "application/json":
-        body = ", ".join(
-            f'"{name}": {_json(EXAMPLES[name])}' for name, _ in endpoint.fields if name in EXAMPLES
-        )
-        parts += [f"-d '{{{body}}}'", '-H "Content-Type: application/json"']
-    elif endpoint.content:
-        parts += [
-            f'-F {name}="{EXAMPLES[name]}"' for name, _ in endpoint.fields if name in EXAMPLES
-        ]
-    if endpoint.method not in ("GET", "POST") or (
-        endpoint.method == "POST" and not endpoint.content
-    ):
-        parts.append(f"-X {endpoint.method}")
-    if not endpoint.public:
-        parts.append('-H "Authorization: Token $KBPO_TOKEN"')
-    parts += [f'-H "{name}: {EXAMPLES[name]}"' for name in endpoint.headers if name in EXAMPLES]
-    return " \\\n  ".join(parts)
-
-
-def _json(value: str) -> str:
-    return value if value in ("true", "false") or value[0] == "[" else f'"{value}"'
 
 
 urlpatterns = [
