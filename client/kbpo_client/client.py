@@ -213,7 +213,7 @@ class Client:
     def metrics(self, slug: str, figure: str = "worth", criterion: str = "") -> Table:
         """Return what the metrics and judges of a track are worth, all together first. `figure`
         chooses another table of the page: `prompts` (what each question is worth), `systems`,
-        `points`, `width`, `judgments`; `criterion` what is judged.
+        `width`, `judgments`; `criterion` what is judged.
         """
         chosen = {"criterion": criterion} if criterion else {}
         return self._table(self._pages(f"tracks/{slug}/metrics/", figure=figure, **chosen))

@@ -11,7 +11,7 @@ from kbpo_client.commands.printing import show_json, show_rows, table
 from kbpo_client.commands.service import RUN, Service, json_option, service_of
 from kbpo_client.telling import percent, rank_of
 
-FIGURES = ("worth", "systems", "points", "width", "judgments", "prompts")
+FIGURES = ("worth", "systems", "width", "judgments", "prompts")
 SHORT = 24
 """Characters of a metric's version in a line; the rest stands beneath"""
 OF_WORTH = ("pearson", "spearman", "rho", "prmse", "saves")

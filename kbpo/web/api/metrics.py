@@ -22,11 +22,10 @@ from kbpo.web.public.metric_tables import FIGURES, table_of, worth_under
 @method_decorator(expensive, name="dispatch")
 class Metrics(APIView):
     """What the metrics and judges of a track are worth, and what limits it: a table of the page,
-    as in its CSV file, with the same columns. `worth` is that of each metric (with correlations,
-    PRMSE, and where it and people part) and of all together; `prompts` what each question is worth;
-    `systems` tells of each system, `points` of each output that everybody may see; `width` and
-    `judgments` of how many judgments a system needs. Before the first evaluation the number of it
-    is null.
+    as in its CSV file, with the same columns. `worth` is that of each metric (with correlations and
+    PRMSE) and of all together; `prompts` what each question is worth; `systems` tells of each
+    system; `width` and `judgments` of how many judgments a system needs. Before the first
+    evaluation the number of it is null.
     """
 
     permission_classes = [AllowAny]

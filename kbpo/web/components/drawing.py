@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, Literal, Self
 
-from kbpo.web.components.figures import coefficient_text, count_text, interval_text, number_text
+from kbpo.web.components.figures import coefficient_text, interval_text, number_text
 from scoring.report import ENDS, FEW
 
 Kind = Literal["final", "live", "moment", "published", "few"]
@@ -39,7 +39,6 @@ HEIGHT = 24
 WHISKER = 8
 """How much higher a drawing is with the line of people alone"""
 BAR = 9
-OVERLAP = 36
 LANE = 9
 AROUND = 0.02
 """How far an axis goes to either side of the one value that it has"""
@@ -248,33 +247,6 @@ def draw_legend(kind: Kind = "final") -> str:
         LEGENDS[kind],
         _glyph(sample, Axis(0.0, 1.0, ()), kind, tone, (0.0, 1.0)),
     )
-
-
-def draw_overlap(alone: int, both: int, other: int, names: tuple[str, str]) -> str:
-    """Return what two systems say as two bars on one scale, one above the other where they say the
-    same: how many the first says alone, both say, and the second says alone; nothing if neither
-    says any.
-    """
-    total = alone + both + other
-    if not total:
-        return ""
-    begin, end = (round(100 * n / total, 3) for n in (alone, alone + both))
-    bars = (("a", 0, end, 1), ("b", begin, 100 - begin, OVERLAP / 2 + 1))
-    drawn = [
-        f'<rect class="whole whole-{tone}" x="{x:g}%" y="{y:g}" width="{width:g}%"'
-        f' height="{OVERLAP / 2 - 2:g}"/>'
-        for tone, x, width, y in bars
-    ]
-    drawn += [
-        f'<line class="shared" x1="{x:g}%" x2="{x:g}%" y1="0" y2="{OVERLAP}"/>'
-        for x in (begin, end)
-        if both
-    ]
-    label = (
-        f"{names[0]} says {count_text(alone + both)}, {names[1]} {count_text(both + other)};"
-        f" of these both say {count_text(both)}"
-    )
-    return _svg("overlap-bars", label, "".join(drawn), height=OVERLAP)
 
 
 def difference_tone(interval: Interval) -> Tone:

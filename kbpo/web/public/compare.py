@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
-import numpy as np
 from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -18,7 +17,7 @@ from kbpo.accounts.models import User
 from kbpo.evaluation.compare import Difference, closest, differences, differences_by_relation
 from kbpo.evaluation.leaderboard import NoBoard, compared_at, ranking
 from kbpo.evaluation.models import Evaluation
-from kbpo.submissions.models import Prediction, Submission
+from kbpo.submissions.models import Submission
 from kbpo.tracks.measures import Quantity
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -30,10 +29,8 @@ from kbpo.web.http import at_one_moment
 from kbpo.web.public.board_view import View, read, switches
 from kbpo.web.public.compare_texts import side_by_side
 from kbpo.web.public.documents import Asking
-from kbpo.web.research.judged import describe, may_see, only_public, verdicts
 from scoring.report import FEW, Part, Report
 
-EXAMPLES = 3
 LEAST = FEW
 """Judgments of each of the two from which a relation is listed"""
 MISSING = (
@@ -191,7 +188,6 @@ def compared(
         "share_axis": drawing.Axis(0.0, 1.0, (0.0, 0.5, 1.0)),
         "relations": by_relation(evaluation, a, b),
         "criterion_words": kind.measures.criterion(a.track.criterion).label.lower(),
-        "examples": examples(request, a, b),
     }
 
 
@@ -310,35 +306,6 @@ def _share_of_part(part: Part, everything: bool) -> dict[str, Any]:
     else:
         return {"n": part.n, "share": Interval.of(part), "judged": part.n_labels}
     return {"n": part.n, "share": None, "why": why}
-
-
-def examples(request: HttpRequest, a: Submission, b: Submission) -> list[dict[str, Any]]:
-    """Return judged claims of each kind, of systems whose judgments the visitor may see."""
-    groups = []
-    wanted = (
-        ("a", f"Only {a.full_name}", a, b, {1: 2, 0: 1}),
-        ("b", f"Only {b.full_name}", b, a, {1: 2, 0: 1}),
-        ("", "Both say it, and it is wrong", a, b, {0: EXAMPLES}),
-    )
-    for tone, title, mine, other, numbers in wanted:
-        if not may_see(mine) or (not tone and not may_see(other)):
-            continue
-        public = only_public(request.user, mine)
-        judged = verdicts(mine, public=public)
-        ids, right = np.array(judged.prediction, dtype=np.int64), judged.value
-        instance_of = dict(Prediction.objects.filter(pk__in=ids).values_list("pk", "instance_id"))
-        shared = Prediction.objects.filter(
-            submission=other, instance__in=list(instance_of.values())
-        )
-        theirs = set(shared.values_list("instance_id", flat=True))
-        of_both = np.array([instance_of[pk] in theirs for pk in ids.tolist()], dtype=np.bool_)
-        kept = of_both != bool(tone)
-        chosen: list[int] = []
-        for value, n in numbers.items():
-            chosen += ids[kept & (right == value)][:n].tolist()
-        claims = describe(mine, chosen, public=public)
-        groups.append({"title": title, "tone": tone, "rows": claims, "submission": mine})
-    return groups
 
 
 urlpatterns = [

@@ -193,12 +193,6 @@ def difference_bar(interval: Interval, axis: Axis, name: str = "") -> SafeString
 
 
 @register.simple_tag
-def overlap_bars(alone: int, both: int, other: int, *names: str) -> SafeString:
-    """Return what two systems say, each alone and both, as two bars on one scale."""
-    return mark_safe(drawing.draw_overlap(alone, both, other, (names[0], names[1])))
-
-
-@register.simple_tag
 def tie_lines(lanes: int, parts: Sequence[tuple[int, drawing.Part]]) -> SafeString:
     """One row's part of the tie lines; put it in <td class="c-ties">."""
     return mark_safe(drawing.draw_ties(lanes, parts))
