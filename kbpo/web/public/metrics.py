@@ -168,7 +168,9 @@ def _draw_systems(shown: Board, single: Scorer, criterion: str) -> SafeString | 
             x = min(1.0, max(0.0, single.alone[pk]))
             low, high = figure.low80, figure.high80
             ends = None if low is None or high is None else (low, high)
-            dots.append(plots.Dot(row.submission.full_name, x, figure.estimate, True, ends))
+            name = row.submission.full_name
+            label = f"{name}: {number_text(x)}, {number_text(figure.estimate)}"
+            dots.append(plots.Dot(name, x, figure.estimate, y_ends=ends, label=label))
             intervals += [Interval(figure.estimate, low, high), Interval(x)]
     if len(dots) < 2:
         return ""
