@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
 from datetime import timedelta
+from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import CASCADE, ManyToOneRel, Model, QuerySet
 
 from kbpo import clock
 from kbpo.accounts import audit
-from kbpo.accounts.belongings import delete_belongings
 from kbpo.accounts.models import AccountRequest, Audit, User
 from kbpo.accounts.teams import ROLES, CannotChange, remove, role_text
 
@@ -43,6 +44,7 @@ def close(user: User) -> None:
     audit.note("close account", f"user:{user.pk}", who=user)
     user.username, user.email = f"{CLOSED}{user.pk}", ""
     user.first_name = user.last_name = ""
+    user.no_mail_about, user.no_call_about = [], []
     user.is_active = user.is_researcher = False
     user.set_unusable_password()
     user.save()
@@ -80,3 +82,29 @@ def _delete(asked: QuerySet[AccountRequest]) -> None:
     for pk in asked.values_list("pk", flat=True):
         audit.forget(f"request:{pk}", f"request:{pk}")
     asked.delete()
+
+
+def relations(model: type[Model]) -> Iterator[ManyToOneRel]:
+    """Yield every foreign key that leads to a table, those of tables between two others as well."""
+    for relation in model._meta.get_fields(include_hidden=True):
+        if isinstance(relation, ManyToOneRel):
+            yield relation
+
+
+def label(relation: ManyToOneRel) -> str:
+    """Return table and column, such as ``accounts.Token.user``."""
+    return f"{relation.related_model._meta.label}.{relation.field.name}"
+
+
+def rows_of(relation: ManyToOneRel, row: Model) -> QuerySet[Any]:
+    """Return the rows that name this one in this column."""
+    return relation.related_model._base_manager.filter(**{relation.field.name: row})
+
+
+def delete_belongings(row: Model, *, but: Container[str] = ()) -> None:
+    """Delete what would be deleted with the row, except rows in the columns `but`. The row itself
+    stays, and so does what only refers to it.
+    """
+    for relation in relations(type(row)):
+        if relation.on_delete is CASCADE and label(relation) not in but:
+            rows_of(relation, row).delete()

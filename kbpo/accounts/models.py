@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractUser
+from django.contrib.postgres.fields import ArrayField
 from django.db import models, transaction
 from django.utils.functional import cached_property
 
@@ -28,7 +29,7 @@ EVENTS = {
 
 
 MEMBER_OF = Prepared(
-    "SELECT team_id, may_only_look FROM accounts_team_members WHERE user_id = %(user)s"
+    "SELECT team_id, role = 'observer' FROM accounts_team_members WHERE user_id = %(user)s"
 )
 
 
@@ -37,11 +38,19 @@ class User(AbstractUser):
     administers.
     """
 
+    groups = None  # type: ignore[assignment]  # rights follow from roles alone
+    user_permissions = None  # type: ignore[assignment]
     is_researcher = models.BooleanField(default=False)
     is_annotator = models.BooleanField(default=False)
     is_volunteer = models.BooleanField(
         default=False,
         help_text="An annotator whom nobody invited: judges only on tracks that take volunteers",
+    )
+    no_mail_about = ArrayField(
+        models.CharField(max_length=16), default=list, help_text="Events without a mail"
+    )
+    no_call_about = ArrayField(
+        models.CharField(max_length=16), default=list, help_text="Events without a webhook call"
     )
 
     class Meta(AbstractUser.Meta):
@@ -78,8 +87,9 @@ class User(AbstractUser):
 
     def teams_to_act_for(self) -> models.QuerySet[Team]:
         """Return the teams that this person submits for, not those where they only may look."""
-        acting = Team.objects.filter(memberships__user=self, memberships__may_only_look=False)
-        return acting.order_by("pk")
+        acting = (Membership.Role.OWNER, Membership.Role.MEMBER)
+        teams = Team.objects.filter(memberships__user=self, memberships__role__in=acting)
+        return teams.order_by("pk")
 
     def team(self, slug: str = "", *, looks: bool = False) -> Team | None:
         """Return the team of that name in addresses, of those that this person submits for; without
@@ -96,12 +106,6 @@ class Team(models.Model):
     name = models.CharField(max_length=80, unique=True)
     slug = models.SlugField(max_length=80, unique=True)
     members = models.ManyToManyField(User, through="Membership", related_name="teams", blank=True)
-    owners = models.ManyToManyField(
-        User,
-        related_name="owned_teams",
-        blank=True,
-        help_text="Members who give roles and remove others",
-    )
     former = models.ManyToManyField(
         User,
         through="Former",
@@ -121,12 +125,20 @@ class Team(models.Model):
 class Membership(models.Model):
     """Somebody belongs to a team."""
 
+    class Role(models.TextChoices):
+        OWNER = "owner", "an owner"
+        MEMBER = "member", "a member who may submit and spend"
+        OBSERVER = "observer", "a member who may look"
+
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
-    may_only_look = models.BooleanField(
-        default=False,
-        db_default=False,
-        help_text="Sees what the team sees; uploads, spends, changes and invites nothing",
+    role = models.CharField(
+        max_length=8,
+        choices=Role.choices,
+        default=Role.MEMBER,
+        db_default="member",
+        help_text="Owners give roles and remove others; observers see what the team sees, and"
+        " upload, spend, change and invite nothing",
     )
     joined_at = models.DateTimeField(
         null=True, default=clock.now, help_text="Null: before this was noted"
@@ -278,24 +290,6 @@ class AccountRequest(Waiting):
 
     def __str__(self) -> str:
         return f"{self.name} for {self.team}"
-
-
-class Preference(models.Model):
-    """How somebody wants to be told of one kind of event; without a row: every way."""
-
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="preferences")
-    event = models.CharField(max_length=16, choices=list(EVENTS.items()))
-    by_mail = models.BooleanField(default=True)
-    by_call = models.BooleanField(default=True)
-
-    class Meta:
-        db_table_comment = "By which ways people want to be told of what"
-        constraints = [
-            models.UniqueConstraint(fields=["user", "event"], name="preference_once_an_event")
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.event} to {self.user_id}"
 
 
 class Webhook(models.Model):

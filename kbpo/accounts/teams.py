@@ -11,11 +11,8 @@ from django.db import transaction
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import Former, Membership, Team, User
 
-ROLES = {
-    "owner": "an owner",
-    "member": "a member who may submit and spend",
-    "observer": "a member who may look",
-}
+ROLES = dict(Membership.Role.choices)
+OWNER, OBSERVER = Membership.Role.OWNER, Membership.Role.OBSERVER
 ONLY_LOOKS = "You may look at what this team does, and change nothing. Ask one of its owners."
 
 
@@ -25,7 +22,7 @@ class CannotChange(ValueError):
 
 def may_manage(team: Team, user: User) -> bool:
     """Return whether this person gives roles in a team and removes members: its owners, admins."""
-    return user.is_staff or team.owners.filter(pk=user.pk).exists()
+    return user.is_staff or team.memberships.filter(user=user, role=OWNER).exists()
 
 
 def may_act(team: Team, user: User) -> bool:
@@ -37,26 +34,24 @@ def may_act(team: Team, user: User) -> bool:
 
 def roles_of(team: Team) -> dict[User, str]:
     """Return the members of a team by name, each with the role."""
-    roles = {}
-    owners = set(team.owners.values_list("pk", flat=True))
-    for row in team.memberships.select_related("user").order_by("user__username"):
-        roles[row.user] = "observer" if row.may_only_look else "member"
-        if row.user_id in owners:
-            roles[row.user] = "owner"
-    return roles
+    memberships = team.memberships.select_related("user").order_by("user__username")
+    return {row.user: row.role for row in memberships}
 
 
 @transaction.atomic
-def join(team: Team, user: User, *, may_only_look: bool = False) -> None:
-    """Add the user to the team, as its owner if it has none. A member keeps their role."""
+def join(team: Team, user: User, role: str = Membership.Role.MEMBER) -> None:
+    """Add the user to the team, as its owner if it has none. A member keeps their role; an observer
+    who is invited as a member becomes one.
+    """
     team = _lock(team)
-    mine = Membership.objects.filter(team=team, user=user)
-    if not mine.exists():
-        Membership.objects.create(team=team, user=user, may_only_look=may_only_look)
-    elif not may_only_look:
-        mine.update(may_only_look=False)
-    if not may_only_look and not team.owners.exists():
-        team.owners.add(user)
+    if role != OBSERVER and not team.memberships.filter(role=OWNER).exists():
+        role = OWNER
+    membership, is_new = Membership.objects.get_or_create(
+        team=team, user=user, defaults={"role": role}
+    )
+    if not is_new and (role == OWNER or membership.role == OBSERVER):
+        membership.role = role
+        membership.save(update_fields=["role"])
 
 
 @transaction.atomic
@@ -68,14 +63,10 @@ def set_role(team: Team, user: User, role: str, who: User, why: str = "") -> Non
         raise CannotChange("Say whether they own the team, are a member, or may look.")
     team = _lock(team)
     _check_member(team, user)
-    if role == "owner":
-        team.owners.add(user)
-    else:
+    if role != OWNER:
         _check_other_owner(team, user)
-        team.owners.remove(user)
-    mine = Membership.objects.filter(team=team, user=user)
-    mine.update(may_only_look=role == "observer")
-    if role == "observer":
+    team.memberships.filter(user=user).update(role=role)
+    if role == OBSERVER:
         _end_invitations(team)
     after = role_text(user.get_username(), role)
     note("team role", f"team:{team.slug}", who=who, why=why, after=after)
@@ -90,9 +81,9 @@ def remove(team: Team, user: User, who: User, why: str = "") -> int:
     team = _lock(team)
     _check_member(team, user)
     check_leaves_an_owner(team, user)
-    team.owners.remove(user)
-    joined_at = Membership.objects.get(team=team, user=user).joined_at
-    team.members.remove(user)
+    membership = team.memberships.get(user=user)
+    joined_at = membership.joined_at
+    membership.delete()
     # Who came back and leaves again has seen what they saw the first time.
     Former.objects.get_or_create(team=team, user=user, defaults={"joined_at": joined_at})
     action = "leave team" if who == user else "remove from team"
@@ -130,6 +121,6 @@ def _check_member(team: Team, user: User) -> None:
 
 
 def _check_other_owner(team: Team, user: User) -> None:
-    owners = set(team.owners.values_list("pk", flat=True))
-    if owners == {user.pk}:
+    owners = team.memberships.filter(role=OWNER).values_list("user_id", flat=True)
+    if set(owners) == {user.pk}:
         raise CannotChange("Make somebody else an owner first: a team needs one.")

@@ -30,7 +30,7 @@ def vera(toy: Toy) -> User:
     """Somebody who may look at what Rosa's team does."""
     user = User.objects.create_user("vera", "vera@example.org", PASSWORD, is_researcher=True)
     teams.join(toy.teams["Patterns"], toy.users["Rosa"])
-    teams.join(toy.teams["Patterns"], user, may_only_look=True)
+    teams.join(toy.teams["Patterns"], user, "observer")
     return user
 
 
@@ -157,6 +157,6 @@ def test_an_owner_gives_and_takes_the_role_and_a_link_makes_an_observer(
     assert teams.roles_of(team)[toy.users["Tim"]] == "observer"
     assert toy.users["Tim"].team() == toy.teams["Neural"], "submits for the other one"
     teams.join(team, toy.users["Tim"])
-    teams.join(team, toy.users["Tim"], may_only_look=True)
+    teams.join(team, toy.users["Tim"], "observer")
     assert teams.may_act(team, toy.users["Tim"]), "who may submit keeps that"
     assert data_of(vera)["teams"] == [{"name": "Patterns", "owner": False, "role": "observer"}]

@@ -31,10 +31,7 @@ PEOPLE = (
     "accounts.User",
     "accounts.Team",
     "accounts.Membership",
-    "accounts.Team_owners",
     "accounts.Former",
-    "accounts.User_groups",
-    "accounts.User_user_permissions",
     "annotation.Worker",
     "annotation.WorkerIdentity",
 )

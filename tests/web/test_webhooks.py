@@ -30,7 +30,7 @@ from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.accounts import deliver, notices, webhooks
 from kbpo.accounts.models import EVENTS, Delivery, Webhook
-from kbpo.accounts.preferences import choose
+from kbpo.accounts.notices import choose
 from kbpo.submissions.models import Submission
 from kbpo.web.research.judged import dispute
 from tests.conftest import Toy

@@ -10,7 +10,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group
 from django.db.models import CASCADE, Model
 from django.test import Client
 from django.urls import reverse
@@ -22,10 +21,9 @@ from kbpo import clock
 from kbpo.accounts import close, teams
 from kbpo.accounts.ask import ask
 from kbpo.accounts.audit import note
-from kbpo.accounts.belongings import label, relations, rows_of
+from kbpo.accounts.close import label, relations, rows_of
 from kbpo.accounts.models import (
     Audit,
-    Preference,
     Token,
     User,
     Webhook,
@@ -41,16 +39,10 @@ As = Callable[[str], Client]
 pytestmark = pytest.mark.django_db
 TOLD_BY_NAME = {
     "accounts.Membership.user": "teams",
-    "accounts.Team_owners.user": "teams",
     "accounts.Former.user": "former_teams",
     "annotation.Worker.user": "annotator",
 }
 """Columns of which the data of a person tell in a way of their own -> where"""
-NOT_TOLD = {
-    "accounts.User_groups.user": "This service gives no rights by groups.",
-    "accounts.User_user_permissions.user": "Nor one by one.",
-}
-"""Columns of which the data of a person say nothing -> why"""
 NAMES_NOBODY = {
     "What was done for a team is the team's; the name is a number, and no words about them.": {
         "accounts.Audit.who",
@@ -111,10 +103,10 @@ def test_every_column_that_names_a_person_is_in_their_data_or_says_why_not(toy: 
         name = label(relation)
         there.add(name)
         by_number = relation.on_delete is not CASCADE and relation.model is User
-        if name not in told | NOT_TOLD.keys() and not by_number:
+        if name not in told and not by_number:
             missing.append(name)
     assert missing == [], "put them into kbpo/web/public/own_data.py, or say here why not"
-    assert told | NOT_TOLD.keys() <= there and not told & NOT_TOLD.keys(), "what is said is so"
+    assert told <= there, "what is said is so"
     data = own_data.data_of(toy.users["Rosa"])
     assert set(TOLD_BY_NAME.values()) <= data.keys()
 
@@ -134,7 +126,6 @@ def test_every_column_that_names_a_person_is_emptied_with_them_or_says_why_not()
 def own(toy: Toy, person: User) -> None:
     """Somebody has something in every table whose rows belong to people."""
     Token.issue(person, "laptop of Nils")
-    Preference.objects.create(user=person, event="scored", by_mail=False)
     Webhook.objects.create(user=person, url="https://nils.example.org/told")
     tell([person], "scored", "A run of Nils is scored", "It is.")
     Application.objects.create(user=person, why="Nils reads a lot.")
@@ -147,7 +138,6 @@ def own(toy: Toy, person: User) -> None:
         user=person,
         network="",
     )
-    person.groups.add(Group.objects.create(name="readers"))
 
 
 def test_nothing_that_belongs_to_somebody_is_left_when_they_close_their_account(toy: Toy) -> None:
@@ -164,7 +154,7 @@ def test_nothing_that_belongs_to_somebody_is_left_when_they_close_their_account(
         found = (row for row in relations(User) if row.on_delete is CASCADE)
         return {label(row) for row in found if rows_of(row, nils).exists()}
 
-    may_be_empty = {"accounts.Former.user", "accounts.User_user_permissions.user"}
+    may_be_empty = {"accounts.Former.user"}
     every = {label(row) for row in relations(User) if row.on_delete is CASCADE}
     assert left() == every - may_be_empty, "or the test looks at nothing"
     close.close(nils)

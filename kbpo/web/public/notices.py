@@ -16,8 +16,8 @@ from django.views.decorators.http import require_POST
 
 from kbpo.accounts.close import forget_requests
 from kbpo.accounts.models import User, Webhook
+from kbpo.accounts.notices import MOST, add_webhook, choose, send_test, ways_of
 from kbpo.accounts.password_again import why_not
-from kbpo.accounts.preferences import MOST, add_webhook, choose, send_test, ways_of
 from kbpo.accounts.sign_up import EmailForm
 from kbpo.accounts.webhooks import CannotCall
 

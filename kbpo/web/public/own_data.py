@@ -26,14 +26,12 @@ from annotation.workers.models import (
     Payout,
     TutorialRun,
 )
-from kbpo.accounts import teams
-from kbpo.accounts.belongings import label, relations, rows_of
+from kbpo.accounts.close import label, relations, rows_of
 from kbpo.accounts.models import (
     AccountRequest,
     Audit,
     Delivery,
     Invitation,
-    Preference,
     Token,
     User,
     Webhook,
@@ -42,6 +40,7 @@ from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
 
 ACCOUNT = ("username", "email", "first_name", "last_name", "date_joined", "last_login")
+NOTICES = ("no_mail_about", "no_call_about")
 ROLES = ("is_researcher", "is_annotator", "is_volunteer", "is_staff")
 ANNOTATOR = (
     "handle",
@@ -86,7 +85,6 @@ OF_USER = (
         "user",
         "name prefix scope created_at last_used_at expires_at revoked_at",
     ),
-    Part("notices", Preference, "user", "event by_mail by_call"),
     Part("webhooks", Webhook, "user", "url made_at"),
     Part("told", Delivery, "user", "event hook__url address body status reason made_at"),
     Part(
@@ -147,14 +145,10 @@ OF_WORKER = (
 def data_of(user: User) -> dict[str, Any]:
     """Return what is known of a person, by what it is about."""
     return {
-        "account": {name: getattr(user, name) for name in (*ACCOUNT, *ROLES)},
+        "account": {name: getattr(user, name) for name in (*ACCOUNT, *ROLES, *NOTICES)},
         "teams": [
-            {
-                "name": team.name,
-                "owner": team.owners.filter(pk=user.pk).exists(),
-                "role": teams.roles_of(team)[user],
-            }
-            for team in user.teams.order_by("pk")
+            {"name": row.team.name, "role": row.role}
+            for row in user.memberships.select_related("team").order_by("team")
         ],
         "former_teams": list(user.former_teams.order_by("pk").values_list("name", flat=True)),
         **{part.name: part.rows(user) for part in OF_USER},

@@ -122,7 +122,8 @@ def accept(invitation: Invitation, who: User | JoinForm) -> User | None:
         user.is_researcher = True
     user.save()
     if invitation.team is not None:
-        teams.join(invitation.team, user, may_only_look=invitation.role == "observer")
+        role = "observer" if invitation.role == "observer" else "member"
+        teams.join(invitation.team, user, role)
     link(invitation, user)
     return cast(User, user)
 
@@ -197,7 +198,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "team": team,
         "members": members,
         "stays": _why_stays(team, user) if user in members else "",
-        "n_owners": team.owners.count(),
+        "n_owners": sum(role == "owner" for role in members.values()),
         "acts": teams.may_act(team, user),
         "manages": teams.may_manage(team, user),
         "money": balance(team=team),
