@@ -157,7 +157,7 @@ class Client:
 
         Filters are those of the page: `verdict` (right, wrong, undecided, judged, unjudged, turned,
         disputed), `part` (the part that is wrong, or any), `votes="split"`, `who="alone"`,
-        `relation`, `type`, `confidence`, `q` (words of the text), `entity` (name of the subject or
+        `relation`, `type`, `q` (words of the text), `entity` (name of the subject or
         object), `document`, `sort`.
         """
         yield from self._after(f"submissions/{number}/predictions/", **filters)

@@ -31,7 +31,7 @@ from kbpo.web.public import (
     prose,
     track,
 )
-from kbpo.web.research import explore, ledger, missed_page, runs, submissions, upload
+from kbpo.web.research import explore, ledger, missed, runs, submissions, upload
 
 PUBLIC = (
     health,
@@ -44,7 +44,7 @@ PUBLIC = (
     metrics,
     prose,
 )
-RESEARCH = (runs, ledger, submissions, explore, missed_page, upload)
+RESEARCH = (runs, ledger, submissions, explore, missed, upload)
 ACCOUNT = (people, notices, ask)
 DESK = (
     home,

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from kbpo_client import Client, Refused, Unreachable, settings
 from kbpo_client.commands import main
 from kbpo_client.commands.board import comparison_table
-from kbpo_client.commands.explore import BANDS, PARTS, SORTS, VERDICTS
+from kbpo_client.commands.explore import PARTS, SORTS, VERDICTS
 from kbpo_client.commands.watch import DISCARDED, ENDED, STATUSES
 
 from kbpo.accounts.models import Token
@@ -31,7 +31,6 @@ from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.distribution import tick as plan
 from kbpo.sampling.models import ExpertCheck, Further
 from kbpo.sampling.open_track import close_track
-from kbpo.submissions import tally
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
 from kbpo.tracks.kbp.track import KbpTrack
@@ -437,7 +436,7 @@ def test_values_of_options_are_those_of_the_service() -> None:
     assert set(STATUSES) == set(Submission.Status.values) and set(DISCARDED) < set(STATUSES)
     assert set(VERDICTS) == {"all", *explorer.VERDICTS}
     assert set(PARTS) == {explorer.ANY, *KbpTrack.words.parts}
-    assert set(BANDS) == set(tally.BANDS) and set(SORTS) == {*explorer.SORTS, "most"}
+    assert set(SORTS) == {*explorer.SORTS, "most"}
 
 
 def test_whoever_looks_at_a_run_of_others_is_told_what_its_page_tells(run: Run, toy: Toy) -> None:

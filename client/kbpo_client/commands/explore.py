@@ -12,7 +12,6 @@ from kbpo_client.commands.service import RUN, Service, json_option, service_of
 MISSED = "Instead what is true and not in it: what others found, or nobody did."
 VERDICTS = ("all", "right", "wrong", "undecided", "judged", "unjudged", "turned", "disputed")
 PARTS = ("any", "relation", "subject", "object")
-BANDS = ("high", "middle", "low", "none")
 SORTS = ("text", "sure", "unsure", "worst", "most")
 WHO_FOUND = {"others": "missed", "nobody": "nobody"}
 """Options of `errors --missed`, as the service calls them"""
@@ -24,9 +23,6 @@ WHO_FOUND = {"others": "missed", "nobody": "nobody"}
 @click.option("--part", type=click.Choice(PARTS), help="Which part is wrong.")
 @click.option("--predicate", "relation", help="Of one relation.")
 @click.option("--entity", help="Name of the subject or object, or words of it.")
-@click.option(
-    "--confidence", type=click.Choice(BANDS), help="From 0.9, from 0.5, below, not given."
-)
 @click.option("--votes", type=click.Choice(["split"]), help="People were divided.")
 @click.option("--who", type=click.Choice(["alone"]), help="No other system says so.")
 @click.option("--document", help="In one document.")

@@ -15,7 +15,6 @@ from rest_framework.response import Response
 
 from annotation.desk.experts import MOST_NOTE
 from kbpo.accounts.models import User
-from kbpo.submissions.tally import BANDS
 from kbpo.tracks.base import ENTITY
 from kbpo.tracks.registry import KINDS, class_of
 from kbpo.web.api.answers import declined, page_of_list, whole
@@ -25,8 +24,16 @@ from kbpo.web.api.submissions import PAGING, page_of
 from kbpo.web.api.view import APIView, PublicView
 from kbpo.web.expensive import expensive
 from kbpo.web.public.documents import shows_readers
-from kbpo.web.research.explore import as_record, chosen_of, explored, rows_of
-from kbpo.web.research.explorer import SORTS, VERDICTS, Choice, Unreadable, read_choice
+from kbpo.web.research.explore import as_record, rows_of
+from kbpo.web.research.explorer import (
+    SORTS,
+    VERDICTS,
+    Choice,
+    Unreadable,
+    chosen_of,
+    explored,
+    read_choice,
+)
 from kbpo.web.research.judged import dispute
 from kbpo.web.research.missed import MISSED, NOT_READ_YET, missed_of, missed_record
 from kbpo.web.research.missed import SORTS as SORTS_OF_MISSED
@@ -52,7 +59,6 @@ FILTERS = [
         "who", str, enum=["alone"], description="No other system on the board says so"
     ),
     *OF_FACETS.values(),
-    OpenApiParameter("confidence", str, enum=list(BANDS)),
     *OF_TEXT,
     OpenApiParameter(
         ENTITY,

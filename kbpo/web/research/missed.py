@@ -10,7 +10,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from django.core.cache import cache
-from django.http import Http404
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.urls import path
 
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Document
@@ -18,20 +22,29 @@ from kbpo.instances.models import Label
 from kbpo.sampling.documents.annotated import annotated
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import ENTITY
-from kbpo.tracks.recall import Found, TrackWithRecall, recall_of
-from kbpo.web.public.documents import shows_readers
+from kbpo.tracks.recall import Found, TrackWithRecall, kind_with_recall, recall_of
+from kbpo.web.components.figures import count_text
+from kbpo.web.expensive import expensive, export
+from kbpo.web.public.documents import may_read, shows_readers
+from kbpo.web.research.explore import tabs_of
 from kbpo.web.research.explorer import (
     ELSEWHERE,
     GIVEN,
     KEPT,
+    PAGE,
     Choice,
     Explorer,
-    carried,
+    Unreadable,
+    chosen_of,
+    explored,
     hash_of,
     no_such,
     read_choice,
     refuse_unknown,
+    word_filters,
 )
+from kbpo.web.research.submissions import is_own, name_for
+from kbpo.web.table import file_of
 
 Fact: TypeAlias = "tuple[Found, list[Submission]]"
 """With who found it"""
@@ -87,7 +100,7 @@ def _read(
     address: Mapping[str, str], explorer: Explorer, kind: TrackWithRecall, *, strict: bool
 ) -> Choice:
     own = {"who": list(MISSED), "sort": list(SORTS)}
-    names = carried(explorer.submission)
+    names = [*kind.found_facets, *word_filters(explorer.kind)]
     sent = {name: value for name, value in address.items() if value or strict}
     elsewhere = {*GIVEN, *ELSEWHERE, *(facet.name for facet in kind.facets)}
     refuse_unknown(
@@ -163,3 +176,84 @@ def _kept(facts: Mapping[str, list[Fact]], choice: Choice) -> dict[str, list[Fac
 def missed_record(fact: Found, runs: list[Submission]) -> dict[str, Any]:
     """Return a fact that a run does not predict, for programs: with the runs that do."""
     return fact.record | {"found_by": [run.pk for run in runs]}
+
+
+def show(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """Return a page of it, or all of it as a file."""
+    return (_file if "format" in request.GET else _page)(request, pk)
+
+
+@expensive
+def _page(request: HttpRequest, pk: int) -> HttpResponse:
+    explorer, refusal = explored(request, pk), ""
+    submission = explorer.submission
+    try:
+        missed = missed_of(request.user, explorer, chosen_of(request))
+    except Unreadable as wrong:
+        missed, refusal = missed_of(request.user, explorer, {}), f"{wrong} All is listed."
+    choice = missed.choice
+    context = {
+        "submission": submission,
+        "words": explorer.kind.words,
+        "name": name_for(submission, is_own(request, submission)),
+        "tabs": tabs_of(request, explorer, current="Missed"),
+        "shown": shows_readers(request.user, submission.track),
+        "readable": may_read(request, submission.track),
+        "n_documents": len(annotated(submission.track).documents),
+        "refusal": refusal,
+        "said": choice.said,
+        "sorts": [(name, words, choice["sort"] or "text") for name, words in SORTS.items()],
+        "page": Paginator(missed.listed, PAGE).get_page(request.GET.get("page")),
+        "query": choice.query(who=missed.who)[1:],
+        "filters": _filters(explorer, missed),
+        "options": [
+            {
+                "url": choice.query(who=name),
+                "text": f"{words} {count_text(len(missed.facts[name]))}",
+                "current": name == missed.who,
+            }
+            for name, words in MISSED.items()
+        ],
+        "everything": choice.query(document=""),
+    }
+    return render(request, "missed.html", context, status=400 if refusal else 200)
+
+
+def _filters(explorer: Explorer, missed: Missed) -> list[dict[str, Any]]:
+    """Return the values of each facet with how many there are of them; the one that is chosen leads
+    back.
+    """
+    filters = []
+    for facet in explorer.kind.facets:
+        words = dict(facet.called(explorer.kind.corpus).values())
+        options = [
+            {
+                "url": missed.choice.query(**{facet.name: "" if chosen else value}),
+                "text": words.get(value, value),
+                "n": n,
+                "chosen": chosen,
+            }
+            for value, n in missed.values.get(facet.name, Counter()).most_common()
+            for chosen in [missed.choice[facet.name] == value]
+        ]
+        if options:
+            filters.append({"label": facet.label, "options": options})
+    return filters
+
+
+@export
+def _file(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """Return the same as a file. Raises Http404 while it may not be told."""
+    explorer = explored(request, pk)
+    if not shows_readers(request.user, explorer.submission.track):
+        raise Http404(NOT_READ_YET)
+    try:
+        missed = missed_of(request.user, explorer, chosen_of(request))
+    except Unreadable as wrong:
+        return HttpResponse(str(wrong), status=400, content_type="text/plain; charset=utf-8")
+    header = [*kind_with_recall(explorer.submission.track).found_columns, "found_by"]
+    rows = [list(missed_record(fact, runs).values()) for fact, runs in missed.listed]
+    return file_of(request, f"missed-{pk}", header, rows)
+
+
+urlpatterns = [path("submissions/<int:pk>/missed/", show, name="submission-missed")]
