@@ -2,8 +2,8 @@
 
 Everything is a fraction of one (0.3 is 30 %). Positions are percentages of the drawing's width, so
 a bar fills whatever column it stands in and nothing has to be measured in the browser. Colours come
-from the style sheet by class. Nothing here knows Django: the result is SVG whose every piece of
-text has been escaped.
+from the style sheet by class. The result is SVG that is safe in a page: every piece of text
+in it has been escaped.
 """
 
 import math
@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, Literal, Self
+
+from django.utils.safestring import SafeString, mark_safe
 
 from kbpo.web.components.figures import coefficient_text, interval_text, number_text
 from scoring.report import ENDS, FEW
@@ -151,7 +153,7 @@ def draw_interval(
     tone: Tone = "a",
     name: str = "",
     alone: Interval | None = None,
-) -> str:
+) -> SafeString:
     """One interval: a line for 95 %, a bar for 80 %, an upright tick for the estimate; clipped to
     [0, 1].
 
@@ -194,7 +196,9 @@ def interval_label(interval: Interval, *, kind: Kind = "final", name: str = "") 
     return f"{name} {sentence}" if name else sentence
 
 
-def draw_coefficient(interval: Interval, axis: Axis, *, tone: Tone = "a", name: str = "") -> str:
+def draw_coefficient(
+    interval: Interval, axis: Axis, *, tone: Tone = "a", name: str = ""
+) -> SafeString:
     """Return a number that is no share, as an agreement or a ratio, with its interval; clipped to
     its axis, and said as it is written: “0.76”.
     """
@@ -211,7 +215,7 @@ def draw_coefficient(interval: Interval, axis: Axis, *, tone: Tone = "a", name: 
     return _svg(f"iv iv-final iv-{tone}", label, _ticks(axis) + drawn)
 
 
-def draw_difference(interval: Interval, axis: Axis, *, name: str = "") -> str:
+def draw_difference(interval: Interval, axis: Axis, *, name: str = "") -> SafeString:
     """Return a difference on an axis with a zero line; blue above zero, orange below, grey when 80
     % holds zero.
     """
@@ -232,13 +236,13 @@ def draw_difference(interval: Interval, axis: Axis, *, name: str = "") -> str:
     )
 
 
-def draw_alone_legend() -> str:
+def draw_alone_legend() -> SafeString:
     """Return the thin line that stands for the interval of people alone, for the legend."""
     sample = Interval(0.5, 0.1, 0.9)
     return _svg("iv", ALONE, _whisker(sample, Axis(0.0, 1.0, ()), middle=HEIGHT / 2))
 
 
-def draw_legend(kind: Kind = "final") -> str:
+def draw_legend(kind: Kind = "final") -> SafeString:
     """Return the glyph by itself, to explain it."""
     sample = Interval(0.5, 0.2, 0.8, 0.0, 1.0)
     tone: Tone = "quiet" if kind == "few" else "a"
@@ -260,7 +264,7 @@ def difference_tone(interval: Interval) -> Tone:
     return "quiet"
 
 
-def draw_axis(axis: Axis, *, signed: bool = False, coefficient: bool = False) -> str:
+def draw_axis(axis: Axis, *, signed: bool = False, coefficient: bool = False) -> SafeString:
     """Return an SVG with the tick labels of an axis, for the header of a column of bars. Labels are
     percentages; with `coefficient` they are plain numbers.
     """
@@ -271,7 +275,9 @@ def draw_axis(axis: Axis, *, signed: bool = False, coefficient: bool = False) ->
         )
         text = coefficient_text(tick) if coefficient else text
         marks.append(f'<text x="{axis.position(tick):g}%" y="12">{escape(text)}</text>')
-    return f'<svg class="axis" width="100%" height="16" aria-hidden="true">{"".join(marks)}</svg>'
+    return mark_safe(
+        f'<svg class="axis" width="100%" height="16" aria-hidden="true">{"".join(marks)}</svg>'
+    )
 
 
 def pack_ties(
@@ -312,7 +318,7 @@ def pack_ties(
     return len(free_from), parts
 
 
-def draw_ties(lanes: int, parts: Sequence[tuple[int, Part]]) -> str:
+def draw_ties(lanes: int, parts: Sequence[tuple[int, Part]]) -> SafeString:
     """One row's share of the tie lines: upright, as high as the row, a little short where a group
     starts or ends.
     """
@@ -323,7 +329,7 @@ def draw_ties(lanes: int, parts: Sequence[tuple[int, Part]]) -> str:
         bottom = "88%" if part == "end" else "100%"
         lines.append(f'<line class="tie tie-{part}" x1="{x}" x2="{x}" y1="{top}" y2="{bottom}"/>')
     width = max(lanes * LANE, 1)
-    return (
+    return mark_safe(
         f'<svg class="ties" width="{width}" height="100%" aria-hidden="true">{"".join(lines)}</svg>'
     )
 
@@ -351,9 +357,9 @@ def _whisker(interval: Interval, axis: Axis, *, middle: float = HEIGHT) -> str:
     )
 
 
-def _svg(classes: str, label: str, body: str, *, height: int = HEIGHT) -> str:
+def _svg(classes: str, label: str, body: str, *, height: int = HEIGHT) -> SafeString:
     # A label is attribute text: quotes are escaped too.
-    return (
+    return mark_safe(
         f'<svg class="{classes}" role="img" aria-label="{escape(label)}" width="100%"'
         f' height="{height}">{body}</svg>'
     )

@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from html import escape
 from zlib import crc32
 
+from django.utils.safestring import SafeString, mark_safe
+
 from kbpo.web.components.drawing import Axis, Interval, axis_over, is_known
 from kbpo.web.components.figures import count_text, interval_text, number_text
 
@@ -97,7 +99,7 @@ def draw_curves(
     x_written: Callable[[float], str],
     y_written: Callable[[float], str],
     height: int = CURVES_HEIGHT,
-) -> str:
+) -> SafeString:
     """Return curves and dots with their names on two axes."""
     paths, names = [], []
     for curve in curves:
@@ -121,7 +123,7 @@ def draw_curves(
     return _framed(body, across, up, height, alt, y_name, x_name, x_written, y_written)
 
 
-def draw_precision_recall(points: Sequence[Point], alt: str) -> str:
+def draw_precision_recall(points: Sequence[Point], alt: str) -> SafeString:
     """Return crosses of 80 % intervals with dotted curves of equal F1. The first group and the
     extremes of both axes carry their names.
     """
@@ -168,7 +170,9 @@ def draw_precision_recall(points: Sequence[Point], alt: str) -> str:
     )
 
 
-def draw_history(moments: Sequence[tuple[datetime, Interval]], alt: str, *, name: str) -> str:
+def draw_history(
+    moments: Sequence[tuple[datetime, Interval]], alt: str, *, name: str
+) -> SafeString:
     """Return an estimate over time: a dot and its 80 % interval for every evaluation that is
     kept.
     """
@@ -200,7 +204,7 @@ def draw_arrival(
     *,
     name: str = "Precision, %",
     plan: tuple[int, float] | None = None,
-) -> str:
+) -> SafeString:
     """Return an estimate as judgments arrive, in a hatched band; `plan` is (n, half-width) to
     come.
     """
@@ -381,7 +385,7 @@ def _framed(
     x_name: str,
     x_written: Callable[[float], str],
     y_written: Callable[[float], str],
-) -> str:
+) -> SafeString:
     y_labels = "".join(
         f'<text x="28" y="{_y(up, tick):g}%">{y_written(tick)}</text>' for tick in up.ticks
     )
@@ -389,7 +393,7 @@ def _framed(
         f'<text x="{across.position(tick):g}%" y="14">{x_written(tick)}</text>'
         for tick in across.ticks
     )
-    return (
+    return mark_safe(
         f'<div class="plot"><span class="y-name">{escape(y_name)}</span><svg class="y-axis"'
         f' height="{height}" aria-hidden="true">{y_labels}</svg><svg class="area" role="img"'
         f' aria-label="{escape(alt)}" width="100%" height="{height}">{body}</svg><svg'

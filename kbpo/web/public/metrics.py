@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
 from kbpo.evaluation.leaderboard import Board, board
 from kbpo.evaluation.models import Evaluation
@@ -176,18 +176,16 @@ def _draw_systems(shown: Board, single: Scorer, criterion: str) -> SafeString | 
         return ""
     axis = drawing.axis_over(intervals, ticks=6)
     steps = [axis.low + (axis.high - axis.low) * step / 20 for step in range(21)]
-    return mark_safe(
-        plots.draw_curves(
-            [plots.Curve("", [(share, share) for share in steps], "equal")],
-            dots,
-            axis,
-            axis,
-            f"What {single.label} says of each system against what people say.",
-            x_name=f"{single.label} alone, at people’s mean and spread",
-            y_name=f"People, {criterion.lower()}",
-            x_written=lambda share: number_text(share, decimals=0),
-            y_written=lambda share: number_text(share, decimals=0),
-        )
+    return plots.draw_curves(
+        [plots.Curve("", [(share, share) for share in steps], "equal")],
+        dots,
+        axis,
+        axis,
+        f"What {single.label} says of each system against what people say.",
+        x_name=f"{single.label} alone, at people’s mean and spread",
+        y_name=f"People, {criterion.lower()}",
+        x_written=lambda share: number_text(share, decimals=0),
+        y_written=lambda share: number_text(share, decimals=0),
     )
 
 
@@ -209,18 +207,16 @@ def _curve(kind: Kind, study: Study | None) -> SafeString | str:
         for name, (words, look, place) in drawn.items()
     ]
     widest = max(points[0][name] for name in FIGURES["width"][1:])
-    return mark_safe(
-        plots.draw_curves(
-            curves,
-            [],
-            plots.counts_axis(int(points[-1]["judgments"])),
-            drawing.axis_over([Interval(0.0), Interval(widest)], ticks=5),
-            "Half-width of an 80 % interval against the number of judgments.",
-            x_name="Judgments of one system",
-            y_name="Half-width, points",
-            x_written=lambda n: count_text(int(n)),
-            y_written=lambda width: f"±{number_text(width, decimals=0)}",
-        )
+    return plots.draw_curves(
+        curves,
+        [],
+        plots.counts_axis(int(points[-1]["judgments"])),
+        drawing.axis_over([Interval(0.0), Interval(widest)], ticks=5),
+        "Half-width of an 80 % interval against the number of judgments.",
+        x_name="Judgments of one system",
+        y_name="Half-width, points",
+        x_written=lambda n: count_text(int(n)),
+        y_written=lambda width: f"±{number_text(width, decimals=0)}",
     )
 
 
