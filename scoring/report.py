@@ -367,8 +367,6 @@ class Report:
     comparisons: dict[Named, Comparison] = field(default_factory=dict)
     private: dict[Named, Comparison] = field(default_factory=dict)
     """The same with private runs among them, for their own teams"""
-    totals: dict[tuple[str, str], dict[int, float]] = field(default_factory=dict)
-    """(criterion, distribution) -> system -> what the model alone would print"""
     counted: dict[str, dict[int, float]] = field(default_factory=dict)
     """Name of a counted share -> system -> the share"""
     saved: dict[tuple[str, str], dict[int, float]] = field(default_factory=dict)

@@ -308,10 +308,6 @@ class Judged:
     """How people were divided, in words"""
     source: str = ""
     """Of the label that counts: crowd, expert, import, document"""
-    seconds: Sequence[float] = ()
-    """How long each answer took that it rests on, the shortest first, as far as that is known"""
-    about_seconds: Sequence[float] = ()
-    """About how long each of the others, which were given on one page with answers to more"""
     turned: Any = None
     """How its verdict turned last, if it did since it was first told"""
     dispute: Any = None

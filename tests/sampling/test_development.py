@@ -7,7 +7,6 @@ from decimal import Decimal
 import pytest
 
 from kbpo.corpus.models import Document, Part
-from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Target
 from kbpo.sampling import distribution
@@ -16,7 +15,7 @@ from kbpo.sampling.models import Overlap, SampleBatch
 from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
 from kbpo.submissions.tally import count
-from kbpo.web.research.sampled import sampled
+from kbpo.web.research.score_tables import sampled
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 
@@ -70,7 +69,7 @@ def test_a_track_is_scored_and_closed_without_its_development_part(toy: Toy) -> 
     world = shared_world(toy, "poisson")
     row = world.judge(upload(world, "Patterns"))
     assert SampleBatch.objects.filter(design=SampleBatch.DEVELOPMENT).count() == 1
-    told = sampled(Latest.of(row))
+    told = sampled(row)
     assert told is not None
     assert len(told["stages"]) == row.batches.of_test().count() < row.batches.count()
     close_track(toy.track)

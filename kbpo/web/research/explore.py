@@ -308,8 +308,6 @@ def as_record(row: Judged) -> dict[str, Any]:
     """Return a prediction for programs: with what the page tells of it besides."""
     turned, dispute = row.turned, row.dispute
     return row.as_json() | {
-        "seconds": [round(seconds) for seconds in row.seconds],
-        "about_seconds": [round(seconds) for seconds in row.about_seconds],
         "turned": turned
         and {"before": turned.before, "now": turned.now, "at": turned.made_at.isoformat()},
         "dispute": dispute

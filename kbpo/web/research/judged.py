@@ -15,7 +15,6 @@ from django.http import Http404
 from numpy.typing import NDArray
 
 from annotation.desk import experts
-from annotation.quality.pace import seconds_of
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label
 from kbpo.pool.visibility import sees_all
@@ -81,17 +80,7 @@ def describe(
     people said.
     """
     kind = kind_of(submission.track)
-    rows = kind.describe(submission.pk, ids, public=public, unjudged=unjudged)
-    answered = {
-        row.prediction.instance.target_id for row in rows if row.source == Label.Source.CROWD
-    }
-    took = seconds_of(answered, public=public)
-    return [
-        row
-        if row.source != Label.Source.CROWD or found is None
-        else replace(row, seconds=found.alone, about_seconds=found.about)
-        for row, found in ((row, took.get(row.prediction.instance.target_id)) for row in rows)
-    ]
+    return kind.describe(submission.pk, ids, public=public, unjudged=unjudged)
 
 
 def scores_of(

@@ -25,7 +25,7 @@ from kbpo.accounts.teams import may_act, roles_of
 from kbpo.evaluation.extent import Extent, extent_of
 from kbpo.evaluation.leaderboard import headlines, ranks
 from kbpo.evaluation.models import InterimInterval
-from kbpo.money.spend import Balance, balances
+from kbpo.money.spend import Balance, balance, balances
 from kbpo.sampling.confirm import and_kept
 from kbpo.submissions.discard import delete
 from kbpo.submissions.limits import no_run_left, runs_left
@@ -37,7 +37,7 @@ from kbpo.web.components.figures import count_text
 from kbpo.web.http import act, at_one_moment, check_may_act, pk_of
 from kbpo.web.research.follow import time_left
 from kbpo.web.research.quote import quote
-from kbpo.web.research.teams import UNDER_WAY, money_of, open_invitations
+from kbpo.web.research.teams import UNDER_WAY, open_invitations, purses_of
 from kbpo.web.research.upload import drafts, for_researchers, team_of
 from kbpo.web.table import Column, Table
 
@@ -155,7 +155,8 @@ def show(request: HttpRequest) -> HttpResponseBase:
         "legends": [kind for kind in EXPLAINED if any(row.is_drawn_as(kind) for row in listed)],
         "csv": _url(team, format="csv"),
         "discards": discards[:200],
-        "money": money_of(team),
+        "money": balance(team=team),
+        "purses": purses_of(team),
         "members": roles_of(team),
         "acts": may_act(team, user),
         "invited": open_invitations(team).count(),

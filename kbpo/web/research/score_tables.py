@@ -1,19 +1,22 @@
-"""Tells a submission's scores as tables, and what expert checks make of them."""
+"""A submission's scores as tables, with expert checks and the stages of its sample."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from django.db.models import Count
+
 from kbpo.evaluation.latest import Latest
-from kbpo.sampling.models import Sample
+from kbpo.sampling.designs.base import half_width_at
+from kbpo.sampling.models import SampleBatch
 from kbpo.submissions.models import Submission
 from kbpo.tracks.measures import DEFAULT, UNWEIGHED
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
-from kbpo.web.components.figures import count_text, percent_text
+from kbpo.web.components.figures import percent_text
 from scoring.report import Figure
 from scoring.score import Key
 
@@ -23,6 +26,14 @@ SCOPES = {
     Track.Scope.DOCUMENT: "anywhere in one document",
 }
 """Where the two mentions of a fact stand for recall to count it."""
+
+
+WHY = {
+    "target": "as far as the interval asks",
+    "further": "further, since what the interval asks was asked already",
+    "budget": "as far as the money reached",
+}
+"""Why a stage stopped raising chances where it did."""
 
 
 def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]]:
@@ -56,13 +67,9 @@ def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]
                     row["kind"] == "few" and row["interval"].estimate is not None for row in rows
                 ),
                 "counted": _counted(latest, criterion),
-                "lost": rows[0]["figure"].n_missing if rows else 0,
+                "n_missing": rows[0]["figure"].n_missing if rows else 0,
             }
         )
-    unjudged = _unjudged(submission) if any(table["lost"] for table in result) else (0, 0)
-    for table in result:
-        if table["lost"]:
-            table["missing"], table["why_missing"] = _missing(table["lost"], *unjudged)
     return result
 
 
@@ -116,44 +123,6 @@ def _counted(latest: Latest, criterion: str) -> list[str]:
     return sentences
 
 
-def _unjudged(submission: Submission) -> tuple[int, int]:
-    """Return how many of the drawn relations that a submission predicts have no judgment yet and
-    are not given up, and how many of these somebody is still asked about.
-    """
-    drawn = Sample.objects.filter(
-        batch__submission__track=submission.track_id,
-        target__instances__predictions__submission=submission,
-    )
-    pairs = set(drawn.values_list("target_id", "batch__submission__status"))
-    targets = {target for target, _ in pairs}
-    unanswered = kind_of(submission.track).unanswered({submission.pk: targets})[submission.pk]
-    asked = {target for target, status in pairs if status == "judging"}
-    return len(unanswered), len(unanswered & asked)
-
-
-def _missing(n: int, unjudged: int, asked: int) -> tuple[dict[str, int], list[str]]:
-    """Return why n of them have no judgment under a criterion, in numbers and in words: they wait
-    for one; nobody is asked any more, since the run that they were drawn for has ended; or nobody
-    could answer.
-    """
-    waiting = min(n, asked)
-    dropped = min(n - waiting, unjudged - waiting)
-    unanswered = n - waiting - dropped
-    reasons = []
-    if waiting:
-        reasons.append(f"{count_text(waiting)} {'waits' if waiting == 1 else 'wait'} for one")
-    if dropped:
-        was, is_now = ("was", "is") if dropped == 1 else ("were", "are")
-        reasons.append(
-            f"{count_text(dropped)} {was} drawn for a run that has ended and {is_now} not asked"
-            " about any more"
-        )
-    if unanswered:
-        was = "was" if unanswered == 1 else "were"
-        reasons.append(f"{count_text(unanswered)} found no answer and {was} given up")
-    return {"n": n, "waiting": waiting, "dropped": dropped, "unanswered": unanswered}, reasons
-
-
 def _lines(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
     """Return what a table has lines for, and their names: F1 says which precision it combines with
     recall.
@@ -190,3 +159,33 @@ def checked(latest: Latest) -> dict[str, Any] | None:
         return None
     has_recall = recall_of(latest.submission.track) is not None
     return {"figure": corrected, "crowd": latest.guaranteed(), "has_recall": has_recall}
+
+
+def sampled(submission: Submission) -> dict[str, Any] | None:
+    """Return the stages in which a submission's sample was drawn; None before it is drawn."""
+    batches = SampleBatch.objects.filter(submission=submission, design=submission.track.design)
+    batches = batches.select_related("distribution").annotate(n=Count("samples"))
+    stages = [_stage(submission, stage, stage.n) for stage in batches.order_by("stage", "pk")]
+    return {"design": submission.track.design, "stages": stages} if stages else None
+
+
+def _stage(submission: Submission, batch: SampleBatch, targets: int) -> dict[str, Any]:
+    """One row: when, why, how much was drawn, and the half-widths that were planned and
+    realised.
+    """
+    settings = batch.settings
+    planned, came_to = settings.get("planned_variance"), settings.get("came_to")
+    return {
+        "planned": round(half_width_at(submission, planned), 3) if planned else None,
+        "came_to": None if came_to is None else round(came_to, 3),
+        "number": batch.stage,
+        "drawn_at": batch.drawn_at,
+        "settled_at": batch.settled_at,
+        "distribution": kind_of(submission.track)
+        .measures.distributions[batch.distribution.kind]
+        .label,
+        "targets": targets,
+        "size": batch.size,
+        "why": WHY.get(settings.get("why", ""), ""),
+        "labels": settings.get("labels", 0),
+    }

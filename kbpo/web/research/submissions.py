@@ -52,8 +52,7 @@ from kbpo.web.research.follow import reached, stages
 from kbpo.web.research.history import about, history_of
 from kbpo.web.research.judged import describe, may_see, only_public, verdicts
 from kbpo.web.research.order import buy, more, renewed
-from kbpo.web.research.sampled import sampled
-from kbpo.web.research.score_tables import checked, not_corrected, tables
+from kbpo.web.research.score_tables import checked, not_corrected, sampled, tables
 from kbpo.web.research.slices import by_slice, watched
 from kbpo.web.table import Table, columns
 from scoring.slices import OWN
@@ -338,7 +337,7 @@ def context(
         shown |= {
             "cost": cost(submission, sample, sums),
             "noticed": noticed(submission),
-            "sampled": sampled(latest),
+            "sampled": sampled(submission),
         }
         shown["n_turned"] = len(flips_of(submission))
         shown["more"] = more(submission, sample, further)

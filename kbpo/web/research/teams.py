@@ -30,7 +30,7 @@ from kbpo.accounts.ask import link
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import AccountRequest, Invitation, Team, User
 from kbpo.accounts.sign_up import SignUpForm
-from kbpo.money.models import Budget, Ledger
+from kbpo.money.models import Budget
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, allowance, balance
 from kbpo.submissions.models import Submission
@@ -193,7 +193,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         actions = {"invite": invite_member, "member": member, "take-back": take_back}
         return act(request, actions, team)
-    members, here, purses = teams.roles_of(team), concerned(team), money_of(team).purses
+    members = teams.roles_of(team)
     context = {
         "team": team,
         "members": members,
@@ -202,8 +202,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "acts": teams.may_act(team, user),
         "manages": teams.may_manage(team, user),
         "money": balance(team=team),
-        "budgets": [purse for purse in purses if purse.track.pk in here],
-        "others": [p for p in purses if p.track.pk not in here and p.left is not None],
+        "purses": purses_of(team),
         "links": links(request, open_invitations(team)),
     }
     return render(request, "people/team.html", context)
@@ -219,71 +218,13 @@ class Purse:
     cap: Decimal | None
     """None: the team has no cap of its own there"""
     left: Decimal | None
-    """What the next run may take under all caps, the track's too; None without any, nothing where
-    no run is taken
+    """What the next run may take under all caps, the track's too; None without any cap, 0 on a
+    track that takes no run
     """
 
-    @property
-    def has_moved(self) -> bool:
-        """Whether runs of the team took money, or have some set aside."""
-        return bool(self.spent or self.reserved)
 
-    @property
-    def free(self) -> Decimal | None:
-        """What the team's own cap leaves; below zero after the cap was lowered. Nothing on a track
-        that is closed: no run will take it.
-        """
-        if self.track.status == Track.Status.CLOSED:
-            return ZERO
-        return None if self.cap is None else self.cap - self.spent - self.reserved
-
-
-@dataclass(frozen=True)
-class Money:
-    """A team's money, on every track where it has or may have some."""
-
-    purses: list[Purse]
-
-    @property
-    def spent(self) -> Decimal:
-        """On all tracks together."""
-        return sum((purse.spent for purse in self.purses), ZERO)
-
-    @property
-    def reserved(self) -> Decimal:
-        """Set aside for what is being judged."""
-        return sum((purse.reserved for purse in self.purses), ZERO)
-
-    @property
-    def free(self) -> Decimal | None:
-        """What runs may still take of all caps; None where a track has none, for then there is no
-        sum.
-        """
-        left = [purse.free for purse in self.purses]
-        return (
-            None if None in left or not left else sum((amount for amount in left if amount), ZERO)
-        )
-
-    @property
-    def cap(self) -> Decimal | None:
-        """What is spent, set aside and free, together."""
-        return None if self.free is None else self.spent + self.reserved + self.free
-
-    @property
-    def shares(self) -> dict[str, str]:
-        """The widths of what is spent and set aside in a bar as long as the cap."""
-        whole = max(self.cap or ZERO, self.spent + self.reserved)
-        parts = {"spent": self.spent, "reserved": self.reserved}
-        return {
-            name: f"{100 * amount / whole:.4g}%" if whole else "0%"
-            for name, amount in parts.items()
-        }
-
-
-def money_of(team: Team) -> Money:
-    """Return what the team has spent, set aside and left, on every open track and wherever it has
-    spent.
-    """
+def purses_of(team: Team) -> list[Purse]:
+    """Return a team's money on every open track and wherever it has spent some."""
     tracks = Track.objects.filter(Q(status="open") | Q(ledger__team=team)).distinct()
     purses = []
     for track in tracks.order_by("name"):
@@ -292,19 +233,7 @@ def money_of(team: Team) -> Money:
         if track.status == Track.Status.OPEN:
             left = allowance(track, team, Purpose("submission")).left  # of a run to come
         purses.append(Purse(track, sums.spent, sums.open, own_cap(track, team), left))
-    return Money(purses)
-
-
-def concerned(team: Team) -> set[int]:
-    """Return the tracks on which money was set for the team alone, held or spent, or it has a
-    run.
-    """
-    rows = (Budget.objects, Ledger.objects, Submission.objects.filter(deleted_at=None))
-    return {
-        pk
-        for some in rows
-        for pk in some.filter(team=team).values_list("track", flat=True).distinct()
-    }
+    return purses
 
 
 def own_cap(track: Track, team: Team) -> Decimal | None:
