@@ -30,7 +30,6 @@ from kbpo.accounts.models import (
 )
 from kbpo.accounts.notices import tell
 from kbpo.instances.models import Label
-from kbpo.scores.models import Scorer
 from kbpo.submissions.models import Submission
 from kbpo.web.public import own_data
 from tests.conftest import PASSWORD, Toy
@@ -185,10 +184,8 @@ def test_ones_data_have_what_one_asked_doubted_and_answered(
         remark="Look again.",
         answered_at=clock.now() + timedelta(minutes=1),
     )
-    Scorer.objects.create(corpus=toy.track.corpus, name="own", user=admin)
     of_admin = json.loads(as_user("Admin").get(reverse("own-data")).content)
     assert [one["raw"] for one in of_admin["expert_answers"]] == [{"relation": "yes"}]
-    assert "scores.Scorer.user" in [one["in"] for one in of_admin["named_in"]]
     again = json.loads(as_user("Rosa").get(reverse("own-data")).content)
     assert "Look again." not in json.dumps(again), "what an expert says is the expert's"
     assert Worker.objects.filter(user=rosa).exists() == bool(again["annotator"])

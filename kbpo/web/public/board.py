@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+import gzip
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
 from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib.messages import get_messages
+from django.core.cache import cache
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
+from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import cache_control
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import conditional_page
@@ -27,13 +32,13 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from kbpo.tracks.stamps import cached_with_stamps, stamps_of
 from kbpo.web.components import drawing, plots
 from kbpo.web.components.drawing import Interval
 from kbpo.web.expensive import expensive
 from kbpo.web.http import at_one_moment
 from kbpo.web.public import cite
 from kbpo.web.public.board_files import strengths_of, table_of
-from kbpo.web.public.board_kept import shared
 from kbpo.web.public.board_rows import (
     cells_of,
     facts,
@@ -44,6 +49,7 @@ from kbpo.web.public.board_rows import (
 )
 from kbpo.web.public.board_view import (
     PEOPLE,
+    SWITCHES,
     View,
     helped,
     of_view,
@@ -57,6 +63,9 @@ from kbpo.web.table import csv_response
 
 SHORT = 14
 """Rows that are shown before 'Show the others'."""
+ACCEPTS_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
+_TRACKS: dict[str, int] = {}
+"""Slug of an address -> the track that this process drew last for it"""
 
 
 @gzip_page
@@ -71,6 +80,76 @@ def show(request: HttpRequest, slug: str = "", number: int | None = None) -> Htt
     if request.COOKIES.get(settings.SESSION_COOKIE_NAME) or get_messages(request):
         return _page(request, slug, number)
     return shared(request, slug, lambda slug: _page(request, slug, number))
+
+
+def shared(request: HttpRequest, slug: str, draw: Callable[[str], HttpResponse]) -> HttpResponse:
+    """A page that is the same for everybody, drawn by `draw` where none is kept."""
+    if not settings.PAGES_KEPT_SECONDS:
+        return draw(slug)
+    key = _key(request)
+    page, stamps = _kept(key, slug)
+    if page is None or page.stamps != stamps:
+        track = track_of(slug)
+        if track is None:
+            return draw(slug)
+        stamps = stamps_of(track.pk)  # before anything of it is read
+        page = _Shared.of(draw(track.slug), track.pk, stamps)
+        cache.set(key, page, timeout=settings.PAGES_KEPT_SECONDS)
+        _TRACKS[slug] = track.pk
+    return page.answer(request)
+
+
+def _kept(key: str, slug: str) -> tuple[_Shared | None, tuple[str, ...]]:
+    """Return the page that is kept, and the stamps that its track has now. Redis is asked once,
+    where the track is the one that this process knows of that address.
+    """
+    guess = _TRACKS.get(slug)
+    page, stamps = (cache.get(key), ()) if guess is None else cached_with_stamps(key, guess)
+    if page is None:
+        return None, ()
+    if page.track != guess:
+        _TRACKS[slug] = page.track
+        stamps = stamps_of(page.track)
+    return page, stamps
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """A board's page for readers who are nobody in particular, compressed once. It holds as long as
+    the stamps of its track are those that it was drawn under; what else it tells (labels that wait,
+    names of teams, money) is PAGES_KEPT_SECONDS old at most.
+    """
+
+    track: int
+    stamps: tuple[str, ...]
+    etag: str
+    packed: bytes
+
+    @classmethod
+    def of(cls, drawn: HttpResponse, track: int, stamps: tuple[str, ...]) -> _Shared:
+        """The page that was drawn under these stamps."""
+        etag = f'W/"{sha256(drawn.content).hexdigest()[:32]}"'
+        return cls(track, stamps, etag, gzip.compress(drawn.content, 6))
+
+    def answer(self, request: HttpRequest) -> HttpResponse:
+        """The page; whole for the rare reader who cannot unpack it."""
+        headers = {"ETag": self.etag}
+        if ACCEPTS_GZIP.search(request.headers.get("Accept-Encoding", "")):
+            headers["Content-Encoding"] = "gzip"
+            answer = HttpResponse(self.packed, headers=headers)
+        else:
+            answer = HttpResponse(gzip.decompress(self.packed), headers=headers)
+        patch_vary_headers(answer, ["Accept-Encoding"])
+        return answer
+
+
+def _key(request: HttpRequest) -> str:
+    """Return what a shared page is kept under: its address, with the switches alone, so that nobody
+    fills the cache by asking.
+    """
+    asked = [(name, request.GET[name][:20]) for name in SWITCHES if name in request.GET]
+    parts = [settings.VERSION, request.build_absolute_uri(request.path), asked]
+    return f"board:{sha256(repr(parts).encode()).hexdigest()}"
 
 
 @at_one_moment

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import CASCADE, Model
+from django.db.models import Model
 
 from annotation.models import (
     Assignment,
@@ -26,7 +26,6 @@ from annotation.workers.models import (
     Payout,
     TutorialRun,
 )
-from kbpo.accounts.close import label, relations, rows_of
 from kbpo.accounts.models import (
     AccountRequest,
     Audit,
@@ -152,27 +151,12 @@ def data_of(user: User) -> dict[str, Any]:
         ],
         "former_teams": list(user.former_teams.order_by("pk").values_list("name", flat=True)),
         **{part.name: part.rows(user) for part in OF_USER},
-        "named_in": named_in(user),
         "annotator": [
             {name: getattr(worker, name) for name in ANNOTATOR}
             | {part.name: part.rows(worker) for part in OF_WORKER}
             for worker in Worker.objects.filter(user=user)
         ],
     }
-
-
-def named_in(user: User) -> list[dict[str, Any]]:
-    """Return where else the person stands as who did something: table, column, numbers of rows.
-    What was done is in the log, or is no data about them.
-    """
-    listed = {part.label for part in OF_USER}
-    places = []
-    for relation in relations(User):
-        name = label(relation)
-        if relation.on_delete is not CASCADE and name not in listed:
-            numbers = list(rows_of(relation, user).order_by("pk").values_list("pk", flat=True))
-            places += [{"in": name, "rows": numbers}] if numbers else []
-    return places
 
 
 def as_json(user: User) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
 from itertools import islice
 from typing import Any
 
@@ -10,6 +13,7 @@ from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path, reverse
 
+from annotation.interfaces.registry import interface_of, reading
 from annotation.quality.pace import pace
 from kbpo.accounts.models import User
 from kbpo.evaluation.leaderboard import Row, board
@@ -22,6 +26,7 @@ from kbpo.web.api.tracks import public_track
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import DASH
 from kbpo.web.http import at_one_moment
+from kbpo.web.judging.attempt import example_at
 from kbpo.web.public.board_rows import kind_of_bars, rank_text
 from kbpo.web.public.client import install_command
 from kbpo.web.public.documents import may_read
@@ -179,6 +184,62 @@ def baseline(request: HttpRequest, slug: str) -> FileResponse:
     return FileResponse(script.open("rb"), as_attachment=True, filename="baseline.py")
 
 
+@dataclass(frozen=True)
+class Asked:
+    """One kind of question of a track."""
+
+    title: str
+    how: str
+    """The template of its instructions"""
+    page: Mapping[str, Any]
+    """What they say of this track alone"""
+    extra: Decimal
+    example: str
+    """The address of an example; empty where there is none"""
+
+
+def asked_on(track: Track) -> list[Asked]:
+    """Return the kinds of questions that people are asked on a track."""
+    kind = kind_of(track)
+    guide, extra = kind.guide(), {asking.interface: asking.extra for asking in kind.asking}
+    if recall_of(track) is not None:
+        extra |= dict.fromkeys(reading(), Decimal("0.00"))
+    asked = []
+    for name, amount in extra.items():
+        interface, example = interface_of(name), example_at(name)
+        asked.append(
+            Asked(
+                interface.title,
+                f"interfaces/{interface.folder or interface.name}/how.html",
+                interface.instructions(guide),
+                amount,
+                reverse("try_question", args=[example]) if example else "",
+            )
+        )
+    return asked
+
+
+def guidelines(request: HttpRequest, slug: str) -> HttpResponse:
+    """Return the instructions of a track as annotators see them, with an example of each page on
+    which they judge.
+    """
+    track = public_track(slug)
+    kind = kind_of(track)
+    catalogue = kind.guide().get("catalogue", ())
+    context = {
+        "track": track,
+        "kind": kind,
+        "words": kind.words,
+        "questions": asked_on(track),
+        "asked": kind.guide().get("asked", ()),
+        "catalogue": catalogue,
+        "n_catalogue": len(catalogue),
+        "everything": True,
+        "site": settings.SITE_URL.rstrip("/"),
+    }
+    return render(request, "guidelines.html", context)
+
+
 def release(request: HttpRequest, slug: str, number: int) -> FileResponse:
     """Return the file of a release that is made."""
     row = public_track(slug).releases.filter(number=number, status="made").first()
@@ -193,6 +254,7 @@ def release(request: HttpRequest, slug: str, number: int) -> FileResponse:
 urlpatterns = [
     path("tracks/", listing, name="tracks"),
     path("tracks/<slug:slug>/about/", show, name="track"),
+    path("tracks/<slug:slug>/guidelines/", guidelines, name="guidelines"),
     path("tracks/<slug:slug>/releases/<int:number>/", release, name="release"),
     path("tracks/<slug:slug>/baseline.py", baseline, name="baseline"),
 ]
