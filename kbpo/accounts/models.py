@@ -28,9 +28,7 @@ EVENTS = {
 """What people are told, as a line on the page where they choose"""
 
 
-MEMBER_OF = Prepared(
-    "SELECT team_id, role = 'observer' FROM accounts_team_members WHERE user_id = %(user)s"
-)
+MEMBER_OF = Prepared("SELECT team_id FROM accounts_team_members WHERE user_id = %(user)s")
 
 
 class User(AbstractUser):
@@ -67,36 +65,15 @@ class User(AbstractUser):
                 self.tokens.filter(revoked_at=None).update(revoked_at=clock.now())
 
     @cached_property
-    def only_looks(self) -> dict[int, bool]:
-        """The teams that this person belongs to -> whether they only may look, as it was when first
-        asked for: each request reads its own.
-        """
-        return dict(MEMBER_OF.rows(user=self.pk))
-
-    @property
-    def submits_for_none(self) -> bool:
-        """Whether they only may look at what each of their teams does: they are offered no way to
-        submit. Who belongs to no team is, and reads there how to come into one.
-        """
-        return bool(self.only_looks) and all(self.only_looks.values())
-
-    @property
     def team_keys(self) -> frozenset[int]:
-        """The teams that this person belongs to."""
-        return frozenset(self.only_looks)
+        """The teams of this person when first asked for: each request reads its own."""
+        return frozenset(team for (team,) in MEMBER_OF.rows(user=self.pk))
 
-    def teams_to_act_for(self) -> models.QuerySet[Team]:
-        """Return the teams that this person submits for, not those where they only may look."""
-        acting = (Membership.Role.OWNER, Membership.Role.MEMBER)
-        teams = Team.objects.filter(memberships__user=self, memberships__role__in=acting)
-        return teams.order_by("pk")
-
-    def team(self, slug: str = "", *, looks: bool = False) -> Team | None:
-        """Return the team of that name in addresses, of those that this person submits for; without
-        one, that which was made first. `looks`: also of those where they only may look. None if
+    def team(self, slug: str = "") -> Team | None:
+        """Return this person's team with that slug; without one, the first that was made. None if
         there is no such team.
         """
-        teams = self.teams.order_by("pk") if looks else self.teams_to_act_for()
+        teams = self.teams.order_by("pk")
         return (teams.filter(slug=slug[:80].replace("\x00", "")) if slug else teams).first()
 
 
@@ -128,7 +105,6 @@ class Membership(models.Model):
     class Role(models.TextChoices):
         OWNER = "owner", "an owner"
         MEMBER = "member", "a member who may submit and spend"
-        OBSERVER = "observer", "a member who may look"
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
@@ -137,8 +113,7 @@ class Membership(models.Model):
         choices=Role.choices,
         default=Role.MEMBER,
         db_default="member",
-        help_text="Owners give roles and remove others; observers see what the team sees, and"
-        " upload, spend, change and invite nothing",
+        help_text="Owners give roles and remove others",
     )
     joined_at = models.DateTimeField(
         null=True, default=clock.now, help_text="Null: before this was noted"
@@ -245,11 +220,11 @@ class Token(models.Model):
 
 
 class Invitation(models.Model):
-    """A link that makes its visitor an annotator, or a researcher or observer of a team."""
+    """A link that makes its visitor an annotator, or a researcher of a team."""
 
     code = models.CharField(max_length=43, unique=True, default=secrets.token_urlsafe)
     role = models.CharField(
-        max_length=16, choices=[(role, role) for role in ("annotator", "researcher", "observer")]
+        max_length=16, choices=[(role, role) for role in ("annotator", "researcher")]
     )
     team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.CASCADE)
     made_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")

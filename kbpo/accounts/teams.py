@@ -12,8 +12,7 @@ from kbpo.accounts.audit import note
 from kbpo.accounts.models import Former, Membership, Team, User
 
 ROLES = dict(Membership.Role.choices)
-OWNER, OBSERVER = Membership.Role.OWNER, Membership.Role.OBSERVER
-ONLY_LOOKS = "You may look at what this team does, and change nothing. Ask one of its owners."
+OWNER = Membership.Role.OWNER
 
 
 class CannotChange(ValueError):
@@ -25,13 +24,6 @@ def may_manage(team: Team, user: User) -> bool:
     return user.is_staff or team.memberships.filter(user=user, role=OWNER).exists()
 
 
-def may_act(team: Team, user: User) -> bool:
-    """Return whether this person uploads, spends, changes and invites for a team: its members but
-    for those who only may look, and admins.
-    """
-    return user.is_staff or user.only_looks.get(team.pk) is False
-
-
 def roles_of(team: Team) -> dict[User, str]:
     """Return the members of a team by name, each with the role."""
     memberships = team.memberships.select_related("user").order_by("user__username")
@@ -39,35 +31,25 @@ def roles_of(team: Team) -> dict[User, str]:
 
 
 @transaction.atomic
-def join(team: Team, user: User, role: str = Membership.Role.MEMBER) -> None:
-    """Add the user to the team, as its owner if it has none. A member keeps their role; an observer
-    who is invited as a member becomes one.
-    """
+def join(team: Team, user: User) -> None:
+    """Add the user to the team, as its owner if it has none. A member keeps their role."""
     team = _lock(team)
-    if role != OBSERVER and not team.memberships.filter(role=OWNER).exists():
-        role = OWNER
-    membership, is_new = Membership.objects.get_or_create(
-        team=team, user=user, defaults={"role": role}
-    )
-    if not is_new and (role == OWNER or membership.role == OBSERVER):
-        membership.role = role
+    membership, _ = Membership.objects.get_or_create(team=team, user=user)
+    if not team.memberships.filter(role=OWNER).exists():
+        membership.role = OWNER
         membership.save(update_fields=["role"])
 
 
 @transaction.atomic
 def set_role(team: Team, user: User, role: str, who: User, why: str = "") -> None:
-    """Set the role of a member: owner, member or observer. If they lose ownership, the open
-    invitations of the team end, since one of them could restore it. Raises CannotChange.
-    """
+    """Set the role of a member: owner or member. Raises CannotChange."""
     if role not in ROLES:
-        raise CannotChange("Say whether they own the team, are a member, or may look.")
+        raise CannotChange("Say whether they own the team or are a member.")
     team = _lock(team)
     _check_member(team, user)
     if role != OWNER:
         _check_other_owner(team, user)
     team.memberships.filter(user=user).update(role=role)
-    if role == OBSERVER:
-        _end_invitations(team)
     after = role_text(user.get_username(), role)
     note("team role", f"team:{team.slug}", who=who, why=why, after=after)
 

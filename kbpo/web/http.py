@@ -19,9 +19,8 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.views.decorators.cache import never_cache
 
-from kbpo.accounts import teams
 from kbpo.accounts.mail import goes_out
-from kbpo.accounts.models import Team, User
+from kbpo.accounts.models import User
 from kbpo.corpus.remembered import remembering
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
@@ -51,12 +50,6 @@ def for_admins(
 def admin_of(request: HttpRequest) -> User:
     """Who asks, where a view is for people who are logged in."""
     return cast(User, request.user)
-
-
-def check_may_act(user: User, team: Team) -> None:
-    """Raise PermissionDenied for somebody who may only look at what a team does."""
-    if not teams.may_act(team, user):
-        raise PermissionDenied(teams.ONLY_LOOKS)
 
 
 def track_of_relations(slug: str) -> Track:

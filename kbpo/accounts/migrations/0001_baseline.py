@@ -66,7 +66,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('code', models.CharField(default=secrets.token_urlsafe, max_length=43, unique=True)),
-                ('role', models.CharField(choices=[('annotator', 'annotator'), ('researcher', 'researcher'), ('observer', 'observer')], max_length=16)),
+                ('role', models.CharField(choices=[('annotator', 'annotator'), ('researcher', 'researcher')], max_length=16)),
                 ('created_at', models.DateTimeField(default=kbpo.clock.now)),
                 ('expires_at', models.DateTimeField(blank=True, null=True)),
                 ('uses_left', models.PositiveIntegerField(default=1)),
@@ -101,7 +101,7 @@ class Migration(migrations.Migration):
             name='Membership',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('role', models.CharField(choices=[('owner', 'an owner'), ('member', 'a member who may submit and spend'), ('observer', 'a member who may look')], db_default='member', default='member', help_text='Owners give roles and remove others; observers see what the team sees, and upload, spend, change and invite nothing', max_length=8)),
+                ('role', models.CharField(choices=[('owner', 'an owner'), ('member', 'a member who may submit and spend')], db_default='member', default='member', help_text='Owners give roles and remove others', max_length=8)),
                 ('joined_at', models.DateTimeField(default=kbpo.clock.now, help_text='Null: before this was noted', null=True)),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to=settings.AUTH_USER_MODEL)),
             ],

@@ -37,7 +37,7 @@ from kbpo.web.research.explorer import (
 from kbpo.web.research.judged import dispute
 from kbpo.web.research.missed import MISSED, NOT_READ_YET, missed_of, missed_record
 from kbpo.web.research.missed import SORTS as SORTS_OF_MISSED
-from kbpo.web.research.submissions import find_to_act
+from kbpo.web.research.submissions import find
 
 DEFAULT, MOST = 100, 500
 OF_FACETS = {
@@ -112,7 +112,7 @@ class Dispute(APIView):
         responses={201: OpenApiTypes.OBJECT, **declined(409)},
     )
     def post(self, request: Request, pk: int, prediction: int) -> Response:
-        submission = find_to_act(request, pk)
+        submission = find(request, pk, own=True)
         said = read(DisputeForm, request)
         user = cast(User, request.user)
         row = dispute(user, submission, prediction, said["note"])

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, cast
 
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404
 from drf_spectacular.types import OpenApiTypes
@@ -21,7 +20,6 @@ from rest_framework.response import Response
 
 from annotation.quality.reliability import reliability
 from kbpo.accounts.models import Token, User
-from kbpo.accounts.teams import ONLY_LOOKS
 from kbpo.evaluation.extent import extent_of
 from kbpo.evaluation.flips import turned
 from kbpo.evaluation.judges import judges_of
@@ -46,7 +44,7 @@ from kbpo.web.api.view import APIView, PublicView
 from kbpo.web.public.judges import as_json as told_of
 from kbpo.web.research.quote import plan_of
 from kbpo.web.research.slices import told
-from kbpo.web.research.submissions import NONE, find, find_to_act, is_own, problems_of, put_back
+from kbpo.web.research.submissions import NONE, find, is_own, problems_of, put_back
 from kbpo.web.research.upload import receive_run
 from kbpo.web.table import Table
 from scoring.report import HEADLINE
@@ -382,8 +380,6 @@ class SubmissionList(APIView):
         user = request.user
         assert isinstance(user, User)
         team = user.team()
-        if team is None and user.team(looks=True) is not None:
-            raise PermissionDenied(ONLY_LOOKS)
         if team is None or not user.is_researcher:  # before a byte of the file is read
             raise no_team()
         cleaned = read(UploadForm, request)
@@ -437,7 +433,7 @@ class SubmissionDetail(APIView):
         """Rename or describe a submission, link its paper and code, say who sees it; also once it
         is scored. What is not sent stays as it is. What has stood on the board cannot be private.
         """
-        submission = find_to_act(request, pk)
+        submission = find(request, pk, own=True)
         form = EditForm(data=request.data, partial=True)  # else a form without a tick takes it off
         form.is_valid(raise_exception=True)
         submission = describe(submission, cast(User, request.user), **form.validated_data)
@@ -447,7 +443,7 @@ class SubmissionDetail(APIView):
     def delete(self, request: Request, pk: int) -> Response:
         """Delete a refused upload or a discarded draft, with its file. A run is withdrawn
         instead."""
-        row = find_to_act(request, pk)
+        row = find(request, pk, own=True)
         if not delete(row, cast(User, request.user)):
             raise Refused(f"{row.name} is a run: it is withdrawn, not deleted.", "cannot_change")
         return Response(status=204)
@@ -462,7 +458,7 @@ class Confirm(APIView):
         responses={200: OpenApiTypes.OBJECT, **declined(402, 409)},
     )
     def post(self, request: Request, pk: int) -> Response:
-        submission = find_to_act(request, pk)
+        submission = find(request, pk, own=True)
         said = read(ConfirmForm, request)
         width = said.get("half_width")
         submission = confirm(
@@ -490,7 +486,7 @@ class Order(APIView):
         responses={200: OpenApiTypes.OBJECT, **declined(402, 409)},
     )
     def post(self, request: Request, pk: int) -> Response:
-        submission = find_to_act(request, pk)
+        submission = find(request, pk, own=True)
         said = read(OrderForm, request)
         submission = order(
             submission,
@@ -514,7 +510,7 @@ class Withdraw(APIView):
         responses={200: OpenApiTypes.OBJECT, **declined(409)},
     )
     def post(self, request: Request, pk: int) -> Response:
-        submission = withdraw(find_to_act(request, pk), cast(User, request.user))
+        submission = withdraw(find(request, pk, own=True), cast(User, request.user))
         return Response(shown(submission))
 
 
@@ -529,7 +525,7 @@ class Retry(APIView):
         responses={200: OpenApiTypes.OBJECT, **declined(402, 409)},
     )
     def post(self, request: Request, pk: int) -> Response:
-        row = find_to_act(request, pk)
+        row = find(request, pk, own=True)
         if not put_back(row, cast(User, request.user)):
             raise Refused(f"{row.name} was not given up.", "cannot_retry")
         return Response(shown(row))

@@ -86,7 +86,7 @@ class Login(LoginView):
         user = self.request.user
         if user.is_staff:
             return reverse("desk")
-        if isinstance(user, User) and user.is_researcher and user.team(looks=True) is not None:
+        if isinstance(user, User) and user.is_researcher and user.team_keys:
             return reverse("runs")
         if isinstance(user, User) and user.is_annotator and not user.is_researcher:
             return reverse("annotate")

@@ -35,7 +35,7 @@ from kbpo.web.research.explorer import (
 )
 from kbpo.web.research.judged import describe, scores_of, with_disputes
 from kbpo.web.research.slices import by_slice
-from kbpo.web.research.submissions import acts, is_own, name_for
+from kbpo.web.research.submissions import is_own, name_for
 from kbpo.web.table import file_of
 
 WHO = {"alone": "Only this system"}
@@ -81,7 +81,6 @@ def _page(request: HttpRequest, pk: int) -> HttpResponse:
         "pages": explorer.kind.pages,
         "own": own,
         "mine": own,
-        "acts": own and acts(request, submission),
         "hidden": explorer.public and submission.track.hides_test,
         "said": choice.said,
         "refusal": refusal,

@@ -66,7 +66,7 @@ def _amount(row: dict[str, Any]) -> str:
 @at_one_moment
 def show(request: HttpRequest) -> HttpResponseBase:
     """Return the ledger of a team, of all its runs or of one, and who pays for it; or a file."""
-    team = team_of(request, looks=True)
+    team = team_of(request)
     if team is None:  # an admin who belongs to no team
         return render(request, "upload_not_yet.html", {"researcher": True}, status=403)
     number = request.GET.get("run", "")

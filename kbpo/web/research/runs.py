@@ -21,7 +21,7 @@ from django.views.decorators.cache import never_cache
 
 from kbpo import clock
 from kbpo.accounts.models import Team, User
-from kbpo.accounts.teams import may_act, roles_of
+from kbpo.accounts.teams import roles_of
 from kbpo.evaluation.extent import Extent, extent_of
 from kbpo.evaluation.leaderboard import headlines, ranks
 from kbpo.evaluation.models import InterimInterval
@@ -34,7 +34,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import count_text
-from kbpo.web.http import act, at_one_moment, check_may_act, pk_of
+from kbpo.web.http import act, at_one_moment, pk_of
 from kbpo.web.research.follow import time_left
 from kbpo.web.research.quote import quote
 from kbpo.web.research.teams import UNDER_WAY, open_invitations, purses_of
@@ -119,7 +119,7 @@ def show(request: HttpRequest) -> HttpResponseBase:
     """
     if request.method == "POST":
         return act(request, {"delete": delete_discard})
-    team = team_of(request, looks=True)
+    team = team_of(request)
     if team is None:  # an admin who belongs to no team
         return render(request, "upload_not_yet.html", {"researcher": True}, status=403)
     if "format" in request.GET:
@@ -158,7 +158,6 @@ def show(request: HttpRequest) -> HttpResponseBase:
         "money": balance(team=team),
         "purses": purses_of(team),
         "members": roles_of(team),
-        "acts": may_act(team, user),
         "invited": open_invitations(team).count(),
         "left": [
             (track, left)
@@ -276,7 +275,6 @@ def delete_discard(request: HttpRequest) -> HttpResponse:
     user = cast(User, request.user)
     submissions = Submission.objects.filter(team__members=user, deleted_at=None)
     row = get_object_or_404(submissions.select_related("team"), pk=pk_of(request))
-    check_may_act(user, row.team)
     if delete(row, user):
         messages.success(request, f"{row.file_name} is deleted.")
     else:

@@ -28,7 +28,6 @@ from rest_framework.request import Request
 from annotation.quality.reliability import reliability
 from annotation.questions import share
 from kbpo.accounts.models import User
-from kbpo.accounts.teams import may_act
 from kbpo.evaluation.extent import Extent, extent_of
 from kbpo.evaluation.flips import flips_of
 from kbpo.evaluation.judges import judges_of
@@ -45,7 +44,7 @@ from kbpo.submissions.receive import CannotChange, set_role, withdraw
 from kbpo.submissions.receive import describe as say_of_run
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
-from kbpo.web.http import act, at_one_moment, check_may_act, is_armed, why_of
+from kbpo.web.http import act, at_one_moment, is_armed, why_of
 from kbpo.web.kept import part, values
 from kbpo.web.public.judges import of_submission
 from kbpo.web.research.follow import reached, stages
@@ -124,21 +123,6 @@ def _found(pk: int) -> tuple[Submission, list[Any]] | None:
 Asking = HttpRequest | Request
 
 
-def find_to_act(request: Asking, pk: int) -> Submission:
-    """Return the submission, for those who change it or spend on it. Raises Http404, and
-    PermissionDenied where somebody of its team only may look.
-    """
-    row = find(request, pk, own=True)
-    check_may_act(cast(User, request.user), row.team)
-    return row
-
-
-def acts(request: Asking, submission: Submission) -> bool:
-    """Return whether its page offers the visitor to change it or to spend on it."""
-    user = request.user
-    return isinstance(user, User) and may_act(submission.team, user)
-
-
 def find(request: Asking, pk: int, *, own: bool = False) -> Submission:
     """Return the submission, if its page may be seen, or the same be read over the API: its own
     team and admins always, everybody once it is on the board.
@@ -186,7 +170,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponseBase:
 @login_required
 def _change(request: HttpRequest, pk: int) -> HttpResponse:
     actions = {"withdraw": take_back, "retry": retry, "order": buy}
-    return act(request, actions, find_to_act(request, pk))
+    return act(request, actions, find(request, pk, own=True))
 
 
 def _history_file(request: HttpRequest, pk: int) -> HttpResponseBase:
@@ -217,7 +201,7 @@ def _render_page(request: HttpRequest, pk: int, further: Further | None) -> Http
     if page.own and submission.status in ("received", "read", "planned", "refused", "expired"):
         return redirect("upload-check", pk=pk)
     context = {"submission": submission, "name": name_for(submission, page.own), "own": page.own}
-    context |= {"acts": page.acts, "among": "runs" if page.teams_own else "home"}
+    context["among"] = "runs" if page.teams_own else "home"
     parts = {"live": page.live(), "rest": page.rest(request.GET.get("by", ""))}
     return render(request, "submission.html", context | parts)
 
@@ -241,7 +225,6 @@ class _Page:
         self.request, self.submission, self.further = request, submission, further
         self.own = is_own(request, submission)
         self.teams_own = submission.team_id in getattr(request.user, "team_keys", ())
-        self.acts = self.own and acts(request, submission)
         self.seen = may_see(submission)
         self.sees_all = not only_public(request.user, submission)
         self.sums = balance(purpose=submission.purpose) if self.own else None
@@ -257,7 +240,7 @@ class _Page:
         others, does for as long as a part is kept.
         """
         row = self.submission
-        parts = [self.own, self.acts, self.seen, self.sees_all, self.sums, *self.news]
+        parts = [self.own, self.seen, self.sees_all, self.sums, *self.news]
         further = values(self.further) if self.further else None
         return [parts, values(row, row.track, row.team), further]
 
@@ -270,10 +253,10 @@ class _Page:
 
         def told() -> dict[str, Any]:
             shown = context(self.latest, self.seen, self.further, self.sums, sees_all=self.sees_all)
-            if not self.acts:
+            if not self.own:
                 for stage in shown["stages"]:
                     stage.pop("retry_url", None)
-            return shown | {"acts": self.acts}
+            return shown
 
         return part(
             self.request, "submission_live.html", told, self._fingerprint_parts, self._seconds
@@ -594,7 +577,7 @@ class RunForm(forms.Form):
 @login_required
 def edit(request: HttpRequest, pk: int) -> HttpResponse:
     """Rename and describe a submission, and say who sees it."""
-    submission = find_to_act(request, pk)
+    submission = find(request, pk, own=True)
     form = RunForm(request.POST or None, submission=submission, who=request.user)
     if request.method != "POST":
         status = 200

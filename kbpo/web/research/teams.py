@@ -35,7 +35,7 @@ from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, allowance, balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.web.http import act, check_may_act, is_armed, pk_of, why_of
+from kbpo.web.http import act, is_armed, pk_of, why_of
 
 DAYS = 14
 USED_UP = (
@@ -43,8 +43,6 @@ USED_UP = (
 )
 
 
-OF_TEAM = ("researcher", "observer")
-"""Roles of invitations that a team makes"""
 BUSY = (
     "You are the last member of {team}, which has runs under way or money set aside. Wait until"
     " they are scored, withdraw them, or invite somebody and make them an owner first."
@@ -98,8 +96,7 @@ def join(request: HttpRequest, code: str) -> HttpResponse:
             return redirect("annotate")
         if (team := invitation.team) is None:
             return redirect("account")
-        may = "see what it does" if invitation.role == "observer" else "submit for it"
-        messages.success(request, f"Welcome. You belong to {team.name} now and can {may}.")
+        messages.success(request, f"Welcome. You belong to {team.name} now and can submit for it.")
         return redirect(f"{reverse('runs')}?{urlencode({'team': team.slug})}")
     status = 422 if request.method == "POST" else 200
     context: dict[str, Any] = {"form": form, "invitation": invitation}
@@ -122,8 +119,7 @@ def accept(invitation: Invitation, who: User | JoinForm) -> User | None:
         user.is_researcher = True
     user.save()
     if invitation.team is not None:
-        role = "observer" if invitation.role == "observer" else "member"
-        teams.join(invitation.team, user, role)
+        teams.join(invitation.team, user)
     link(invitation, user)
     return cast(User, user)
 
@@ -172,7 +168,7 @@ def links(request: HttpRequest, rows: QuerySet[Invitation]) -> list[dict[str, An
 
 def open_invitations(team: Team) -> QuerySet[Invitation]:
     """Invitations of a team that may still be used."""
-    return usable().filter(team=team, role__in=OF_TEAM)
+    return usable().filter(team=team)
 
 
 def find_team(request: HttpRequest | Request, slug: str) -> Team:
@@ -199,7 +195,6 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "members": members,
         "stays": _why_stays(team, user) if user in members else "",
         "n_owners": sum(role == "owner" for role in members.values()),
-        "acts": teams.may_act(team, user),
         "manages": teams.may_manage(team, user),
         "money": balance(team=team),
         "purses": purses_of(team),
@@ -246,14 +241,8 @@ def own_cap(track: Track, team: Team) -> Decimal | None:
 
 def invite_member(request: HttpRequest, team: Team) -> HttpResponse:
     """Make an invitation for one researcher of the team."""
-    user = cast(User, request.user)
-    check_may_act(user, team)
-    invite(
-        "observer" if request.POST.get("role") == "observer" else "researcher",
-        user,
-        team=team,
-        why=why_of(request, "Invited from the team’s page."),
-    )
+    why = why_of(request, "Invited from the team’s page.")
+    invite("researcher", cast(User, request.user), team=team, why=why)
     messages.success(request, f"A link for one person is made. It works for {DAYS} days.")
     return redirect("team", slug=team.slug)
 
@@ -309,7 +298,6 @@ def _why_stays(team: Team, user: User) -> str:
 
 def take_back(request: HttpRequest, team: Team) -> HttpResponse:
     """Make an invitation of the team work no more."""
-    check_may_act(cast(User, request.user), team)
     invitations = Invitation.objects.filter(pk=pk_of(request), team=team)
     withdraw(
         invitations, cast(User, request.user), why_of(request, "Taken back from the team’s page.")

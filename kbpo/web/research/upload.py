@@ -19,7 +19,6 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
 from django.http import (
@@ -37,7 +36,6 @@ from django.urls import path, reverse
 from annotation.workers.judged import has_judged
 from kbpo import clock
 from kbpo.accounts.models import Team, User
-from kbpo.accounts.teams import ONLY_LOOKS
 from kbpo.money.spend import ZERO, OverBudget
 from kbpo.sampling.confirm import CannotConfirm, confirm, refusal_of
 from kbpo.submissions.keep import Readable
@@ -54,9 +52,7 @@ from kbpo.web.research.quote import quote, quotes
 from kbpo.web.research.submissions import (
     SEVERITIES,
     RunForm,
-    acts,
     find,
-    find_to_act,
     severities,
     told,
 )
@@ -79,7 +75,7 @@ def for_researchers(
     @login_required
     def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         user = cast(User, request.user)
-        if not user.is_staff and (not user.is_researcher or user.team(looks=True) is None):
+        if not user.is_staff and (not user.is_researcher or not user.team_keys):
             return render(
                 request, "upload_not_yet.html", {"researcher": user.is_researcher}, status=403
             )
@@ -125,15 +121,12 @@ def submit(request: HttpRequest) -> HttpResponse:
     return _receive(request, user, team, tracks, asked)
 
 
-def team_of(request: HttpRequest, *, looks: bool = False) -> Team | None:
-    """Return the team that the form or the address names, or the user's first team. The user must
-    be able to submit for the team, or with `looks` to view it. Raises Http404 for another team, and
-    PermissionDenied if the user may only view it.
+def team_of(request: HttpRequest) -> Team | None:
+    """Return the team that the form or the address names, or the user's first team. Raises Http404
+    for another team.
     """
     slug, user = request.POST.get("team") or request.GET.get("team", ""), cast(User, request.user)
-    team = user.team(slug, looks=looks)
-    if team is None and user.team(slug, looks=True) is not None:
-        raise PermissionDenied(ONLY_LOOKS)
+    team = user.team(slug)
     if team is None and slug:
         raise Http404("There is no such team, or it is not yours to see.")
     return team
@@ -223,7 +216,7 @@ def _file_page(
         "n_inputs": n_inputs(track) if track else 0,
         "example": list(islice(kind.example(), SHOWN_LINES)) if kind else [],
         "team": team,
-        "teams": list(cast(User, request.user).teams_to_act_for()),
+        "teams": list(cast(User, request.user).teams.order_by("pk")),
         "drafts": drafts(team),
         "key": secrets.token_hex(16),
         "limit_mb": settings.UPLOAD_LIMIT_MB,
@@ -245,7 +238,7 @@ def check(request: HttpRequest, pk: int) -> HttpResponse:
     itself: `?part=live` is what changes. A POST discards the draft.
     """
     if request.method == "POST":
-        return act(request, {"discard": discard}, find_to_act(request, pk))
+        return act(request, {"discard": discard}, find(request, pk, own=True))
     submission = find(request, pk, own=True)
     if request.GET.get("part") == "live":
         return render(request, "upload_check_live.html", _checked(request, submission))
@@ -267,7 +260,6 @@ def _checked(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     chosen = quote(submission, request.GET.get("target")) if options else None
     context = {
         "submission": submission,
-        "acts": acts(request, submission),
         "at": 2,
         "reading": reading,
         "share": share,
@@ -349,7 +341,7 @@ def same_as(submission: Submission) -> Submission | None:
 @for_researchers
 def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Return the third step: a name and a sentence about the system."""
-    submission = find_to_act(request, pk)
+    submission = find(request, pk, own=True)
     if submission.status != "planned" or submission.track.refusal:
         return redirect("upload-check", pk=pk)
     if request.GET.get("lines") == "mend":
@@ -386,7 +378,7 @@ def _choices(request: HttpRequest) -> str:
 @for_researchers
 def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Return the last step, the one that spends. A second press changes nothing."""
-    submission = find_to_act(request, pk)
+    submission = find(request, pk, own=True)
     if submission.confirmed_at:
         return redirect("submission", pk=pk)
     if submission.status != "planned" or submission.track.refusal:

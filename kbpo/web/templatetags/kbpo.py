@@ -198,13 +198,6 @@ def release_url(track: object) -> str:
     return reverse("release", args=[track.slug, release.number]) if release else ""
 
 
-@register.simple_tag(takes_context=True)
-def submit_url(context: template.Context) -> str:
-    """Return where a system is submitted, or nothing for somebody who only may look at what is."""
-    refused = getattr(context.get("user"), "submits_for_none", False)
-    return "" if refused else url_if_any("submit")
-
-
 @register.simple_tag
 def volunteer_url() -> str:
     """Return where somebody asks to judge, or nothing while no volunteers are taken."""
@@ -252,7 +245,7 @@ def nav(context: template.Context, current: str = "", menu: str = "public") -> d
     links = [
         {"url": url, "text": text, "keys": keys, "current": name == current}
         for name, text, keys in pages
-        if (url := submit_url(context) if name == "submit" else url_if_any(name))
+        if (url := url_if_any(name))
     ]
     return {"links": links}
 
