@@ -17,7 +17,6 @@ from kbpo.submissions.models import Submission
 from kbpo.submissions.orphans import put_away_now_and_then
 from kbpo.submissions.progress import teller
 from kbpo.submissions.receive import items_since
-from kbpo.submissions.tally import count
 from kbpo.tracks.base import Unusable, Waits
 from kbpo.tracks.registry import kind_of
 
@@ -49,7 +48,6 @@ def _read(submission: Submission) -> None:
                 )
             except Waits as sentence:
                 waits = str(sentence)
-            count(submission).save()
     except Unusable as fault:
         _note(submission, report)
         submission.move("refused", str(fault), counts=_messages(report), read_at=clock.now())

@@ -23,7 +23,6 @@ from kbpo.instances.models import Label, Target
 from kbpo.sampling.models import DocumentSample
 from kbpo.sampling.open_track import close_track, freeze_track
 from kbpo.submissions.models import Prediction, Submission
-from kbpo.submissions.tally import count
 from kbpo.tracks.models import Track
 from kbpo.web.research.explorer import (
     Explorer,
@@ -58,7 +57,6 @@ def row(world: World) -> Submission:
     for each in (row, other):
         each.scored_at = each.sampled_at
         each.move("scored")
-        count(each).save()
     world.answer(world.sample(row, 0.4))
     divided = Label.objects.filter(value__has_key="shown").first()
     assert divided is not None
