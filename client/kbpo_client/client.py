@@ -7,12 +7,8 @@ dictionaries; everything else as the service said it.
 from __future__ import annotations
 
 import hashlib
-import math
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, cast
 from urllib.parse import parse_qs, urlsplit
@@ -39,8 +35,6 @@ PATIENCE, LONGEST_WAIT = 900.0, 60.0
 ASK_ADDRESS = "Is the address right?"
 MOST_WAITS = 5
 """How often a request is repeated that the service asked to come later"""
-INSTRUCTION = re.compile(r"(?: (?:Come again|Try again|Wait|Else try later)\b[^.?]*\.)+$")
-"""What a refusal ends with about when to ask again"""
 
 
 class Refused(Exception):
@@ -141,8 +135,7 @@ class Client:
 
     def submissions(self, **switches: Any) -> Table:
         """Return the runs of your teams, the latest first; `track` and `status` choose."""
-        every = partial(self._pages, "submissions/", of="submissions")
-        return self._table(every(**switches), every)
+        return self._table(self._pages("submissions/", of="submissions", **switches))
 
     def submission(self, number: int) -> Json:
         """One submission: where it is, its plan, its scores so far."""
@@ -166,40 +159,20 @@ class Client:
         """Return a submission's judged predictions; `verdict` and the filters of `predictions`
         choose.
         """
-        return self._of_predictions(number, self.predictions(number, verdict=verdict, **filters))
+        return self._table(self.predictions(number, verdict=verdict, **filters))
 
     def errors(self, number: int, **filters: str) -> Table:
-        """Return those of them that people found wrong, in whole or in a part, be the rest
-        undecided; where people rate, and nothing is right or wrong, all that they rated, the worst
-        first.
+        """Return the judged predictions that people found wrong, in whole or in a part; where
+        people rate, all that they rated, the worst first.
         """
-        rated = self._rated(number)
-        if rated is None:
-            return self.judgments(number, **{"part": "any", **filters})
-        label, sign = rated["label"], 1 if rated["higher_is_better"] else -1
-        judged = list(self.predictions(number, verdict="judged", **filters))
+        chosen = {"sort": "worst"} if self._is_rated(number) else {"part": "any"}
+        return self.judgments(number, **(chosen | filters))
 
-        def goodness(row: Json) -> float:
-            value = row["said"].get(label, {}).get("value")
-            return float("inf") if value is None else sign * value
-
-        in_order = judged if "sort" in filters else sorted(judged, key=goodness)
-        return self._of_predictions(number, in_order)
-
-    def _of_predictions(self, number: int, chosen: Iterable[Json]) -> Table:
-        return self._table(chosen, partial(self.predictions, number, limit="1"))
-
-    def _rated(self, number: int) -> Json | None:
-        """Return what people rate a submission's predictions by; None where they say right or
-        wrong, and of a run that is not yours.
-        """
-        try:
-            track = self.track(self.submission(number)["track"])
-        except Refused:
-            return None
-        criteria = {criterion["name"]: criterion for criterion in track.get("criteria", ())}
-        chief: Json = criteria.get(track["criterion"], {})
-        return chief if chief.get("single") == "mean" else None
+    def _is_rated(self, number: int) -> bool:
+        """Return whether people rate a submission's predictions, so that none is right or wrong."""
+        track = self.track(self.submission(number)["track"])
+        single = {criterion["name"]: criterion["single"] for criterion in track["criteria"]}
+        return single[track["criterion"]] == "mean"
 
     def dispute(self, number: int, prediction: int, note: str) -> Json:
         """Says that a judgment of a prediction of yours is wrong: an expert is asked, blind."""
@@ -223,9 +196,8 @@ class Client:
         not state: what others found, or with `who="nobody"` what no system did. Filters:
         `relation`, `entity`, `q`, `document`, `sort`.
         """
-        every = partial(self._pages, f"submissions/{number}/missed/", who=who)
         chosen = {name: value for name, value in filters.items() if value}
-        return self._table(every(**chosen), every)
+        return self._table(self._pages(f"submissions/{number}/missed/", who=who, **chosen))
 
     def submit(
         self,
@@ -436,7 +408,7 @@ class Client:
                 part.unlink(missing_ok=True)
                 raise Unreachable(_how(error, self._http.base_url)) from error
             if not self._came_later(answer, attempt):
-                raise self._refusal(answer)
+                raise _refusal(answer)
         if wanted and digest.hexdigest() != wanted:
             part.unlink()
             raise Refused(
@@ -445,15 +417,13 @@ class Client:
         part.replace(path)
         return path
 
-    def _table(self, records: Iterable[Json], every: Callable[[], Iterable[Json]] = tuple) -> Table:
-        """Records as a table: in a frame, what is nested becomes a column a part (`f1_value`). A
-        frame of none has the columns of `every`, of which they were chosen.
+    def _table(self, records: Iterable[Json]) -> Table:
+        """Return records as a table. In a frame each part of a nested value is a column, as
+        `f1_value`.
         """
-        listed = list(records)
         if not self._frames:
-            return listed
-        shown = listed or list(islice(every(), 1))
-        return pandas.json_normalize(shown, sep="_").head(len(listed))
+            return list(records)
+        return pandas.json_normalize(list(records), sep="_")
 
     def _get(self, path: str, **parameters: Any) -> Json:
         return cast(Json, self._send("GET", path, params=parameters).json())
@@ -492,20 +462,7 @@ class Client:
                 return _ours(answer)
             if "files" in options or not self._came_later(answer, attempt):
                 break
-        raise self._refusal(answer)
-
-    def _refusal(self, answer: httpx.Response) -> Exception:
-        """Return the refusal of a request, with the time after which to repeat it if that is later
-        than the client waits.
-        """
-        refusal, seconds = _refusal(answer), _later(answer)
-        if seconds is None or seconds <= LONGEST_WAIT:
-            return refusal
-        when = _in_seconds(seconds) if seconds <= 120 else f"{math.ceil(seconds / 60):,} minutes"
-        sentence = f"{INSTRUCTION.sub('', str(refusal))} Come again in {when}."
-        if isinstance(refusal, Refused):
-            return Refused(sentence, refusal.code, refusal.status)
-        return Unreachable(sentence)
+        raise _refusal(answer)
 
     def _came_later(self, answer: httpx.Response, attempt: int) -> bool:
         """Return whether the service asked to be asked again soon, and that is now."""
@@ -524,16 +481,9 @@ def _later(answer: httpx.Response) -> float | None:
     return float(later) if answer.status_code in (BUSY, 503) and later.isdecimal() else None
 
 
-def _in_seconds(seconds: float) -> str:
-    """Return a short time, as “1 second”."""
-    return f"{seconds:.0f} second{'' if round(seconds) == 1 else 's'}"
-
-
 def _asked_again(trouble: Exception, seconds: float) -> str:
-    """Return what is in the way, and, in the place of what to do about it, when it is asked
-    again.
-    """
-    return f"{INSTRUCTION.sub('', str(trouble))} It is asked again in {_in_seconds(seconds)}."
+    """Return why a request failed, and when it is repeated."""
+    return f"{trouble} It is asked again in {seconds:.0f} s."
 
 
 def _ours(answer: httpx.Response) -> httpx.Response:
@@ -541,22 +491,16 @@ def _ours(answer: httpx.Response) -> httpx.Response:
     this.
     """
     if answer.headers.get("Content-Type", "").startswith("text/"):  # ours is JSON
-        raise _another_service(answer)
+        host = answer.url.host
+        raise Unreachable(f"{host} answers, but not as KBP Online does. {ASK_ADDRESS}")
     return answer
 
 
-def _another_service(answer: httpx.Response) -> Unreachable:
-    return Unreachable(f"{answer.url.host} answers, but not as KBP Online does. {ASK_ADDRESS}")
-
-
 def _refusal(answer: httpx.Response) -> Exception:
-    """Return what the service said against a request; that it is elsewhere, if it leads there."""
+    """Return the refusal of the service; of what stands before it if it is not in its words."""
     if answer.has_redirect_location:
         there = answer.url.join(answer.headers["Location"])
-        if answer.url.path.rstrip("/") != there.path.rstrip("/"):  # a page to log in at, say
-            return _another_service(answer)
-        site = str(there).partition("/api/")[0]
-        return Unreachable(f"The service is at {site} now: say that address.")
+        return Unreachable(f"{answer.url.host} leads to {there}. {ASK_ADDRESS}")
     try:
         refusal = answer.json()
         return Refused(str(refusal["detail"]), str(refusal["error"]), answer.status_code)
@@ -586,16 +530,12 @@ def _not_ours(answer: httpx.Response) -> Exception:
 
 
 def _how(error: httpx.HTTPError, url: httpx.URL) -> str:
-    """In a sentence why nothing answered, and what to do."""
-    site, said = str(url).removesuffix("api/").rstrip("/"), str(error)
+    """Return why nothing answered and what to do, as a sentence."""
+    site = str(url).removesuffix("api/").rstrip("/")
     if isinstance(error, httpx.UnsupportedProtocol):
         return f"{site} is no address of a service: it begins with https:// or http://."
-    if isinstance(error, httpx.ConnectError) and "[Errno -" in said:  # of the resolver
-        return f"{site} does not answer: its name is not known. {ASK_ADDRESS} Is there a network?"
-    if isinstance(error, httpx.ConnectError) and "SSL" in said:
-        return f"{site} cannot be spoken to safely ({said.strip('[]')}). {ASK_ADDRESS}"
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-        return f"{site} does not answer: it is down, or elsewhere. {ASK_ADDRESS} Else try later."
+        return f"{site} does not answer ({str(error).strip('[]')}). {ASK_ADDRESS}"
     if isinstance(error, httpx.TimeoutException):
         return f"{site} does not answer: it took too long. Try again in a few minutes."
     return f"{site} does not answer any more: the connection broke off. Try again."
