@@ -19,9 +19,8 @@ import pytest
 from click.testing import CliRunner
 from kbpo_client import Client, Refused, Unreachable, settings
 from kbpo_client.commands import main
-from kbpo_client.commands.board import comparison_table
-from kbpo_client.commands.explore import PARTS, SORTS, VERDICTS
-from kbpo_client.commands.watch import DISCARDED, ENDED, STATUSES
+from kbpo_client.commands.runs import DISCARDED, ENDED, STATUSES
+from kbpo_client.commands.scores import PARTS, SORTS, VERDICTS, comparison_table
 
 from kbpo.accounts.models import Token
 from kbpo.clock import now

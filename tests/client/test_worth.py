@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from django.db import transaction
 from kbpo_client import Client as Remote
 from kbpo_client.commands import main
-from kbpo_client.commands.board import FIGURES as OFFERED
+from kbpo_client.commands.scores import FIGURES as OFFERED
 from scores.conftest import World, studied, world
 
 from kbpo import clock

@@ -11,20 +11,10 @@ from typing import Any
 
 import click
 
-from kbpo_client.commands import (
-    account,
-    board,
-    change,
-    explore,
-    judge,
-    release,
-    tracks,
-    upload,
-    watch,
-)
+from kbpo_client.commands import account, files, judge, release, runs, scores
 from kbpo_client.commands.service import REFUSED, STOPPED, Service, end
 
-MODULES = (tracks, upload, watch, change, board, explore, release, judge, account)
+MODULES = (files, runs, scores, release, judge, account)
 
 
 class Commands(click.Group):
