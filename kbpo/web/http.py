@@ -52,6 +52,17 @@ def admin_of(request: HttpRequest) -> User:
     return cast(User, request.user)
 
 
+def public_track(slug: str, *, drafts: bool = False) -> Track:
+    """Return the track with its corpus. Raises Http404 for what does not exist, and for drafts
+    where they are not asked for.
+    """
+    tracks = Track.objects.select_related("corpus").defer("corpus__hash_key")
+    track = tracks.filter(slug=slug).first()
+    if track is None or (track.status == Track.Status.DRAFT and not drafts):
+        raise Http404(f"There is no track “{slug[:60]}”.")
+    return track
+
+
 def track_of_relations(slug: str) -> Track:
     """Return the track of that name. Raises Http404 with a sentence where its systems predict no
     relations of documents: what is told of these has no meaning there.

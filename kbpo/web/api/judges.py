@@ -31,10 +31,9 @@ from kbpo.scores.bring import (
 from kbpo.tracks.models import Track
 from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.errors import Refused
-from kbpo.web.api.parameters import limit_of, whole_number
 from kbpo.web.api.said import Said, read
-from kbpo.web.api.tracks import public_track
-from kbpo.web.api.view import APIView
+from kbpo.web.api.view import APIView, limit_of, whole_number
+from kbpo.web.http import public_track
 
 AT_ONCE, MOST, LAST = 100, 1000, 1 << 62
 """Things to be judged in one answer"""

@@ -18,10 +18,8 @@ from kbpo.accounts.models import User
 from kbpo.tracks.base import ENTITY
 from kbpo.tracks.registry import KINDS, class_of
 from kbpo.web.api.answers import declined, page_of_list, whole
-from kbpo.web.api.parameters import BIGGEST, limit_of, whole_number
 from kbpo.web.api.said import Said, read
-from kbpo.web.api.submissions import PAGING, page_of
-from kbpo.web.api.view import APIView, PublicView
+from kbpo.web.api.view import BIGGEST, PAGING, APIView, PublicView, limit_of, page_of, whole_number
 from kbpo.web.expensive import expensive
 from kbpo.web.public.documents import shows_readers
 from kbpo.web.research.explore import as_record, rows_of

@@ -12,7 +12,6 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import NotAuthenticated
-from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.permissions import IsAuthenticatedOrReadOnly
 from rest_framework.request import Request
@@ -35,26 +34,18 @@ from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import describe, withdraw
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.api.answers import declined, page_of_list, whole
+from kbpo.web.api.answers import declined, page_of_list
 from kbpo.web.api.errors import Refused, no_team
-from kbpo.web.api.parameters import BIGGEST, limit_of, one_of, whole_number
 from kbpo.web.api.said import Said, ShareField, Spends, read
-from kbpo.web.api.tracks import public_track
-from kbpo.web.api.view import APIView, PublicView
+from kbpo.web.api.view import PAGING, APIView, PublicView, listed, one_of, page_of
+from kbpo.web.http import public_track
 from kbpo.web.public.judges import as_json as told_of
 from kbpo.web.research.quote import plan_of
 from kbpo.web.research.slices import told
 from kbpo.web.research.submissions import NONE, find, is_own, problems_of, put_back
 from kbpo.web.research.upload import receive_run
-from kbpo.web.table import Table
 from scoring.report import HEADLINE
 from scoring.score import DEFAULT
-
-MOST_AT_ONCE = 1000
-PAGING = [
-    whole("limit", MOST_AT_ONCE, "How many there are on a page"),
-    whole("offset", BIGGEST, "How many are left out before it", least=0),
-]
 
 
 class AboutForm(Said):
@@ -293,29 +284,6 @@ def own(request: Request) -> QuerySet[Submission]:
     submissions = Submission.objects.filter(deleted_at=None).select_related("track", "team")
     user = cast(User, request.user)
     return submissions if user.is_staff else submissions.filter(team__members=user)
-
-
-def page_of(
-    rows: Any,
-    request: Request,
-    view: APIView,
-    *,
-    at_once: int = 100,
-) -> tuple[LimitOffsetPagination, list[Any]]:
-    """Return the pagination that `limit` and `offset` ask for, and its rows: 1,000 at most. Raises
-    ValidationError.
-    """
-    limit_of(request, at_once, MOST_AT_ONCE)
-    whole_number(request, "offset", 0, BIGGEST)
-    pages = LimitOffsetPagination()
-    pages.default_limit, pages.max_limit = at_once, MOST_AT_ONCE
-    return pages, pages.paginate_queryset(rows, request, view=view) or []
-
-
-def listed(table: Table, request: Request, view: APIView) -> Response:
-    """Return the page of a table that `limit` and `offset` ask for. Raises ValidationError."""
-    pages, page = page_of(table.rows, request, view)
-    return pages.get_paginated_response(table.records(page))
 
 
 class SubmissionList(APIView):

@@ -5,41 +5,32 @@ from __future__ import annotations
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
-from kbpo.web.api import (
-    comparison,
-    downloads,
-    judges,
-    judgments,
-    metrics,
-    ratings,
-    submissions,
-    tracks,
-)
+from kbpo.web.api import board, judges, judgments, submissions, tracks
 
 urlpatterns = [
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("tracks/", tracks.TrackList.as_view(), name="api-tracks"),
-    path("tracks/<slug:slug>/", downloads.TrackDetail.as_view(), name="api-track"),
+    path("tracks/<slug:slug>/", tracks.TrackDetail.as_view(), name="api-track"),
     path(
         "tracks/<slug:slug>/schema/",
-        downloads.SchemaDetail.as_view(),
+        tracks.SchemaDetail.as_view(),
         name="api-schema-of-track",
     ),
-    path("tracks/<slug:slug>/releases/", downloads.Releases.as_view(), name="api-releases"),
-    path("tracks/<slug:slug>/documents/", downloads.Documents.as_view(), name="api-documents"),
+    path("tracks/<slug:slug>/releases/", tracks.Releases.as_view(), name="api-releases"),
+    path("tracks/<slug:slug>/documents/", tracks.Documents.as_view(), name="api-documents"),
     path(
         "tracks/<slug:slug>/mentions/",
-        downloads.MentionTypes.as_view(),
+        tracks.MentionTypes.as_view(),
         name="api-mention-types",
     ),
-    path("tracks/<slug:slug>/compare/", comparison.Comparison.as_view(), name="api-compare"),
+    path("tracks/<slug:slug>/compare/", board.Comparison.as_view(), name="api-compare"),
     path(
         "tracks/<slug:slug>/judgments/",
-        ratings.TrackJudgments.as_view(),
+        tracks.TrackJudgments.as_view(),
         name="api-track-judgments",
     ),
-    path("tracks/<slug:slug>/board/", tracks.BoardDetail.as_view(), name="api-board"),
-    path("tracks/<slug:slug>/metrics/", metrics.Metrics.as_view(), name="api-metrics"),
+    path("tracks/<slug:slug>/board/", board.BoardDetail.as_view(), name="api-board"),
+    path("tracks/<slug:slug>/metrics/", board.Metrics.as_view(), name="api-metrics"),
     path("tracks/<slug:slug>/judges/", judges.Judges.as_view(), name="api-judges"),
     path("tracks/<slug:slug>/unscored/", judges.Unscored.as_view(), name="api-unscored"),
     path("tracks/<slug:slug>/scores/", judges.Scores.as_view(), name="api-scores"),

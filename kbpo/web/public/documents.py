@@ -21,9 +21,8 @@ from kbpo.tracks.base import Judged
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
-from kbpo.web.api.downloads import ASK
-from kbpo.web.api.tracks import public_track
 from kbpo.web.components.viewer import NAME, Span
+from kbpo.web.http import public_track
 from kbpo.web.research.judged import describe, is_of_team, may_see, only_public
 
 Asking = HttpRequest | Request
@@ -34,6 +33,7 @@ LONGEST_WORDS = 200
 """Characters that are searched for"""
 BEGINS = 200
 """Characters of a text that a list has"""
+ASK = "Its documents are not to be downloaded here: ask whoever runs the track for them."
 
 
 def readable(request: Asking, slug: str) -> Track:

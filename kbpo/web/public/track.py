@@ -21,11 +21,9 @@ from kbpo.submissions.limits import limits_in_words, runs_left
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of, n_inputs, n_inputs_of
-from kbpo.web.api.downloads import MENTIONS, texts_name
-from kbpo.web.api.tracks import public_track
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import DASH
-from kbpo.web.http import at_one_moment
+from kbpo.web.http import at_one_moment, public_track
 from kbpo.web.judging.attempt import example_at
 from kbpo.web.public.board_rows import kind_of_bars, rank_text
 from kbpo.web.public.client import install_command
@@ -35,6 +33,13 @@ SHOWN = 4
 """Relations that are shown before “All of them”"""
 BEST = 3
 EXAMPLE_LINES = 2
+
+MENTIONS = "mentions.jsonl.gz"
+
+
+def texts_name(track: Track) -> str:
+    """Return what the file of a track's texts is called, by itself and in the zip."""
+    return "documents.jsonl.gz" if kind_of(track).words.schema else "inputs.jsonl.gz"
 
 
 def listing(request: HttpRequest) -> HttpResponse:

@@ -1,17 +1,15 @@
-"""Two systems side by side, over the API: public for those of the board; a token of their team is
-needed for private runs.
-"""
+"""Boards over the API, with comparisons of two systems and the worth of metrics."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.http import Http404
+from django.urls import reverse
 from django.utils.decorators import method_decorator
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.exceptions import ValidationError
-from rest_framework.permissions import AllowAny
+from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -21,25 +19,76 @@ from kbpo.evaluation.models import Evaluation
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.api.answers import whole
-from kbpo.web.api.parameters import BIGGEST, POPULATION, whole_number
-from kbpo.web.api.tracks import public_track, view_for
-from kbpo.web.api.view import APIView
+from kbpo.web.api.answers import page_of_list, whole
+from kbpo.web.api.view import (
+    BIGGEST,
+    PAGING,
+    POPULATION,
+    PublicView,
+    listed,
+    one_of,
+    whole_number,
+)
 from kbpo.web.expensive import expensive
+from kbpo.web.http import public_track
+from kbpo.web.public.board_files import as_json
+from kbpo.web.public.board_view import NoView, View, board_of, view_of
 from kbpo.web.public.compare import by_relation, overlap, permalink
+from kbpo.web.public.metric_tables import FIGURES, table_of, worth_under
+
+
+def view_for(request: Request, track: Track) -> View:
+    """Return what the parameters of an address ask for. Raises ValidationError."""
+    try:
+        return view_of(request.query_params, track)
+    except NoView as problem:
+        raise ValidationError({problem.name: [str(problem)]}) from problem
+
+
+@method_decorator(expensive, name="dispatch")
+class BoardDetail(PublicView):
+    """The leaderboard of a track, as it stands on the page; if nothing else is asked for, what the
+    track guarantees.
+
+    `targets` of its evaluation counts every one whose outcome counts: drawn and answered, drawn and
+    given up, or found in documents read in full. The page tells how many people judged one by one,
+    which are fewer. `next` names the two systems, better one first, that the fewest more judgments
+    part: about how many (null where fewer are left) and for how much at most; null where the board
+    ranks by no mean, all are told apart, nobody is asked, or an earlier evaluation is asked for.
+    """
+
+    @extend_schema(
+        operation_id="get_board",
+        parameters=[
+            *(OpenApiParameter(name, str) for name in ("distribution", "criterion", "sort")),
+            OpenApiParameter("population", str, description=POPULATION),
+            OpenApiParameter(
+                "on", str, description="A day, as in 2026-05-01: the board at its end (UTC)"
+            ),
+            whole("evaluation", BIGGEST, "The board of this evaluation"),
+        ],
+        responses=OpenApiTypes.OBJECT,
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        track = public_track(slug)
+        view = view_for(request, track)
+        try:
+            shown = board_of(track, view)
+        except NoBoard as problem:
+            raise NotFound(str(problem)) from problem
+        return Response(as_json(shown))
+
 
 WHY_HIDDEN = "Differences are shown once the track is closed."
 
 
 @method_decorator(expensive, name="dispatch")
-class Comparison(APIView):
+class Comparison(PublicView):
     """How two systems differ: the differences of what the board prints, each with its interval; by
     relation, for all of them at once (`by_relation`); and what both predict or one alone, with the
     share of it that is right (`overlap`). While the test part is hidden there are none, and `why`
     says so. As it stands now, or as an evaluation or a day left it.
     """
-
-    permission_classes = [AllowAny]
 
     @extend_schema(
         operation_id="compare",
@@ -157,3 +206,44 @@ def _difference_as_json(difference: Difference, label: str) -> dict[str, Any]:
         "high95": difference.high95,
         "told_apart": difference.told_apart,
     }
+
+
+@method_decorator(expensive, name="dispatch")
+class Metrics(PublicView):
+    """What the metrics and judges of a track are worth, and what limits it: a table of the page,
+    as in its CSV file, with the same columns. `worth` is that of each metric (with correlations and
+    PRMSE) and of all together; `prompts` what each question is worth; `systems` tells of each
+    system; `width` and `judgments` of how many judgments a system needs. Before the first
+    evaluation the number of it is null.
+    """
+
+    @extend_schema(
+        operation_id="list_metrics",
+        parameters=[
+            OpenApiParameter(
+                "figure", str, enum=list(FIGURES), description="`worth` where nothing is said"
+            ),
+            OpenApiParameter(
+                "criterion", str, description="Else that by which the track is ranked"
+            ),
+            *PAGING,
+        ],
+        responses={200: page_of_list()},
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        track = public_track(slug)
+        kind = kind_of(track)
+        figure = one_of(request, "figure", FIGURES, "worth")
+        criterion = one_of(request, "criterion", kind.measures.criterion_names(), track.criterion)
+        evaluation = track.evaluations.order_by("-number").first()
+        answer = listed(table_of(kind, evaluation, criterion, figure), request, self)
+        stored = worth_under(evaluation, criterion)
+        answer.data |= {
+            "figure": figure,
+            "criterion": criterion,
+            "evaluation": evaluation.number if evaluation else None,
+            "rated": stored.rated,
+            "judgments": stored.judgments,
+            "page": reverse("metrics", args=[slug]),
+        }
+        return answer
