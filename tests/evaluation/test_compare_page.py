@@ -191,7 +191,7 @@ def test_the_api_tells_what_the_page_shows_relation_by_relation_and_of_the_parts
     scored: Evaluation,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("kbpo.web.public.compare.LEAST", 10)
+    monkeypatch.setattr("kbpo.web.public.compare.LEAST_LABELS", 10)
     asked = {"a": pair[0].pk, "b": pair[1].pk, "criterion": "relation"}
     for name in ("", "Rosa", "Admin"):
         browser, headers = Client(), {}

@@ -36,8 +36,8 @@ from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import set_role
 from kbpo.tracks.registry import kind_of
 from kbpo.tracks.texts.models import Input
-from kbpo.web.public.judges import of_board
-from kbpo.web.public.metric_tables import widths_of
+from kbpo.web.public.judges import sentences_on_board
+from kbpo.web.public.metric_tables import judgments_by_width
 from kbpo.web.research.quote import quotes
 from kbpo.web.research.submissions import ENDED
 from scoring.default import Centred
@@ -165,7 +165,9 @@ def test_before_anybody_rated_plans_rest_on_other_studies(world: World) -> None:
     assert study is not None and study.is_prior
     assert study.components.sigma_a2 == pytest.approx(0.323 / 4)
     assert asked(study, 0.05) == 70, "96 with annotator noise in both components"
-    [width] = [row for row in widths_of(kind_of(world.track), study) if row["half_width"] == 0.05]
+    [width] = [
+        row for row in judgments_by_width(kind_of(world.track), study) if row["half_width"] == 0.05
+    ]
     assert width["people_alone"] is None, (
         "so few inputs do not tell it, however many people judge them"
     )
@@ -215,7 +217,8 @@ def test_the_plan_of_a_run_and_the_table_of_metrics_say_the_same(world: World) -
     options = design_of(world.track).draft(run, ["0.050", "0.020"])
     study = study_of(kind_of(world.track), world.track.criterion, Worth())
     table = {
-        row["half_width"]: row["people_alone"] for row in widths_of(kind_of(world.track), study)
+        row["half_width"]: row["people_alone"]
+        for row in judgments_by_width(kind_of(world.track), study)
     }
     assert options["0.050"]["new"] == table[0.05] < 200 and "all_judged" not in options["0.050"]
     assert options["0.020"]["new"] == 200 and table[0.02] is None
@@ -380,7 +383,7 @@ def test_systems_are_not_ranked_where_one_person_gave_more_than_half(studied: Wo
     Submission.objects.update(status="scored")
     evaluate(studied.track)
     shown = board(studied.track, distribution="instance", criterion="overall")
-    assert "One person gave more than half" in " ".join(of_board(shown))
+    assert "One person gave more than half" in " ".join(sentences_on_board(shown))
     assert all(row.rank is None for row in shown.rows) and not shown.groups
 
 

@@ -106,7 +106,7 @@ def test_every_column_that_names_a_person_is_in_their_data_or_says_why_not(toy: 
             missing.append(name)
     assert missing == [], "put them into kbpo/web/public/own_data.py, or say here why not"
     assert told <= there, "what is said is so"
-    data = own_data.data_of(toy.users["Rosa"])
+    data = own_data.personal_data(toy.users["Rosa"])
     assert set(TOLD_BY_NAME.values()) <= data.keys()
 
 

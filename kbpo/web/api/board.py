@@ -31,16 +31,16 @@ from kbpo.web.api.view import (
 )
 from kbpo.web.expensive import expensive
 from kbpo.web.http import public_track
-from kbpo.web.public.board_files import as_json
-from kbpo.web.public.board_view import NoView, View, board_of, view_of
+from kbpo.web.public.board_files import board_as_json
+from kbpo.web.public.board_view import NoView, View, board_for_view, parse_view
 from kbpo.web.public.compare import by_relation, overlap, permalink
-from kbpo.web.public.metric_tables import FIGURES, table_of, worth_under
+from kbpo.web.public.metric_tables import FIGURES, metric_table, worth_under
 
 
 def view_for(request: Request, track: Track) -> View:
     """Return what the parameters of an address ask for. Raises ValidationError."""
     try:
-        return view_of(request.query_params, track)
+        return parse_view(request.query_params, track)
     except NoView as problem:
         raise ValidationError({problem.name: [str(problem)]}) from problem
 
@@ -73,10 +73,10 @@ class BoardDetail(PublicView):
         track = public_track(slug)
         view = view_for(request, track)
         try:
-            shown = board_of(track, view)
+            shown = board_for_view(track, view)
         except NoBoard as problem:
             raise NotFound(str(problem)) from problem
-        return Response(as_json(shown))
+        return Response(board_as_json(shown))
 
 
 WHY_HIDDEN = "Differences are shown once the track is closed."
@@ -236,7 +236,7 @@ class Metrics(PublicView):
         figure = one_of(request, "figure", FIGURES, "worth")
         criterion = one_of(request, "criterion", kind.measures.criterion_names(), track.criterion)
         evaluation = track.evaluations.order_by("-number").first()
-        answer = listed(table_of(kind, evaluation, criterion, figure), request, self)
+        answer = listed(metric_table(kind, evaluation, criterion, figure), request, self)
         stored = worth_under(evaluation, criterion)
         answer.data |= {
             "figure": figure,

@@ -21,7 +21,7 @@ from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.said import Said, read
 from kbpo.web.api.view import BIGGEST, PAGING, APIView, PublicView, limit_of, page_of, whole_number
 from kbpo.web.expensive import expensive
-from kbpo.web.public.documents import shows_readers
+from kbpo.web.public.documents import may_see_readers
 from kbpo.web.research.explore import as_record, rows_of
 from kbpo.web.research.explorer import (
     SORTS,
@@ -144,7 +144,7 @@ class Missed(PublicView):
     )
     def get(self, request: Request, pk: int) -> Response:
         explorer = explored(request, pk)
-        if not shows_readers(request.user, explorer.submission.track):
+        if not may_see_readers(request.user, explorer.submission.track):
             raise Http404(NOT_READ_YET)
         try:
             missed = missed_of(request.user, explorer, chosen_of(request), strict=True)

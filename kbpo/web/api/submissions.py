@@ -39,7 +39,7 @@ from kbpo.web.api.errors import Refused, no_team
 from kbpo.web.api.said import Said, ShareField, Spends, read
 from kbpo.web.api.view import PAGING, APIView, PublicView, listed, one_of, page_of
 from kbpo.web.http import public_track
-from kbpo.web.public.judges import as_json as told_of
+from kbpo.web.public.judges import judges_as_json as told_of
 from kbpo.web.research.quote import plan_of
 from kbpo.web.research.slices import told
 from kbpo.web.research.submissions import NONE, find, is_own, problems_of, put_back

@@ -26,9 +26,9 @@ from kbpo.web.api.view import PublicView
 from kbpo.web.desk.judgments import judgment_file
 from kbpo.web.expensive import export
 from kbpo.web.http import public_track
-from kbpo.web.public.board_files import as_track
-from kbpo.web.public.documents import ASK
-from kbpo.web.public.track import MENTIONS, texts_name
+from kbpo.web.public.board_files import track_as_json
+from kbpo.web.public.documents import NOT_DOWNLOADABLE
+from kbpo.web.public.track import MENTIONS_FILE_NAME, documents_file_name
 from kbpo.web.table import begun
 
 
@@ -40,7 +40,8 @@ class TrackList(PublicView):
         return Response(
             {
                 "tracks": [
-                    as_track(row) for row in Track.objects.exclude(status="draft").order_by("pk")
+                    track_as_json(row)
+                    for row in Track.objects.exclude(status="draft").order_by("pk")
                 ]
             }
         )
@@ -66,7 +67,7 @@ class TrackDetail(PublicView):
         took = pace(track)
         terms["answer_seconds"] = {"median": took.seconds, "answers": took.answers}
         more = {"corpus": _corpus(request, track), "links": _links(request, track)}
-        return Response(as_track(track) | terms | more)
+        return Response(track_as_json(track) | terms | more)
 
 
 def _links(request: Request, track: Track) -> dict[str, str]:
@@ -135,7 +136,7 @@ class Documents(PublicView):
         return as_file(
             request,
             track.corpus,
-            texts_name(track),
+            documents_file_name(track),
             kind.input_lines(),
             n_inputs(track),
         )
@@ -154,14 +155,14 @@ class MentionTypes(PublicView):
     )
     def get(self, request: Request, slug: str) -> HttpResponseBase:
         corpus = downloadable(slug).corpus
-        return as_file(request, corpus, MENTIONS, mention_lines(corpus))
+        return as_file(request, corpus, MENTIONS_FILE_NAME, mention_lines(corpus))
 
 
 def downloadable(slug: str) -> Track:
     """Return the track. Raises Http404 with a sentence where its corpus is not to be downloaded."""
     track = public_track(slug)
     if not track.corpus.may_be_downloaded:
-        raise Http404(ASK)
+        raise Http404(NOT_DOWNLOADABLE)
     return track
 
 

@@ -38,30 +38,30 @@ from kbpo.web.components.drawing import Interval
 from kbpo.web.expensive import expensive
 from kbpo.web.http import at_one_moment
 from kbpo.web.public import cite
-from kbpo.web.public.board_files import strengths_of, table_of
+from kbpo.web.public.board_files import board_strengths, board_table
 from kbpo.web.public.board_rows import (
-    cells_of,
-    facts,
+    board_facts,
+    column_heads,
     has_expert,
     has_few,
     has_published,
-    heads_of,
+    row_cells,
 )
 from kbpo.web.public.board_view import (
     PEOPLE,
     SWITCHES,
     View,
-    helped,
-    of_view,
-    opened,
-    read,
+    board_or_404,
+    find_track,
+    helper_switch,
     switches,
-    track_of,
+    view_or_404,
+    with_default_helpers,
 )
-from kbpo.web.public.judges import of_board
+from kbpo.web.public.judges import sentences_on_board
 from kbpo.web.table import csv_response
 
-SHORT = 14
+ROWS_AT_FIRST = 14
 """Rows that are shown before 'Show the others'."""
 ACCEPTS_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
 _TRACKS: dict[str, int] = {}
@@ -78,28 +78,30 @@ def show(request: HttpRequest, slug: str = "", number: int | None = None) -> Htt
     without a page; and who is nobody in particular shares one with everybody else.
     """
     if request.COOKIES.get(settings.SESSION_COOKIE_NAME) or get_messages(request):
-        return _page(request, slug, number)
-    return shared(request, slug, lambda slug: _page(request, slug, number))
+        return _draw_page(request, slug, number)
+    return cached_page(request, slug, lambda slug: _draw_page(request, slug, number))
 
 
-def shared(request: HttpRequest, slug: str, draw: Callable[[str], HttpResponse]) -> HttpResponse:
+def cached_page(
+    request: HttpRequest, slug: str, draw: Callable[[str], HttpResponse]
+) -> HttpResponse:
     """A page that is the same for everybody, drawn by `draw` where none is kept."""
     if not settings.PAGES_KEPT_SECONDS:
         return draw(slug)
-    key = _key(request)
-    page, stamps = _kept(key, slug)
+    key = _cache_key(request)
+    page, stamps = _read_cached_page(key, slug)
     if page is None or page.stamps != stamps:
-        track = track_of(slug)
+        track = find_track(slug)
         if track is None:
             return draw(slug)
         stamps = stamps_of(track.pk)  # before anything of it is read
-        page = _Shared.of(draw(track.slug), track.pk, stamps)
+        page = _CachedPage.of(draw(track.slug), track.pk, stamps)
         cache.set(key, page, timeout=settings.PAGES_KEPT_SECONDS)
         _TRACKS[slug] = track.pk
     return page.answer(request)
 
 
-def _kept(key: str, slug: str) -> tuple[_Shared | None, tuple[str, ...]]:
+def _read_cached_page(key: str, slug: str) -> tuple[_CachedPage | None, tuple[str, ...]]:
     """Return the page that is kept, and the stamps that its track has now. Redis is asked once,
     where the track is the one that this process knows of that address.
     """
@@ -114,7 +116,7 @@ def _kept(key: str, slug: str) -> tuple[_Shared | None, tuple[str, ...]]:
 
 
 @dataclass(frozen=True)
-class _Shared:
+class _CachedPage:
     """A board's page for readers who are nobody in particular, compressed once. It holds as long as
     the stamps of its track are those that it was drawn under; what else it tells (labels that wait,
     names of teams, money) is PAGES_KEPT_SECONDS old at most.
@@ -126,7 +128,7 @@ class _Shared:
     packed: bytes
 
     @classmethod
-    def of(cls, drawn: HttpResponse, track: int, stamps: tuple[str, ...]) -> _Shared:
+    def of(cls, drawn: HttpResponse, track: int, stamps: tuple[str, ...]) -> _CachedPage:
         """The page that was drawn under these stamps."""
         etag = f'W/"{sha256(drawn.content).hexdigest()[:32]}"'
         return cls(track, stamps, etag, gzip.compress(drawn.content, 6))
@@ -143,7 +145,7 @@ class _Shared:
         return answer
 
 
-def _key(request: HttpRequest) -> str:
+def _cache_key(request: HttpRequest) -> str:
     """Return what a shared page is kept under: its address, with the switches alone, so that nobody
     fills the cache by asking.
     """
@@ -153,20 +155,20 @@ def _key(request: HttpRequest) -> str:
 
 
 @at_one_moment
-def _page(request: HttpRequest, slug: str, number: int | None) -> HttpResponse:
+def _draw_page(request: HttpRequest, slug: str, number: int | None) -> HttpResponse:
     """The page as it is drawn for whoever asks."""
-    track = track_of(slug)
+    track = find_track(slug)
     if track is None:
         return render(request, "leaderboard.html", {"track": None})
-    view = read(request, track)
+    view = view_or_404(request, track)
     if number is not None:
         view = replace(view, number=number)
-    shown = of_view(track, view)
-    view = opened(request, shown, view)
-    return render(request, "leaderboard.html", context(request, track, view, shown))
+    shown = board_or_404(track, view)
+    view = with_default_helpers(request, shown, view)
+    return render(request, "leaderboard.html", board_context(request, track, view, shown))
 
 
-def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dict[str, Any]:
+def board_context(request: HttpRequest, track: Track, view: View, shown: Board) -> dict[str, Any]:
     address = reverse("board", args=[track.slug])
     if view.number is not None:
         address = reverse("evaluation", args=[track.slug, view.number])
@@ -177,16 +179,16 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         else set()
     )
     kind = kind_of(track)
-    rows = shown.rows if view.all else shown.rows[:SHORT]
+    rows = shown.rows if view.all else shown.rows[:ROWS_AT_FIRST]
     ties = [[place for place in group if place < len(rows)] for group in shown.groups]
     lanes, parts = drawing.pack_ties([tie for tie in ties if len(tie) > 1], len(rows))
-    heads = heads_of(kind, view, address, shown.rows)
+    heads = column_heads(kind, view, address, shown.rows)
     sorted_by = {
         name: {"url": view.url(address, sort=name), "current": view.sort == name}
         for name in ("name", "labels")
     }
     drawn = [
-        cells_of(shown, heads, row, mine, view) | {"parts": part}
+        row_cells(shown, heads, row, mine, view) | {"parts": part}
         for row, part in zip(rows, parts, strict=True)
     ]
     return {
@@ -200,16 +202,16 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         "has_few": has_few(drawn),
         "lanes": lanes,
         "level": f"{shown.level:.0%}".replace("%", " %") if shown.level else "",
-        "others": 0 if view.all else max(0, len(shown.rows) - SHORT),
+        "others": 0 if view.all else max(0, len(shown.rows) - ROWS_AT_FIRST),
         "heads": sorted_by,
         "switches": [
             *switches(view, track, shown.report, partial(view.url, address)),
-            *helped(shown, view, address),
+            *helper_switch(shown, view, address),
         ],
         "next": soonest(shown),
-        "strengths": strengths_of(shown),
-        "facts": facts(track, shown),
-        "judges": of_board(shown),
+        "strengths": board_strengths(shown),
+        "facts": board_facts(track, shown),
+        "judges": sentences_on_board(shown),
         "has_published": has_published(kind, shown.rows),
         "has_expert": has_expert(kind, shown.rows),
         "has_saved": any(row.saved is not None for row in shown.rows),
@@ -220,7 +222,7 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
             "saved": saved_on(shown),
             "late": shown.report.late_scorers,
         },
-        "cite": cite.of_board(request, shown),
+        "cite": cite.cite_board(request, shown),
         "has_headline": kind.measures.quantities[0].of(view.criterion),
         "all_url": view.url(address, all="1"),
         "downloads": {
@@ -270,18 +272,18 @@ def _finding(rows: Sequence[Row]) -> str:
 
 @expensive
 @at_one_moment
-def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
+def board_csv(request: HttpRequest, slug: str) -> HttpResponse:
     """The board as CSV: the figures of the page, unrounded, one row a system."""
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
-    view = read(request, track)
-    shown = of_view(track, view)
-    header, rows = table_of(shown)
+    view = view_or_404(request, track)
+    shown = board_or_404(track, view)
+    header, rows = board_table(shown)
     day = f"-{shown.evaluation.number}" if shown.past and shown.evaluation else ""
     filename = f"{track.slug}-{view.distribution}-{view.criterion}{day}.csv"
     return csv_response(filename, header, rows)
 
 
-def history(request: HttpRequest, slug: str) -> HttpResponse:
+def list_evaluations(request: HttpRequest, slug: str) -> HttpResponse:
     """The evaluations of a track that everybody is told of, and the runs that were withdrawn."""
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     listed = track.evaluations.listed().order_by("-number")
@@ -290,12 +292,12 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
         "track": track,
         "page": page,
         "evaluations": [(evaluation, len(evaluation.standing)) for evaluation in page],
-        "withdrawn": withdrawn_from(track),
+        "withdrawn": withdrawn_runs(track),
     }
     return render(request, "evaluations.html", context)
 
 
-def withdrawn_from(track: Track) -> QuerySet[Submission]:
+def withdrawn_runs(track: Track) -> QuerySet[Submission]:
     """The runs that everybody has seen scored and that are withdrawn, the last one first; 200 at
     most.
     """
@@ -308,7 +310,7 @@ def withdrawn_from(track: Track) -> QuerySet[Submission]:
 urlpatterns = [
     path("", show, name="home"),
     path("tracks/<slug:slug>/", show, name="board"),
-    path("tracks/<slug:slug>/board.csv", as_csv, name="board-csv"),
-    path("tracks/<slug:slug>/evaluations/", history, name="evaluations"),
+    path("tracks/<slug:slug>/board.csv", board_csv, name="board-csv"),
+    path("tracks/<slug:slug>/evaluations/", list_evaluations, name="evaluations"),
     path("tracks/<slug:slug>/evaluations/<int:number>/", show, name="evaluation"),
 ]

@@ -41,7 +41,7 @@ def _latex(text: str) -> str:
     return "".join(_IN_LATEX.get(letter, letter) for letter in text)
 
 
-def of_board(request: HttpRequest, shown: Board) -> dict[str, str]:
+def cite_board(request: HttpRequest, shown: Board) -> dict[str, str]:
     """Return how a board is cited; empty before there is an evaluation."""
     if shown.evaluation is None:
         return {}

@@ -26,12 +26,12 @@ from kbpo.web.components.drawing import Interval
 from kbpo.web.components.figures import count_text, number_text
 from kbpo.web.expensive import expensive
 from kbpo.web.http import at_one_moment
-from kbpo.web.public.board_view import View, read, switches
+from kbpo.web.public.board_view import View, switches, view_or_404
 from kbpo.web.public.compare_texts import side_by_side
 from kbpo.web.public.documents import Asking
 from scoring.report import FEW, Part, Report
 
-LEAST = FEW
+LEAST_LABELS = FEW
 """Judgments of each of the two from which a relation is listed"""
 MISSING = (
     "One of these systems is not on this board: it is of another track, not scored yet, or not"
@@ -39,7 +39,7 @@ MISSING = (
 )
 
 
-def newest(request: HttpRequest) -> HttpResponse:
+def compare_newest_track(request: HttpRequest) -> HttpResponse:
     """To the comparison on the track of the run of one's own that was scored last, else on the
     newest track that is open.
     """
@@ -60,7 +60,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     submissions; `?evaluation=7` or `?on=2026-05-01` compares them as they stood then.
     """
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
-    kind, view = kind_of(track), read(request, track)
+    kind, view = kind_of(track), view_or_404(request, track)
     submissions = Submission.objects.filter(track=track).compared_by(request.user)
     board = sorted(submissions.select_related("team"), key=lambda row: row.full_name)
     a, b, why_not = _chosen(request, board)
@@ -69,7 +69,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         evaluation = compared_at(track, number=view.number, day=view.on)
     except NoBoard as problem:
         why_not = why_not or str(problem)
-    of_pair = partial(address, track, view, a.pk if a else "", b.pk if b else "")
+    of_pair = partial(comparison_url, track, view, a.pk if a else "", b.pk if b else "")
     report = evaluation.report if evaluation is not None else Report()
     context: dict[str, Any] = {
         "track": track,
@@ -86,16 +86,20 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "past": view.on or view.number is not None,
     }
     if a and b and evaluation:
-        context |= compared(request, evaluation, a, b, view)
-        context["swap"] = address(track, view, b.pk, a.pk)
-        context["now"] = address(track, replace(view, number=None, on=""), a.pk, b.pk)
+        context |= comparison_context(request, evaluation, a, b, view)
+        context["swap"] = comparison_url(track, view, b.pk, a.pk)
+        context["now"] = comparison_url(track, replace(view, number=None, on=""), a.pk, b.pk)
         context["permalink"] = permalink(evaluation, view, a.pk, b.pk)
     elif not (a and b):
         near = closest(evaluation, distribution=view.distribution, criterion=view.criterion)
         by_pk = {system.pk: system for system in board}
         if near and set(near) <= set(by_pk):
             first, second = by_pk[near[0]], by_pk[near[1]]
-            context["closest"] = {"a": first, "b": second, "url": address(track, view, *near)}
+            context["closest"] = {
+                "a": first,
+                "b": second,
+                "url": comparison_url(track, view, *near),
+            }
             board = [first, second, *board]
     mine = [row for row in board if row.team_id in getattr(request.user, "team_keys", ())]
     latest = sorted(mine, key=lambda row: -row.pk)[:1]
@@ -135,7 +139,9 @@ def _chosen(
     return first, second, ""
 
 
-def address(track: Track, view: View, first: int | str, second: int | str, **changes: str) -> str:
+def comparison_url(
+    track: Track, view: View, first: int | str, second: int | str, **changes: str
+) -> str:
     """Return the address of a comparison."""
     query = {
         "a": str(first),
@@ -157,10 +163,10 @@ def permalink(evaluation: Evaluation, view: View, first: int, second: int) -> st
     """
     number = evaluation.number if evaluation.stays_whole else None
     fixed = replace(view, number=number, on=f"{evaluation.made_at.astimezone(UTC):%Y-%m-%d}")
-    return address(evaluation.track, fixed, first, second)
+    return comparison_url(evaluation.track, fixed, first, second)
 
 
-def compared(
+def comparison_context(
     request: HttpRequest, evaluation: Evaluation, a: Submission, b: Submission, view: View
 ) -> dict[str, Any]:
     """Return scores, differences, overlap, differences by relation and examples of two systems."""
@@ -170,15 +176,15 @@ def compared(
     for difference in measured:
         quantity = kind.measures.printed(difference.quantity, view.criterion)
         up = is_up(difference.quantity, view.criterion)
-        rows.append(row_of(quantity, difference, a, b, up=up))
+        rows.append(difference_row(quantity, difference, a, b, up=up))
         if apart is None and difference.told_apart is not None:
             apart = (quantity.in_text, difference.told_apart)
     ranked = ranking(evaluation, **chosen)[1]
     return {
         "evaluation": evaluation,
         "rows": rows,
-        "sides": _sides(a, b, up=is_up(kind.measures.mean, view.criterion)),
-        "sides_by_relation": _sides(a, b, up=is_up(kind.measures.mean, a.track.criterion)),
+        "sides": _better_sides(a, b, up=is_up(kind.measures.mean, view.criterion)),
+        "sides_by_relation": _better_sides(a, b, up=is_up(kind.measures.mean, a.track.criterion)),
         "axis": drawing.axis_over([row["difference"] for row in rows], bounds=(-1, 1), zero=True),
         "tied": [row["in_text"] for row in rows if not row["who"]],
         "level": f"{ranked.level:.0%}".replace("%", " %") if ranked.level else "",
@@ -191,12 +197,12 @@ def compared(
     }
 
 
-def _sides(a: Submission, b: Submission, *, up: bool) -> tuple[str, str]:
+def _better_sides(a: Submission, b: Submission, *, up: bool) -> tuple[str, str]:
     """Return who is better on the left and on the right of a plot of a minus b."""
     return (b.full_name, a.full_name) if up else (a.full_name, b.full_name)
 
 
-def row_of(
+def difference_row(
     quantity: Quantity, difference: Difference, a: Submission, b: Submission, *, up: bool
 ) -> dict[str, Any]:
     """Return a line of the table of differences, with what the first sentence says of it: who is
@@ -217,7 +223,7 @@ def row_of(
         "kinds": ["final" if system.status == "scored" else "moment" for system in (a, b)],
         "n": [difference.first.n_labels, difference.second.n_labels],
         "axis": drawing.axis_over(both),
-        **_written(difference),
+        **_difference_cells(difference),
         "who": who,
         "tone": tone,
         "words": words,
@@ -227,7 +233,7 @@ def row_of(
     }
 
 
-def _written(difference: Difference) -> dict[str, Any]:
+def _difference_cells(difference: Difference) -> dict[str, Any]:
     """Return a difference as it is drawn, and in words with its 80 % interval."""
     value, low, high = (
         number_text(getattr(difference, name), signed=True) for name in ("value", "low80", "high80")
@@ -249,14 +255,14 @@ def by_relation(evaluation: Evaluation, a: Submission, b: Submission) -> dict[st
     stored = evaluation.details.relations
     if not {a.pk, b.pk} <= set(stored.systems):
         return None
-    measured = differences_by_relation(evaluation, a.pk, b.pk, least=LEAST)
+    measured = differences_by_relation(evaluation, a.pk, b.pk, least=LEAST_LABELS)
     labels = a.track.corpus.relation_names()
     rows: list[dict[str, Any]] = [
         {
             "name": labels.get(difference.quantity, difference.quantity),
             "first": difference.first,
             "second": difference.second,
-            **_written(difference),
+            **_difference_cells(difference),
         }
         for difference in measured
     ]
@@ -265,7 +271,7 @@ def by_relation(evaluation: Evaluation, a: Submission, b: Submission) -> dict[st
         "differences": measured,
         "axis": drawing.axis_over([row["difference"] for row in rows], bounds=(-1, 1), zero=True),
         "left_out": len(stored.errors) - len(rows),
-        "least": LEAST,
+        "least": LEAST_LABELS,
         "told_apart": sum(bool(difference.told_apart) for difference in measured),
     }
 
@@ -309,6 +315,6 @@ def _share_of_part(part: Part, everything: bool) -> dict[str, Any]:
 
 
 urlpatterns = [
-    path("compare/", newest, name="compare"),
+    path("compare/", compare_newest_track, name="compare"),
     path("tracks/<slug:slug>/compare/", show, name="compare-track"),
 ]

@@ -48,18 +48,18 @@ FIGURES = {
 """What can be had as a table -> the names of its columns"""
 
 
-def table_of(kind: Kind, evaluation: Evaluation | None, criterion: str, figure: str) -> Table:
+def metric_table(kind: Kind, evaluation: Evaluation | None, criterion: str, figure: str) -> Table:
     """Return one of FIGURES under a criterion, as an evaluation left it."""
     stored = worth_under(evaluation, criterion)
     if figure == "worth":
         shown = board(kind.track, distribution=kind.track.distribution, criterion=criterion)
-        rows: Any = map(_card_record, cards_of(shown, stored))
+        rows: Any = map(_card_record, scorer_cards(shown, stored))
     elif figure == "systems":
-        rows = _systems(evaluation, stored)
+        rows = _system_rows(evaluation, stored)
     elif figure == "prompts":
         rows = prompt_rows(kind, evaluation)
     else:
-        of_study = curve_of if figure == "width" else widths_of
+        of_study = width_curve if figure == "width" else judgments_by_width
         rows = of_study(kind, study_of(kind, criterion, stored))
     name = f"{kind.track.slug}-{criterion}-{figure}"
     return Table(name, columns(*FIGURES[figure]), list(rows))
@@ -70,7 +70,7 @@ def worth_under(evaluation: Evaluation | None, criterion: str) -> Worth:
     return evaluation.report.worth.get(criterion, Worth()) if evaluation is not None else Worth()
 
 
-def scorers_of(stored: Worth) -> list[Scorer]:
+def sort_scorers(stored: Worth) -> list[Scorer]:
     """Return the metrics and judges, all together first, then by their worth; those of which too
     little is known last.
     """
@@ -78,13 +78,13 @@ def scorers_of(stored: Worth) -> list[Scorer]:
     return scorers + sorted(stored.scorers, key=lambda scorer: -(scorer.worth or 0.0))
 
 
-def single_of(stored: Worth) -> Scorer | None:
+def best_single_scorer(stored: Worth) -> Scorer | None:
     """Return the metric or judge that is worth most by itself."""
     known = [scorer for scorer in stored.scorers if scorer.worth is not None]
     return max(known, key=lambda scorer: scorer.worth or 0.0, default=None)
 
 
-def names_of(evaluation: Evaluation | None) -> dict[int, str]:
+def board_names(evaluation: Evaluation | None) -> dict[int, str]:
     """Return the systems on the board: number -> name."""
     if evaluation is None:
         return {}
@@ -109,9 +109,9 @@ class Card:
         return "a" if (self.interval.low80 or 0.0) > 1 else "quiet"
 
 
-def cards_of(shown: Board, stored: Worth) -> list[Card]:
+def scorer_cards(shown: Board, stored: Worth) -> list[Card]:
     """Return the metrics and judges, each with what it saves on a board where that is told."""
-    return [Card(scorer, saved_on(shown, scorer.id)) for scorer in scorers_of(stored)]
+    return [Card(scorer, saved_on(shown, scorer.id)) for scorer in sort_scorers(stored)]
 
 
 def _card_record(card: Card) -> dict[str, Any]:
@@ -129,12 +129,12 @@ def _card_record(card: Card) -> dict[str, Any]:
     return record
 
 
-def _systems(evaluation: Evaluation | None, stored: Worth) -> Records:
+def _system_rows(evaluation: Evaluation | None, stored: Worth) -> Records:
     """Yield what each metric or judge says of each system on the board, and how it goes with people
     among the outputs of this one.
     """
-    for number, system in names_of(evaluation).items():
-        for scorer in scorers_of(stored):
+    for number, system in board_names(evaluation).items():
+        for scorer in sort_scorers(stored):
             alone, bias = scorer.alone.get(number), scorer.bias.get(number)
             if bias is not None or number in scorer.within:
                 yield {
@@ -147,7 +147,7 @@ def _systems(evaluation: Evaluation | None, stored: Worth) -> Records:
                 }
 
 
-def curve_of(kind: Kind, study: Study | None) -> Records:
+def width_curve(kind: Kind, study: Study | None) -> Records:
     """Yield the expected half-width of the interval for several numbers of judgments. Each row has
     four plans: people alone, people with metrics, people without disagreement, and a metric that
     predicts people's mean rating perfectly. All are for inputs like those of the track, each judged
@@ -171,7 +171,7 @@ def curve_of(kind: Kind, study: Study | None) -> Records:
         yield {"judgments": n} | widths
 
 
-def widths_of(kind: Kind, study: Study | None) -> Records:
+def judgments_by_width(kind: Kind, study: Study | None) -> Records:
     """Yield how many judgments a system needs for each half-width, as its plan says it: None where
     all of the track's inputs are too few for it.
     """

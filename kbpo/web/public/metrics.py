@@ -27,14 +27,14 @@ from kbpo.web.components.figures import coefficient_text, count_text, number_tex
 from kbpo.web.expensive import expensive
 from kbpo.web.public.metric_tables import (
     FIGURES,
-    cards_of,
-    curve_of,
-    names_of,
+    best_single_scorer,
+    board_names,
+    judgments_by_width,
+    metric_table,
     prompt_rows,
-    scorers_of,
-    single_of,
-    table_of,
-    widths_of,
+    scorer_cards,
+    sort_scorers,
+    width_curve,
     worth_under,
 )
 from scoring.report import Scorer, Worth
@@ -43,12 +43,12 @@ MOST_DRAWN = 10.0
 """Where the axis of a ratio ends at the latest"""
 BIASED = 0.05, 0.09
 """Biases from which a cell is bold, and filled"""
-ALIKE = 0.3, 0.5
+CORRELATED = 0.3, 0.5
 """Correlations from which it is"""
 
 
 @expensive
-def show(request: HttpRequest, slug: str) -> HttpResponseBase:
+def show_metrics(request: HttpRequest, slug: str) -> HttpResponseBase:
     """Return the page, or with `?format=csv` the numbers behind one `figure`; `?criterion=` chooses
     what is judged.
     """
@@ -61,15 +61,15 @@ def show(request: HttpRequest, slug: str) -> HttpResponseBase:
     if figure not in FIGURES:
         raise Http404(f"The figures are {', '.join(FIGURES)}.")
     if "format" in request.GET:
-        return table_of(kind, evaluation, criterion, figure).file(request)
+        return metric_table(kind, evaluation, criterion, figure).file(request)
     stored = worth_under(evaluation, criterion)
     shown = board(track, distribution=track.distribution, criterion=criterion)
     study, names, single = (
         study_of(kind, criterion, stored),
-        names_of(evaluation),
-        single_of(stored),
+        board_names(evaluation),
+        best_single_scorer(stored),
     )
-    cards, prompts = cards_of(shown, stored), _prompts(kind, evaluation)
+    cards, prompts = scorer_cards(shown, stored), _prompt_worth(kind, evaluation)
     address, label = reverse("metrics", args=[slug]), kind.measures.criterion(criterion).label
     context: dict[str, Any] = {
         "track": track,
@@ -89,22 +89,22 @@ def show(request: HttpRequest, slug: str) -> HttpResponseBase:
         "fewest": FEWEST,
         "scorers": cards,
         "beyond": any(card.scorer.worth is not None and card.scorer.rho is None for card in cards),
-        "axis": _axis(1.0, [card.interval for card in cards]),
+        "axis": _ratio_axis(1.0, [card.interval for card in cards]),
         "savings": [card for card in cards[:2] if card.saves is not None],
         "late": evaluation.report.late_scorers if evaluation else (),
         "prompts": prompts,
-        "prompt_axis": _axis(0.0, [prompt["gamma"] for prompt in prompts]),
+        "prompt_axis": _ratio_axis(0.0, [prompt["gamma"] for prompt in prompts]),
         "systems": names,
-        "bias": _heat(stored, names, "bias", BIASED, lambda x: number_text(x, signed=True)),
-        "within": _heat(stored, names, "within", ALIKE, coefficient_text),
+        "bias": _heat_map(stored, names, "bias", BIASED, lambda x: number_text(x, signed=True)),
+        "within": _heat_map(stored, names, "within", CORRELATED, coefficient_text),
         "lower_is_better": not kind.measures.criterion(criterion).higher_is_better,
         "prmse_warnings": dict.fromkeys(
-            warning for row in scorers_of(stored) for warning in row.prmse_warnings
+            warning for row in sort_scorers(stored) for warning in row.prmse_warnings
         ),
         "single": single,
         "of_systems": _draw_systems(shown, single, label) if single else "",
-        "widths": list(widths_of(kind, study)),
-        "curve": _curve(kind, study),
+        "widths": list(judgments_by_width(kind, study)),
+        "curve": _draw_width_curve(kind, study),
         "study": study,
         "n_inputs": n_inputs(kind.track, test=True),
         "csv": {
@@ -115,12 +115,12 @@ def show(request: HttpRequest, slug: str) -> HttpResponseBase:
     return render(request, "metrics.html", context)
 
 
-def _axis(start: float, intervals: Sequence[Interval]) -> Axis:
+def _ratio_axis(start: float, intervals: Sequence[Interval]) -> Axis:
     """Return the axis of a column of ratios, from `start` at the latest."""
     return drawing.axis_over([Interval(start), *intervals], bounds=(0.0, MOST_DRAWN))
 
 
-def _prompts(kind: Kind, evaluation: Evaluation | None) -> list[dict[str, Any]]:
+def _prompt_worth(kind: Kind, evaluation: Evaluation | None) -> list[dict[str, Any]]:
     """Return γ of each criterion with its interval, and the most that a metric can be worth there,
     the smallest γ first.
     """
@@ -134,7 +134,7 @@ def _prompts(kind: Kind, evaluation: Evaluation | None) -> list[dict[str, Any]]:
     return sorted(prompts, key=lambda prompt: prompt["gamma"].estimate)
 
 
-def _heat(
+def _heat_map(
     stored: Worth,
     names: dict[int, str],
     what: str,
@@ -146,7 +146,7 @@ def _heat(
     """
     some, strong = thresholds
     rows = []
-    for scorer in scorers_of(stored):
+    for scorer in sort_scorers(stored):
         values, cells = getattr(scorer, what), []
         for number, name in names.items():
             size = abs(values.get(number) or 0.0)
@@ -189,9 +189,9 @@ def _draw_systems(shown: Board, single: Scorer, criterion: str) -> SafeString | 
     )
 
 
-def _curve(kind: Kind, study: Study | None) -> SafeString | str:
+def _draw_width_curve(kind: Kind, study: Study | None) -> SafeString | str:
     """Return the width against the number of judgments, drawn."""
-    points = list(curve_of(kind, study))
+    points = list(width_curve(kind, study))
     if study is None or not points:
         return ""
     drawn = {
@@ -220,4 +220,4 @@ def _curve(kind: Kind, study: Study | None) -> SafeString | str:
     )
 
 
-urlpatterns = [path("tracks/<slug:slug>/metrics/", show, name="metrics")]
+urlpatterns = [path("tracks/<slug:slug>/metrics/", show_metrics, name="metrics")]

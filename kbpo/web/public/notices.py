@@ -26,7 +26,7 @@ LISTED = 20
 
 @never_cache
 @login_required
-def show(request: HttpRequest) -> HttpResponse:
+def show_notices(request: HttpRequest) -> HttpResponse:
     """Return the page. A POST stores by which ways one wants to be told and where mail goes, or
     adds a webhook.
     """
@@ -83,7 +83,7 @@ def _add(user: User, url: str) -> str:
 
 @login_required
 @require_POST
-def change(request: HttpRequest, pk: int) -> HttpResponse:
+def change_notices(request: HttpRequest, pk: int) -> HttpResponse:
     """Sends a test to one of one's own webhooks, or removes it with what waits for it."""
     user = cast(User, request.user)
     hook = get_object_or_404(Webhook, pk=pk, user=user)
@@ -101,6 +101,6 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 urlpatterns = [
-    path("account/notices/", show, name="notices"),
-    path("account/notices/<int:pk>/", change, name="notices-webhook"),
+    path("account/notices/", show_notices, name="notices"),
+    path("account/notices/<int:pk>/", change_notices, name="notices-webhook"),
 ]

@@ -77,14 +77,14 @@ def methods(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-def api(request: HttpRequest) -> HttpResponse:
+def api_page(request: HttpRequest) -> HttpResponse:
     """Return the page that lists every endpoint."""
     site = settings.SITE_URL.rstrip("/")
     return render(
         request,
         "prose/api.html",
         {
-            "endpoints": described(),
+            "endpoints": list_endpoints(),
             "site": site,
             "schema": reverse("api-schema"),
             "install_command": install_command(),
@@ -96,7 +96,7 @@ def api(request: HttpRequest) -> HttpResponse:
     )
 
 
-OF_RUNS = "/api/submissions/"
+RUN_ADDRESSES = "/api/submissions/"
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Endpoint:
 
 
 @cache
-def described() -> tuple[Endpoint, ...]:
+def list_endpoints() -> tuple[Endpoint, ...]:
     """Return every endpoint of the API, from the schema that programs read, in the order of
     addresses.
     """
@@ -149,7 +149,7 @@ def _endpoint(
         method=method.upper(),
         address=address,
         says=" ".join(operation.get("description", "").split()),
-        public=not all(operation.get("security", [{}])) and not address.startswith(OF_RUNS),
+        public=not all(operation.get("security", [{}])) and not address.startswith(RUN_ADDRESSES),
         fields=tuple((name, name in required) for name in shape.get("properties", {})),
         query=tuple(parameter["name"] for parameter in parameters if parameter["in"] == "query"),
     )
@@ -159,6 +159,6 @@ urlpatterns = [
     path("about/", about, name="about"),
     path("help/", help_page, name="help"),
     path("methods/", methods, name="methods"),
-    path("api/", api, name="api"),
+    path("api/", api_page, name="api"),
     path("try/", RedirectView.as_view(pattern_name="try"), name="try-it"),
 ]

@@ -25,24 +25,24 @@ from kbpo.web.components import drawing
 from kbpo.web.components.figures import DASH
 from kbpo.web.http import at_one_moment, public_track
 from kbpo.web.judging.attempt import example_at
-from kbpo.web.public.board_rows import kind_of_bars, rank_text
+from kbpo.web.public.board_rows import bar_kind, rank_text
 from kbpo.web.public.client import install_command
 from kbpo.web.public.documents import may_read
 
-SHOWN = 4
+SHOWN_RELATIONS = 4
 """Relations that are shown before “All of them”"""
-BEST = 3
+SHOWN_SYSTEMS = 3
 EXAMPLE_LINES = 2
 
-MENTIONS = "mentions.jsonl.gz"
+MENTIONS_FILE_NAME = "mentions.jsonl.gz"
 
 
-def texts_name(track: Track) -> str:
+def documents_file_name(track: Track) -> str:
     """Return what the file of a track's texts is called, by itself and in the zip."""
     return "documents.jsonl.gz" if kind_of(track).words.schema else "inputs.jsonl.gz"
 
 
-def listing(request: HttpRequest) -> HttpResponse:
+def list_tracks(request: HttpRequest) -> HttpResponse:
     """Return the tracks there are, those that take runs first."""
     tracks = Track.objects.exclude(status="draft").select_related("corpus")
     order = {"open": 0, "frozen": 1, "closed": 2}
@@ -53,7 +53,7 @@ def listing(request: HttpRequest) -> HttpResponse:
 
 
 @at_one_moment
-def show(request: HttpRequest, slug: str) -> HttpResponse:
+def show_track(request: HttpRequest, slug: str) -> HttpResponse:
     """One track for somebody who has never seen it; admins see what a draft will look like."""
     track = public_track(slug, drafts=getattr(request.user, "is_staff", False))
     everything = "all" in request.GET
@@ -62,12 +62,16 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     catalogue = kind.guide().get("catalogue", ())
     column = shown.headline.name
     headline = kind.measures.printed(shown.headline.quantity, track.criterion)
-    best = [_standing(row, column, place) for place, row in enumerate(shown.rows[:BEST], 1)]
+    best = [
+        _system_row(row, column, place) for place, row in enumerate(shown.rows[:SHOWN_SYSTEMS], 1)
+    ]
     baseline = next((row for row in shown.rows if row.submission.role == "baseline"), None)
-    below = [_standing(row, column, DASH) for row in shown.rows[BEST:] if row is baseline]
-    downloads = _downloads(track)
+    below = [
+        _system_row(row, column, DASH) for row in shown.rows[SHOWN_SYSTEMS:] if row is baseline
+    ]
+    downloads = _list_downloads(track)
     team = request.user.team() if isinstance(request.user, User) else None
-    n_of_best = [sum(row < BEST for row in group) for group in shown.groups]
+    n_of_best = [sum(row < SHOWN_SYSTEMS for row in group) for group in shown.groups]
     context: dict[str, Any] = {
         "track": track,
         "corpus": track.corpus,
@@ -81,7 +85,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "took": pace(track),
         "limit": limits_in_words(track),
         "rules": track.rules.splitlines(),
-        "catalogue": catalogue if everything else catalogue[:SHOWN],
+        "catalogue": catalogue if everything else catalogue[:SHOWN_RELATIONS],
         "n_catalogue": len(catalogue),
         "everything": everything,
         "baseline_command": baseline_command(track),
@@ -105,7 +109,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "track.html", context)
 
 
-def _standing(row: Row, column: str, place: int | str) -> dict[str, Any]:
+def _system_row(row: Row, column: str, place: int | str) -> dict[str, Any]:
     """Return a system with its rank (else its place) and its score, as they stand on the board."""
     figure = row.figure(column)
     return {
@@ -115,12 +119,12 @@ def _standing(row: Row, column: str, place: int | str) -> dict[str, Any]:
         "description": row.submission.public_description,
         "url": reverse("submission", args=[row.submission.pk]),
         "figure": drawing.Interval.of(figure),
-        "kind": kind_of_bars(row, past=False, figure=figure),
+        "kind": bar_kind(row, past=False, figure=figure),
         "judged": row.n_labels,
     }
 
 
-def _downloads(track: Track) -> list[dict[str, Any]]:
+def _list_downloads(track: Track) -> list[dict[str, Any]]:
     """Return the files that anybody may fetch, each with its name, content, format and address."""
     kind, corpus, files = kind_of(track), track.corpus, list[dict[str, Any]]()
 
@@ -131,10 +135,10 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
     if corpus.may_be_downloaded and (n := n_inputs(track)):
         what = f"{n:,} {kind.words.downloaded}"
         inputs = kind.words.inputs.capitalize()
-        add(inputs, what, "JSON Lines", "api-documents", texts_name(track))
+        add(inputs, what, "JSON Lines", "api-documents", documents_file_name(track))
         if corpus.has_mentions:
             what = "Spans and types of the names that came with the texts"
-            add("Mentions", what, "JSON Lines", "api-mention-types", MENTIONS)
+            add("Mentions", what, "JSON Lines", "api-mention-types", MENTIONS_FILE_NAME)
     if kind.words.schema:
         add("Schema", kind.words.schema, "JSON", "api-schema-of-track", "schema.json")
     what = "The instructions as annotators see them, with an example of their page"
@@ -173,15 +177,15 @@ def baseline_command(track: Track) -> str:
     kind = kind_of(track)
     if kind.baseline() is None or not track.corpus.may_be_downloaded:
         return ""
-    names = [texts_name(track)]
+    names = [documents_file_name(track)]
     if kind.words.schema:
         names.append("schema.json")
     if track.corpus.has_mentions:
-        names.append(MENTIONS)
+        names.append(MENTIONS_FILE_NAME)
     return f"python baseline.py {' '.join(names)} > baseline.jsonl"
 
 
-def baseline(request: HttpRequest, slug: str) -> FileResponse:
+def download_baseline(request: HttpRequest, slug: str) -> FileResponse:
     """Return the script of the baseline."""
     script = kind_of(public_track(slug)).baseline()
     if script is None:
@@ -190,7 +194,7 @@ def baseline(request: HttpRequest, slug: str) -> FileResponse:
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionKind:
     """One kind of question of a track."""
 
     title: str
@@ -203,7 +207,7 @@ class Asked:
     """The address of an example; empty where there is none"""
 
 
-def asked_on(track: Track) -> list[Asked]:
+def question_kinds(track: Track) -> list[QuestionKind]:
     """Return the kinds of questions that people are asked on a track."""
     kind = kind_of(track)
     guide, extra = kind.guide(), {asking.interface: asking.extra for asking in kind.asking}
@@ -213,7 +217,7 @@ def asked_on(track: Track) -> list[Asked]:
     for name, amount in extra.items():
         interface, example = interface_of(name), example_at(name)
         asked.append(
-            Asked(
+            QuestionKind(
                 interface.title,
                 f"interfaces/{interface.folder or interface.name}/how.html",
                 interface.instructions(guide),
@@ -235,7 +239,7 @@ def guidelines(request: HttpRequest, slug: str) -> HttpResponse:
         "track": track,
         "kind": kind,
         "words": kind.words,
-        "questions": asked_on(track),
+        "questions": question_kinds(track),
         "asked": kind.guide().get("asked", ()),
         "catalogue": catalogue,
         "n_catalogue": len(catalogue),
@@ -245,7 +249,7 @@ def guidelines(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "guidelines.html", context)
 
 
-def release(request: HttpRequest, slug: str, number: int) -> FileResponse:
+def download_release(request: HttpRequest, slug: str, number: int) -> FileResponse:
     """Return the file of a release that is made."""
     row = public_track(slug).releases.filter(number=number, status="made").first()
     if row is None:
@@ -257,9 +261,9 @@ def release(request: HttpRequest, slug: str, number: int) -> FileResponse:
 
 
 urlpatterns = [
-    path("tracks/", listing, name="tracks"),
-    path("tracks/<slug:slug>/about/", show, name="track"),
+    path("tracks/", list_tracks, name="tracks"),
+    path("tracks/<slug:slug>/about/", show_track, name="track"),
     path("tracks/<slug:slug>/guidelines/", guidelines, name="guidelines"),
-    path("tracks/<slug:slug>/releases/<int:number>/", release, name="release"),
-    path("tracks/<slug:slug>/baseline.py", baseline, name="baseline"),
+    path("tracks/<slug:slug>/releases/<int:number>/", download_release, name="release"),
+    path("tracks/<slug:slug>/baseline.py", download_baseline, name="baseline"),
 ]

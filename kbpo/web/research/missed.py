@@ -25,7 +25,7 @@ from kbpo.tracks.base import ENTITY
 from kbpo.tracks.recall import Found, TrackWithRecall, kind_with_recall, recall_of
 from kbpo.web.components.figures import count_text
 from kbpo.web.expensive import expensive, export
-from kbpo.web.public.documents import may_read, shows_readers
+from kbpo.web.public.documents import may_read, may_see_readers
 from kbpo.web.research.explore import tabs_of
 from kbpo.web.research.explorer import (
     ELSEWHERE,
@@ -123,7 +123,7 @@ def _facts(user: Any, explorer: Explorer, kind: TrackWithRecall) -> dict[str, li
     """
     track = explorer.submission.track
     facts: dict[str, list[Fact]] = {name: [] for name in MISSED}
-    if not shows_readers(user, track):
+    if not may_see_readers(user, track):
         return facts
     runs = Submission.objects.filter(pk__in=explorer.others).select_related("team").in_bulk()
     is_staff = isinstance(user, User) and user.is_staff
@@ -197,7 +197,7 @@ def _page(request: HttpRequest, pk: int) -> HttpResponse:
         "words": explorer.kind.words,
         "name": name_for(submission, is_own(request, submission)),
         "tabs": tabs_of(request, explorer, current="Missed"),
-        "shown": shows_readers(request.user, submission.track),
+        "shown": may_see_readers(request.user, submission.track),
         "readable": may_read(request, submission.track),
         "n_documents": len(annotated(submission.track).documents),
         "refusal": refusal,
@@ -245,7 +245,7 @@ def _filters(explorer: Explorer, missed: Missed) -> list[dict[str, Any]]:
 def _file(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Return the same as a file. Raises Http404 while it may not be told."""
     explorer = explored(request, pk)
-    if not shows_readers(request.user, explorer.submission.track):
+    if not may_see_readers(request.user, explorer.submission.track):
         raise Http404(NOT_READ_YET)
     try:
         missed = missed_of(request.user, explorer, chosen_of(request))

@@ -46,7 +46,7 @@ from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.http import act, at_one_moment, is_armed, why_of
 from kbpo.web.kept import part, values
-from kbpo.web.public.judges import of_submission
+from kbpo.web.public.judges import sentences_on_run
 from kbpo.web.research.follow import reached, stages
 from kbpo.web.research.history import about, history_of
 from kbpo.web.research.judged import describe, may_see, only_public, verdicts
@@ -367,7 +367,7 @@ def name_for(submission: Submission, own: bool) -> str:
 def _judges(latest: Latest) -> list[str]:
     """Return what is said of the judges' error."""
     corrected = latest.guaranteed("expert")
-    return of_submission(
+    return sentences_on_run(
         judges_of(latest.evaluation, latest.submission),
         reliability(latest.submission.track),
         latest.guaranteed(),
