@@ -392,7 +392,7 @@ class Client:
             try:
                 with self._http.stream("GET", url) as answer:
                     if answer.status_code == 200:
-                        _ours(answer)
+                        _checked_answer(answer)
                         with part.open("wb") as file:
                             for block in answer.iter_raw(BLOCK):
                                 file.write(block)
@@ -406,7 +406,7 @@ class Client:
                 raise
             except httpx.HTTPError as error:
                 part.unlink(missing_ok=True)
-                raise Unreachable(_how(error, self._http.base_url)) from error
+                raise Unreachable(_failure_text(error, self._http.base_url)) from error
             if not self._came_later(answer, attempt):
                 raise _refusal(answer)
         if wanted and digest.hexdigest() != wanted:
@@ -457,9 +457,9 @@ class Client:
             try:
                 answer = self._http.request(method, path, **options)
             except httpx.HTTPError as error:
-                raise Unreachable(_how(error, self._http.base_url)) from error
+                raise Unreachable(_failure_text(error, self._http.base_url)) from error
             if answer.is_success:
-                return _ours(answer)
+                return _checked_answer(answer)
             if "files" in options or not self._came_later(answer, attempt):
                 break
         raise _refusal(answer)
@@ -486,7 +486,7 @@ def _asked_again(trouble: Exception, seconds: float) -> str:
     return f"{trouble} It is asked again in {seconds:.0f} s."
 
 
-def _ours(answer: httpx.Response) -> httpx.Response:
+def _checked_answer(answer: httpx.Response) -> httpx.Response:
     """Return the answer. Raises Unreachable where what answers well is another service than
     this.
     """
@@ -529,7 +529,7 @@ def _not_ours(answer: httpx.Response) -> Exception:
     return Refused(f"The service answered {status} without a reason.{asked}", "error", status)
 
 
-def _how(error: httpx.HTTPError, url: httpx.URL) -> str:
+def _failure_text(error: httpx.HTTPError, url: httpx.URL) -> str:
     """Return why nothing answered and what to do, as a sentence."""
     site = str(url).removesuffix("api/").rstrip("/")
     if isinstance(error, httpx.UnsupportedProtocol):

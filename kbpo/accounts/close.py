@@ -18,7 +18,7 @@ REQUESTS_KEPT = timedelta(days=90)
 """How long a decided account request is kept"""
 CLOSED = "closed-"
 """How the name of a closed account begins; its number follows"""
-STAYS = {
+KEPT_COLUMNS = {
     "accounts.Former.user": "Who left a team judges nothing of its runs",
 }
 """What would go with a person, and stays although their account is closed: why"""
@@ -40,7 +40,7 @@ def close(user: User) -> None:
         except CannotChange as refusal:
             raise CannotChange(f"{team.name}: {refusal}") from None
     forget(user)
-    delete_belongings(user, but=STAYS)
+    delete_belongings(user, but=KEPT_COLUMNS)
     audit.note("close account", f"user:{user.pk}", who=user)
     user.username, user.email = f"{CLOSED}{user.pk}", ""
     user.first_name = user.last_name = ""
@@ -59,9 +59,9 @@ def forget(user: User) -> None:
         acts = of_teams.filter(after=role_text(name, role))
         acts.update(after=role_text(instead, role), why=audit.ERASED)
     audit.forget(f"user:{user.pk}", f"user:{user.pk}")
-    _delete(user.requests.all())
+    _delete_requests(user.requests.all())
     if user.email:
-        _delete(AccountRequest.objects.filter(email__iexact=user.email, user=None))
+        _delete_requests(AccountRequest.objects.filter(email__iexact=user.email, user=None))
 
 
 def forget_requests(email: str) -> None:
@@ -70,15 +70,15 @@ def forget_requests(email: str) -> None:
     """
     if email:
         asked = AccountRequest.objects.filter(email__iexact=email, decided_at__isnull=False)
-        _delete(asked.filter(user=None))
+        _delete_requests(asked.filter(user=None))
 
 
 def delete_old_requests() -> None:
     """Delete account requests that were decided `REQUESTS_KEPT` ago."""
-    _delete(AccountRequest.objects.filter(decided_at__lt=clock.now() - REQUESTS_KEPT))
+    _delete_requests(AccountRequest.objects.filter(decided_at__lt=clock.now() - REQUESTS_KEPT))
 
 
-def _delete(asked: QuerySet[AccountRequest]) -> None:
+def _delete_requests(asked: QuerySet[AccountRequest]) -> None:
     for pk in asked.values_list("pk", flat=True):
         audit.forget(f"request:{pk}", f"request:{pk}")
     asked.delete()
@@ -91,7 +91,7 @@ def relations(model: type[Model]) -> Iterator[ManyToOneRel]:
             yield relation
 
 
-def label(relation: ManyToOneRel) -> str:
+def column_label(relation: ManyToOneRel) -> str:
     """Return table and column, such as ``accounts.Token.user``."""
     return f"{relation.related_model._meta.label}.{relation.field.name}"
 
@@ -106,5 +106,5 @@ def delete_belongings(row: Model, *, but: Container[str] = ()) -> None:
     stays, and so does what only refers to it.
     """
     for relation in relations(type(row)):
-        if relation.on_delete is CASCADE and label(relation) not in but:
+        if relation.on_delete is CASCADE and column_label(relation) not in but:
             rows_of(relation, row).delete()

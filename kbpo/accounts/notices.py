@@ -43,16 +43,18 @@ def tell(
     ]
     called = [pk for pk, person in active.items() if event not in person.no_call_about]
     hooks = Webhook.objects.filter(user__in=called)
-    return _queue([*mails, *_calls(hooks, event, {"subject": subject, "text": text, **about})])
+    return _queue(
+        [*mails, *_queue_calls(hooks, event, {"subject": subject, "text": text, **about})]
+    )
 
 
 def test(hook: Webhook) -> Delivery:
     """Queue a call that only shows that calls arrive, and return it."""
     body = {"subject": "A test", "text": "Your webhook works."}
-    return _queue(_calls([hook], TEST, body))[0]
+    return _queue(_queue_calls([hook], TEST, body))[0]
 
 
-def _calls(hooks: Iterable[Webhook], event: str, body: dict[str, Any]) -> list[Delivery]:
+def _queue_calls(hooks: Iterable[Webhook], event: str, body: dict[str, Any]) -> list[Delivery]:
     return [
         Delivery(hook=hook, user_id=hook.user_id, event=event, body=body, status="waiting")
         for hook in hooks
@@ -69,7 +71,7 @@ def _queue(unsaved: list[Delivery]) -> list[Delivery]:
 
 
 @dataclass(frozen=True)
-class Ways:
+class NoticeChoices:
     """Of one kind of event: its name, when it happens, and by which ways somebody is told."""
 
     name: str
@@ -78,15 +80,15 @@ class Ways:
     by_call: bool
 
 
-def ways_of(user: User) -> list[Ways]:
+def notice_choices(user: User) -> list[NoticeChoices]:
     """Return by which ways somebody is told of every kind of event."""
     return [
-        Ways(name, words, name not in user.no_mail_about, name not in user.no_call_about)
+        NoticeChoices(name, words, name not in user.no_mail_about, name not in user.no_call_about)
         for name, words in EVENTS.items()
     ]
 
 
-def choose(user: User, *, by_mail: Collection[str], by_call: Collection[str]) -> None:
+def save_choices(user: User, *, by_mail: Collection[str], by_call: Collection[str]) -> None:
     """Store of which events the user is told by mail and by webhooks."""
     user.no_mail_about = [event for event in EVENTS if event not in by_mail]
     user.no_call_about = [event for event in EVENTS if event not in by_call]

@@ -404,7 +404,7 @@ def test_a_token_is_tried_kept_and_nobody_else_may_read_it(run: Run, toy: Toy) -
     piped = run("login", who="", input=f"{secret}\n")
     assert piped.exit_code == 0 and piped.output.startswith("Kept in "), "nobody is asked"
     assert run("login", who="", input="").exit_code == 2
-    kept = settings.directory() / "tokens.json"
+    kept = settings.settings_directory() / "tokens.json"
     assert stat.S_IMODE(os.stat(kept).st_mode) == 0o600
     assert secret in settings.tokens().values()
     refused = run("login", who="", input="kbpo_wrong\n")

@@ -14,7 +14,7 @@ from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.sampling.models import Overlap, SampleBatch
 from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
-from kbpo.web.research.score_tables import sampled
+from kbpo.web.research.score_tables import sampling_stages
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 
@@ -67,7 +67,7 @@ def test_a_track_is_scored_and_closed_without_its_development_part(toy: Toy) -> 
     world = shared_world(toy, "poisson")
     row = world.judge(upload(world, "Patterns"))
     assert SampleBatch.objects.filter(design=SampleBatch.DEVELOPMENT).count() == 1
-    told = sampled(row)
+    told = sampling_stages(row)
     assert told is not None
     assert len(told["stages"]) == row.batches.of_test().count() < row.batches.count()
     close_track(toy.track)

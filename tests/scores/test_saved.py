@@ -38,8 +38,8 @@ from kbpo.tracks.registry import kind_of
 from kbpo.tracks.texts.models import Input
 from kbpo.web.public.judges import sentences_on_board
 from kbpo.web.public.metric_tables import judgments_by_width
-from kbpo.web.research.quote import quotes
-from kbpo.web.research.submissions import ENDED
+from kbpo.web.research.quote import list_quotes
+from kbpo.web.research.submissions import END_REASONS
 from scoring.default import Centred
 from scoring.report import Components, Figure, Worth
 from scoring.report import Scorer as MetricScorer
@@ -223,7 +223,7 @@ def test_the_plan_of_a_run_and_the_table_of_metrics_say_the_same(world: World) -
     assert options["0.050"]["new"] == table[0.05] < 200 and "all_judged" not in options["0.050"]
     assert options["0.020"]["new"] == 200 and table[0.02] is None
     assert 0.02 < float(options["0.020"]["all_judged"]) < 0.05, "not with these inputs"
-    told = quotes(run, options)
+    told = list_quotes(run, options)
     assert [one.population for one in told] == ["inputs like these"] * 2
     assert told[0].all_judged is None and told[1].all_judged is not None
 
@@ -295,9 +295,9 @@ def test_a_run_ends_when_its_rank_is_decided_and_only_where_the_track_says_so(
     for run in (first, second):
         run.refresh_from_db()
         assert (run.status, run.stage_reason) == ("scored", "ranked")
-    assert "rank among all runs is decided" in ENDED["ranked"]
+    assert "rank among all runs is decided" in END_REASONS["ranked"]
     told = Submission._meta.get_field("stage_reason").help_text.removeprefix("Why it stopped: ")
-    assert set(told.split(", ")) == set(ENDED)
+    assert set(told.split(", ")) == set(END_REASONS)
 
 
 def test_the_board_draws_both_widths_and_what_the_judge_alone_would_say(

@@ -22,7 +22,7 @@ from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import withdraw
 from kbpo.web.components.figures import money_text
-from kbpo.web.kept import TOKEN
+from kbpo.web.kept import CSRF_PLACEHOLDER
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 from tests.web.scored import make_study
@@ -134,7 +134,7 @@ def test_a_form_in_a_kept_page_has_its_own_readers_token(toy: Toy, settings: Any
         client.force_login(toy.users[name])
         told = client.get(page).content.decode()
         tokens = re.findall(TOKENS, told)
-        assert len(tokens) == 2 and TOKEN not in told
+        assert len(tokens) == 2 and CSRF_PLACEHOLDER not in told
         retry = reverse("submission", args=[row.pk])
         form = {"action": "retry"}
         assert client.post(retry, form | {"csrfmiddlewaretoken": "x" * 64}).status_code == 403

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
-from kbpo.web.research.score_tables import sampled
+from kbpo.web.research.score_tables import sampling_stages
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 from tests.web.scored import make_study
@@ -34,7 +34,7 @@ def test_the_page_tells_each_stage_with_what_was_planned_and_what_it_came_to(
     toy: Toy, as_user: As, design: str
 ) -> None:
     world, row = _judged(toy, 0.5, design=design)
-    told = sampled(row)
+    told = sampling_stages(row)
     assert told and len(told["stages"]) == row.batches.count()
     last = told["stages"][-1]
     printed = world.number(row)

@@ -21,7 +21,7 @@ from kbpo import clock
 from kbpo.accounts import close, teams
 from kbpo.accounts.ask import ask
 from kbpo.accounts.audit import note
-from kbpo.accounts.close import label, relations, rows_of
+from kbpo.accounts.close import column_label, relations, rows_of
 from kbpo.accounts.models import (
     Audit,
     Token,
@@ -99,7 +99,7 @@ def test_every_column_that_names_a_person_is_in_their_data_or_says_why_not(toy: 
     told = parts | TOLD_BY_NAME.keys()
     missing, there = [], set()
     for relation in columns(User, Worker):
-        name = label(relation)
+        name = column_label(relation)
         there.add(name)
         by_number = relation.on_delete is not CASCADE and relation.model is User
         if name not in told and not by_number:
@@ -111,12 +111,12 @@ def test_every_column_that_names_a_person_is_in_their_data_or_says_why_not(toy: 
 
 
 def test_every_column_that_names_a_person_is_emptied_with_them_or_says_why_not() -> None:
-    stays = close.STAYS
+    stays = close.KEPT_COLUMNS
     said = {name for names in NAMES_NOBODY.values() for name in names}
     kept = {
-        label(relation)
+        column_label(relation)
         for relation in columns(User, Worker)
-        if relation.on_delete is not CASCADE or label(relation) in stays
+        if relation.on_delete is not CASCADE or column_label(relation) in stays
     }
     assert kept - stays.keys() == said, "let it go with them, or say here why it stays"
     assert stays.keys() <= kept and all([*stays.values(), *NAMES_NOBODY])
@@ -151,13 +151,13 @@ def test_nothing_that_belongs_to_somebody_is_left_when_they_close_their_account(
 
     def left() -> set[str]:
         found = (row for row in relations(User) if row.on_delete is CASCADE)
-        return {label(row) for row in found if rows_of(row, nils).exists()}
+        return {column_label(row) for row in found if rows_of(row, nils).exists()}
 
     may_be_empty = {"accounts.Former.user"}
-    every = {label(row) for row in relations(User) if row.on_delete is CASCADE}
+    every = {column_label(row) for row in relations(User) if row.on_delete is CASCADE}
     assert left() == every - may_be_empty, "or the test looks at nothing"
     close.close(nils)
-    assert left() == close.STAYS.keys()
+    assert left() == close.KEPT_COLUMNS.keys()
     log = str(list(Audit.objects.values())).lower()
     assert not any(word in log for word in ("nils", "berg", "too quick"))
 

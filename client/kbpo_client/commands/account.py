@@ -21,7 +21,7 @@ def login(service: Service, token: str | None, as_json: bool) -> None:
     service.token, service.then = token.strip(), "Then run `kbpo login` again with it."
     with service.client() as client:
         client.submissions()
-    kept_in = settings.keep(service.url, token.strip())
+    kept_in = settings.save_token(service.url, token.strip())
     if as_json:
         show_json({"url": service.url, "kept_in": kept_in})
     else:

@@ -13,10 +13,16 @@ import click
 
 from formats.messages import FormatError
 from kbpo_client.client import Refused, Unreachable
-from kbpo_client.commands.printing import changes, progress, show_json, show_messages, show_rows
-from kbpo_client.commands.service import ERRORS_IN_FILE, Service, end, json_option, service_of
+from kbpo_client.commands.printing import (
+    progress,
+    show_json,
+    show_messages,
+    show_rows,
+    status_changes,
+)
+from kbpo_client.commands.service import ERRORS_IN_FILE, Service, fail, json_option, service_of
 from kbpo_client.reading import DOCUMENTS, INPUTS, MENTIONS, SCHEMA, Reading, read_run
-from kbpo_client.telling import UNDER_WAY, in_percent, on_one_screen
+from kbpo_client.telling import UNDER_WAY, interval_in_percent, summary_lines
 
 
 @click.command()
@@ -34,7 +40,7 @@ def tracks(service: Service, as_json: bool) -> None:
             track["slug"],
             track["name"],
             track["status"],
-            f"±{in_percent(track['target_half_width'])} %",
+            f"±{interval_in_percent(track['target_half_width'])} %",
         ],
     )
 
@@ -81,9 +87,9 @@ def validate(file: Path, track: str | None, data: Path | None, as_json: bool) ->
     try:
         reading = read_run(file, folder)
     except FileNotFoundError as missing:
-        end(f"There is no {missing}. `kbpo download {track or 'TRACK'}` fetches it.", 2)
+        fail(f"There is no {missing}. `kbpo download {track or 'TRACK'}` fetches it.", 2)
     except (OSError, FormatError, ValueError) as error:
-        end(str(error), ERRORS_IN_FILE)
+        fail(str(error), ERRORS_IN_FILE)
     show_reading(reading, as_json)
     sys.exit(0 if reading.usable else ERRORS_IN_FILE)
 
@@ -156,7 +162,7 @@ def submit(
         click.echo(f"Submission {number} is stored.", err=True)
         if waits:
             try:
-                submission = client.wait(number, seconds=1.0, tell=changes())
+                submission = client.wait(number, seconds=1.0, tell=status_changes())
             except (KeyboardInterrupt, Refused, Unreachable) as trouble:
                 click.echo(f"{trouble or 'Stopped watching.'} The service goes on.", err=True)
     if as_json:
@@ -167,7 +173,7 @@ def submit(
     if submission["status"] in UNDER_WAY:
         click.echo(f"`kbpo status {number} --watch` shows its price once it is planned.")
     else:
-        click.echo("\n".join(on_one_screen(submission | {"reason": ""}, {})))
+        click.echo("\n".join(summary_lines(submission | {"reason": ""}, {})))
 
 
 COMMANDS = (tracks, download, validate, submit)

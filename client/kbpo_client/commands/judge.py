@@ -21,7 +21,7 @@ import click
 from formats.scores import LARGEST, OUTSIDE
 from kbpo_client.client import Client, Json
 from kbpo_client.commands.printing import show_json
-from kbpo_client.commands.service import REFUSED, Service, end, json_option, service_of
+from kbpo_client.commands.service import REFUSED, Service, fail, json_option, service_of
 
 END = None
 SHOWN = 80
@@ -234,7 +234,7 @@ def judge(
                 time.sleep(watch)
                 done += judge_all(client, track, named, running, **how)
     except JudgeFailed as failure:
-        end(f"{failure} What it said before is kept.", REFUSED)
+        fail(f"{failure} What it said before is kept.", REFUSED)
     if as_json:
         show_json({"judged": done, "left": 0})
     else:

@@ -11,10 +11,10 @@ import click
 
 from kbpo_client.client import Client, Refused, Unreachable
 from kbpo_client.commands.printing import (
-    changes,
     show_json,
     show_messages,
     show_rows,
+    status_changes,
     table,
 )
 from kbpo_client.commands.service import (
@@ -22,12 +22,12 @@ from kbpo_client.commands.service import (
     RUN,
     STOPPED,
     Service,
-    end,
+    fail,
     json_option,
     own_run,
     service_of,
 )
-from kbpo_client.telling import how_far, in_full, on_one_screen, percent
+from kbpo_client.telling import full_report, percent, progress_text, summary_lines
 
 ENDED = {"refused", "failed", "expired", "withdrawn"}
 """Statuses in which a submission has ended without a score"""
@@ -96,14 +96,14 @@ def status(service: Service, number: int, watch: bool, in_long: bool, as_json: b
     With --watch it ends with 0 where the submission waits for you or is scored, and with 1 where it
     was refused, expired or was given up or withdrawn.
     """
-    tell = changes()
+    tell = status_changes()
 
     def waited(client: Client) -> dict[str, Any]:
         try:
             return client.wait(number, tell=tell, tell_trouble=partial(click.echo, err=True))
         except KeyboardInterrupt:
             again = f"`kbpo status {number} --watch` watches again."
-            end(f"Stopped watching; the service goes on. {again}", STOPPED)
+            fail(f"Stopped watching; the service goes on. {again}", STOPPED)
 
     with service.client() as client:
         submission = waited(client) if watch else client.submission(number)
@@ -117,9 +117,9 @@ def status(service: Service, number: int, watch: bool, in_long: bool, as_json: b
     if as_json:
         show_json(submission)
     else:
-        click.echo("\n".join(on_one_screen(submission, board)))
+        click.echo("\n".join(summary_lines(submission, board)))
     if in_long and not as_json:
-        click.echo("\n".join(in_full(submission)))
+        click.echo("\n".join(full_report(submission)))
     if watch and submission["status"] in ENDED:
         sys.exit(REFUSED)
 
@@ -180,16 +180,16 @@ def confirm(
         if not yes:
             submission = own_run(client, number)
             if submission["status"] != "planned":
-                state = f"{submission['name']} ({how_far(submission)})"
+                state = f"{submission['name']} ({progress_text(submission)})"
                 sentence = f"{state} cannot be confirmed: only a run that waits for you can be."
-                end(f"{sentence} {submission['reason']}".rstrip(), REFUSED)
-            click.echo("\n".join(on_one_screen(submission, {}, with_next=False)))
+                fail(f"{sentence} {submission['reason']}".rstrip(), REFUSED)
+            click.echo("\n".join(summary_lines(submission, {}, with_next=False)))
             if (why_not := submission.get("why_not")) and half_width is None:
-                end(why_not, REFUSED)
+                fail(why_not, REFUSED)
             plan = submission["plan"]
             option = _chosen(plan, half_width or plan["chosen"])
             if submission["counts"].get("errors") and not good_lines_only:
-                end("Its file has errors: mend it, or say --good-lines-only.", REFUSED)
+                fail("Its file has errors: mend it, or say --good-lines-only.", REFUSED)
             offered = plan.get("development", {"n": 0, "each": "0"})
             n = offered["n"] if development is None else development
             price = Decimal(option["at_most"]) + n * Decimal(offered["each"])
@@ -213,7 +213,7 @@ def _chosen(offer: dict[str, Any], half_width: str) -> dict[str, Any]:
         fitting = []
     if not fitting:
         offered = ", ".join(f"{width} (at most ${option['at_most']})" for width, option in options)
-        end(f"No half-width {half_width} is offered; choose one of {offered}.", REFUSED)
+        fail(f"No half-width {half_width} is offered; choose one of {offered}.", REFUSED)
     return fitting[0]
 
 
@@ -239,7 +239,7 @@ def order(
         seen: dict[str, Any] = {"at_most": at_most}
         if not yes:
             if further is None:
-                end(_nothing_more(submission), REFUSED)
+                fail(_nothing_more(submission), REFUSED)
             price = _chosen(further, half_width)["at_most"]
             asked = f"Order more judgments of {name}, up to ±{half_width}, at most ${price}?"
             click.confirm(asked, abort=True, err=True)
@@ -319,7 +319,7 @@ def withdraw(service: Service, number: int, yes: bool, as_json: bool) -> None:
             submission = own_run(client, number)
             if submission["status"] in CANNOT_WITHDRAW:
                 state = submission["status_text"]
-                end(f"{submission['name']} ({state}): there is nothing to withdraw.", REFUSED)
+                fail(f"{submission['name']} ({state}): there is nothing to withdraw.", REFUSED)
             click.confirm(f"Withdraw {submission['name']}, for good?", abort=True, err=True)
         submission = client.withdraw(number)
     show_where(submission, as_json)

@@ -9,7 +9,7 @@ import click
 
 from kbpo_client.commands.printing import SHOWN_CHARACTERS, show_json, show_rows, table
 from kbpo_client.commands.service import RUN, Service, json_option, service_of
-from kbpo_client.telling import percent, rank_of
+from kbpo_client.telling import percent, rank_text
 
 FIGURES = ("worth", "systems", "width", "judgments", "prompts")
 SHORT = 24
@@ -46,13 +46,13 @@ def scores(service: Service, /, track: str, as_json: bool, **switches: str | Non
     for system in board["systems"]:
         name = f"{system['team']} {system['name']}"
         figures = [percent(system[column["name"]]) for column in board["columns"]]
-        lines.append([rank_of(system), name, str(system["submission"]), *figures])
+        lines.append([rank_text(system), name, str(system["submission"]), *figures])
     if not lines:
         click.echo(f"No run stands on the board of {track} yet.")
         return
     heads = [column["label"] for column in board["columns"]]
     table(["rank", "system", "number", *heads], lines)
-    tell_population(board)
+    show_population(board)
 
 
 @click.command()
@@ -101,23 +101,23 @@ def compare(
         click.echo(compared["why"])
         return
     table(*comparison_table(compared))
-    tell_population(compared)
+    show_population(compared)
     by_relation = compared.get("by_relation")
     if by_relation and by_relation["differences"]:
         click.echo(f"\nBy relation, {BY_RELATION.format(**by_relation)}:")
         table(*comparison_table(compared | by_relation))
     for part in compared.get("overlap", ()):
-        click.echo(in_part(compared, part))
+        click.echo(overlap_text(compared, part))
 
 
-def tell_population(told: dict[str, Any]) -> None:
+def show_population(told: dict[str, Any]) -> None:
     """Prints what intervals of texts hold for."""
     words = {"like": "inputs like these", "these": "these inputs alone"}
     if told.get("population") in words:
         click.echo(f"The intervals hold for {words[told['population']]}.")
 
 
-def in_part(told: dict[str, Any], part: dict[str, Any]) -> str:
+def overlap_text(told: dict[str, Any], part: dict[str, Any]) -> str:
     """Return what both systems predict, or one of them alone, in a line."""
     systems = "both say it"
     if part["of"] != "both":
@@ -233,11 +233,11 @@ def errors(
         show_json(judged)
         return
     for prediction in judged:
-        click.echo("\n".join(in_words(prediction)))
+        click.echo("\n".join(prediction_lines(prediction)))
     click.echo(f"{len(judged):,} predictions.")
 
 
-def in_words(prediction: dict[str, Any]) -> tuple[str, str]:
+def prediction_lines(prediction: dict[str, Any]) -> tuple[str, str]:
     """Return a prediction in two lines: its number and what it says, and what people said of it."""
     marks = {True: "✓", False: "✗", None: "?"}
     where = prediction.get("document") or prediction.get("input") or f"line {prediction['line']}"

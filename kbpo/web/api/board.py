@@ -19,13 +19,13 @@ from kbpo.evaluation.models import Evaluation
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.api.answers import page_of_list, whole
+from kbpo.web.api.answers import page_schema, whole_number_parameter
 from kbpo.web.api.view import (
     BIGGEST,
     PAGING,
     POPULATION,
     PublicView,
-    listed,
+    list_table,
     one_of,
     whole_number,
 )
@@ -65,7 +65,7 @@ class BoardDetail(PublicView):
             OpenApiParameter(
                 "on", str, description="A day, as in 2026-05-01: the board at its end (UTC)"
             ),
-            whole("evaluation", BIGGEST, "The board of this evaluation"),
+            whole_number_parameter("evaluation", BIGGEST, "The board of this evaluation"),
         ],
         responses=OpenApiTypes.OBJECT,
     )
@@ -93,19 +93,19 @@ class Comparison(PublicView):
     @extend_schema(
         operation_id="compare",
         parameters=[
-            whole("a", BIGGEST, "A submission of the board", required=True),
-            whole("b", BIGGEST, "Another one", required=True),
+            whole_number_parameter("a", BIGGEST, "A submission of the board", required=True),
+            whole_number_parameter("b", BIGGEST, "Another one", required=True),
             OpenApiParameter("distribution", str),
             OpenApiParameter("criterion", str),
             OpenApiParameter("population", str, description=POPULATION),
             OpenApiParameter("on", str, description="As it stood at the end of a day: 2026-05-01"),
-            whole("evaluation", BIGGEST, "As this evaluation left it"),
+            whole_number_parameter("evaluation", BIGGEST, "As this evaluation left it"),
         ],
         responses=OpenApiTypes.OBJECT,
     )
     def get(self, request: Request, slug: str) -> Response:
         track = public_track(slug)
-        first, second = (_system(request, track, name) for name in ("a", "b"))
+        first, second = (_find_system(request, track, name) for name in ("a", "b"))
         if first == second:
             raise ValidationError({"b": ["These are one and the same system."]})
         view = view_for(request, track)
@@ -118,8 +118,8 @@ class Comparison(PublicView):
             raise Http404("Nothing on this track is scored yet.")
         return Response(
             {
-                "a": _named(first),
-                "b": _named(second),
+                "a": _system_as_json(first),
+                "b": _system_as_json(second),
                 **asked,
                 "evaluation": evaluation.number,
                 "page": permalink(evaluation, view, first.pk, second.pk),
@@ -129,14 +129,16 @@ class Comparison(PublicView):
                     )
                     for one in differences(evaluation, first.pk, second.pk, **asked)
                 ],
-                "by_relation": _by_relation(evaluation, first, second),
+                "by_relation": _by_relation_as_json(evaluation, first, second),
                 "why": WHY_HIDDEN if track.hides_test else "",
-                "overlap": [_part(part) for part in overlap(request, evaluation, first, second)],
+                "overlap": [
+                    _overlap_as_json(part) for part in overlap(request, evaluation, first, second)
+                ],
             }
         )
 
 
-def _system(request: Request, track: Track, name: str) -> Submission:
+def _find_system(request: Request, track: Track, name: str) -> Submission:
     """Return the submission that a parameter names. Raises ValidationError or Http404 with a
     sentence.
     """
@@ -152,7 +154,7 @@ def _system(request: Request, track: Track, name: str) -> Submission:
     return system
 
 
-def _named(submission: Submission) -> dict[str, Any]:
+def _system_as_json(submission: Submission) -> dict[str, Any]:
     return {
         "submission": submission.pk,
         "team": submission.public_team,
@@ -160,7 +162,7 @@ def _named(submission: Submission) -> dict[str, Any]:
     }
 
 
-def _by_relation(
+def _by_relation_as_json(
     evaluation: Evaluation, first: Submission, second: Submission
 ) -> dict[str, Any] | None:
     """As the page has it: without relations of few judgments, which it counts; None where the
@@ -176,7 +178,7 @@ def _by_relation(
     return {"least": table["least"], "left_out": table["left_out"], "differences": records}
 
 
-def _part(part: dict[str, Any]) -> dict[str, Any]:
+def _overlap_as_json(part: dict[str, Any]) -> dict[str, Any]:
     """Return what both systems predict, or one of them alone; without a share the reason, in
     words.
     """
@@ -228,7 +230,7 @@ class Metrics(PublicView):
             ),
             *PAGING,
         ],
-        responses={200: page_of_list()},
+        responses={200: page_schema()},
     )
     def get(self, request: Request, slug: str) -> Response:
         track = public_track(slug)
@@ -236,7 +238,7 @@ class Metrics(PublicView):
         figure = one_of(request, "figure", FIGURES, "worth")
         criterion = one_of(request, "criterion", kind.measures.criterion_names(), track.criterion)
         evaluation = track.evaluations.order_by("-number").first()
-        answer = listed(metric_table(kind, evaluation, criterion, figure), request, self)
+        answer = list_table(metric_table(kind, evaluation, criterion, figure), request, self)
         stored = worth_under(evaluation, criterion)
         answer.data |= {
             "figure": figure,

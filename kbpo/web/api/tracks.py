@@ -20,7 +20,7 @@ from kbpo.releases.models import Release
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of, n_inputs
 from kbpo.tracks.texts.judgments import CannotImport
-from kbpo.web.api.answers import declined
+from kbpo.web.api.answers import refusals
 from kbpo.web.api.errors import Refused
 from kbpo.web.api.view import PublicView
 from kbpo.web.desk.judgments import judgment_file
@@ -131,9 +131,9 @@ class Documents(PublicView):
         responses={(200, "application/gzip"): OpenApiTypes.BINARY},
     )
     def get(self, request: Request, slug: str) -> HttpResponseBase:
-        track = downloadable(slug)
+        track = downloadable_track(slug)
         kind = kind_of(track)
-        return as_file(
+        return gzipped_file(
             request,
             track.corpus,
             documents_file_name(track),
@@ -154,11 +154,11 @@ class MentionTypes(PublicView):
         responses={(200, "application/gzip"): OpenApiTypes.BINARY},
     )
     def get(self, request: Request, slug: str) -> HttpResponseBase:
-        corpus = downloadable(slug).corpus
-        return as_file(request, corpus, MENTIONS_FILE_NAME, mention_lines(corpus))
+        corpus = downloadable_track(slug).corpus
+        return gzipped_file(request, corpus, MENTIONS_FILE_NAME, mention_lines(corpus))
 
 
-def downloadable(slug: str) -> Track:
+def downloadable_track(slug: str) -> Track:
     """Return the track. Raises Http404 with a sentence where its corpus is not to be downloaded."""
     track = public_track(slug)
     if not track.corpus.may_be_downloaded:
@@ -166,7 +166,7 @@ def downloadable(slug: str) -> Track:
     return track
 
 
-def as_file(
+def gzipped_file(
     request: Request, corpus: Corpus, name: str, lines: Iterator[str], n: int = 0
 ) -> HttpResponseBase:
     """Return the lines as a gzipped file, streamed; 304 where the requester has this corpus
@@ -194,7 +194,7 @@ class TrackJudgments(PublicView):
 
     @extend_schema(
         operation_id="get_track_judgments",
-        responses={(200, "text/tab-separated-values"): OpenApiTypes.STR, **declined(409)},
+        responses={(200, "text/tab-separated-values"): OpenApiTypes.STR, **refusals(409)},
     )
     def get(self, request: Request, slug: str) -> HttpResponseBase:
         track = public_track(slug)

@@ -13,7 +13,7 @@ from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kbpo.web.api.answers import whole
+from kbpo.web.api.answers import whole_number_parameter
 from kbpo.web.table import Table
 
 BIGGEST = 2**31 - 1
@@ -54,8 +54,8 @@ def limit_of(request: Request, fallback: int, most: int) -> int:
     return whole_number(request, "limit", fallback, most, least=1)
 
 
-EVERYWHERE = ("format",)
-OTHERS_PAGES = ("page", "page_size", "per_page")
+ALWAYS_ALLOWED = ("format",)
+PAGE_PARAMETERS = ("page", "page_size", "per_page")
 """What other services page their lists by"""
 
 
@@ -69,9 +69,9 @@ class APIView(views.APIView):
         checked.
         """
         super().initial(request, *args, **kwargs)
-        unknown = set(request.query_params).difference(EVERYWHERE)
+        unknown = set(request.query_params).difference(ALWAYS_ALLOWED)
         if unknown and hasattr(self, _method(request)):
-            _refuse(unknown, list(self._described(request)))
+            _refuse_unknown(unknown, list(self._described(request)))
 
     def _described(self, request: Request) -> Iterator[str]:
         """Yield the names of the parameters that a request may have."""
@@ -98,24 +98,24 @@ def _method(request: Request) -> str:
     return "get" if request.method == "HEAD" else str(request.method).lower()
 
 
-def _refuse(asked: set[str], known: list[str]) -> None:
+def _refuse_unknown(asked: set[str], known: list[str]) -> None:
     """Raise ValidationError for unknown parameters."""
     for name in sorted(asked.difference(known)):
         there_are = f"There are: {', '.join(known)}." if known else "There are none."
         sentence = f"This is no parameter here. {there_are}"
-        if name in OTHERS_PAGES and "limit" in known:  # who asks for page=2 would get the first
+        if name in PAGE_PARAMETERS and "limit" in known:  # who asks for page=2 would get the first
             sentence = "This is no parameter here: say `limit`, and follow `next` of the answer."
         raise ValidationError({name[:40]: [sentence]})
 
 
-MOST_AT_ONCE = 1000
+MOST_PER_PAGE = 1000
 PAGING = [
-    whole("limit", MOST_AT_ONCE, "How many there are on a page"),
-    whole("offset", BIGGEST, "How many are left out before it", least=0),
+    whole_number_parameter("limit", MOST_PER_PAGE, "How many there are on a page"),
+    whole_number_parameter("offset", BIGGEST, "How many are left out before it", least=0),
 ]
 
 
-def page_of(
+def paginate(
     rows: Any,
     request: Request,
     view: APIView,
@@ -125,14 +125,14 @@ def page_of(
     """Return the pagination that `limit` and `offset` ask for, and its rows: 1,000 at most. Raises
     ValidationError.
     """
-    limit_of(request, at_once, MOST_AT_ONCE)
+    limit_of(request, at_once, MOST_PER_PAGE)
     whole_number(request, "offset", 0, BIGGEST)
     pages = LimitOffsetPagination()
-    pages.default_limit, pages.max_limit = at_once, MOST_AT_ONCE
+    pages.default_limit, pages.max_limit = at_once, MOST_PER_PAGE
     return pages, pages.paginate_queryset(rows, request, view=view) or []
 
 
-def listed(table: Table, request: Request, view: APIView) -> Response:
+def list_table(table: Table, request: Request, view: APIView) -> Response:
     """Return the page of a table that `limit` and `offset` ask for. Raises ValidationError."""
-    pages, page = page_of(table.rows, request, view)
+    pages, page = paginate(table.rows, request, view)
     return pages.get_paginated_response(table.records(page))

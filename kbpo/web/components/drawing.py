@@ -21,7 +21,7 @@ Kind = Literal["final", "live", "moment", "published", "few"]
 Tone = Literal["a", "b", "quiet"]
 Part = Literal["start", "middle", "end", "gap"]
 
-SAID: dict[Kind, str] = {
+READ_ALOUD: dict[Kind, str] = {
     "final": "",
     "live": ", provisional, may be watched",
     "moment": ", provisional, for one look",
@@ -36,13 +36,13 @@ LEGENDS: dict[Kind, str] = {
     ),
     "few": f"grey: fewer than {FEW} judgments stand behind it",
 }
-ALONE = "people alone, 80 %"
+PEOPLE_ALONE = "people alone, 80 %"
 HEIGHT = 24
 WHISKER = 8
 """How much higher a drawing is with the line of people alone"""
 BAR = 9
 LANE = 9
-AROUND = 0.02
+SINGLE_VALUE_MARGIN = 0.02
 """How far an axis goes to either side of the one value that it has"""
 
 
@@ -115,7 +115,10 @@ def axis_over(
     elif min(figures) == max(figures) and figures[0] in bounds:
         figures = [*bounds]
     elif min(figures) == max(figures):
-        figures = [max(bounds[0], figures[0] - AROUND), min(bounds[1], figures[0] + AROUND)]
+        figures = [
+            max(bounds[0], figures[0] - SINGLE_VALUE_MARGIN),
+            min(bounds[1], figures[0] + SINGLE_VALUE_MARGIN),
+        ]
     if ticks <= 3:
         return _axis_of_ends(min(figures), max(figures), bounds)
     return _axis_of_steps(min(figures), max(figures), ticks, bounds)
@@ -192,7 +195,7 @@ def interval_label(interval: Interval, *, kind: Kind = "final", name: str = "") 
                 f", 80 % interval {number_text(_clip(interval.low80))} to"
                 f" {number_text(_clip(interval.high80))}"
             )
-    sentence += SAID[kind]
+    sentence += READ_ALOUD[kind]
     return f"{name} {sentence}" if name else sentence
 
 
@@ -239,7 +242,7 @@ def draw_difference(interval: Interval, axis: Axis, *, name: str = "") -> SafeSt
 def draw_alone_legend() -> SafeString:
     """Return the thin line that stands for the interval of people alone, for the legend."""
     sample = Interval(0.5, 0.1, 0.9)
-    return _svg("iv", ALONE, _whisker(sample, Axis(0.0, 1.0, ()), middle=HEIGHT / 2))
+    return _svg("iv", PEOPLE_ALONE, _whisker(sample, Axis(0.0, 1.0, ()), middle=HEIGHT / 2))
 
 
 def draw_legend(kind: Kind = "final") -> SafeString:
@@ -334,7 +337,9 @@ def draw_ties(lanes: int, parts: Sequence[tuple[int, Part]]) -> SafeString:
     )
 
 
-def figures_of(interval: Interval, *, n: int | None = None, level: int = 80) -> tuple[str, str]:
+def interval_figures(
+    interval: Interval, *, n: int | None = None, level: int = 80
+) -> tuple[str, str]:
     """Return the estimate and its interval as written beside a bar: (“30.0”, “28.6–31.4”)."""
     low, high = (
         (interval.low95, interval.high95) if level == 95 else (interval.low80, interval.high80)

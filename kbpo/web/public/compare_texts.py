@@ -19,7 +19,7 @@ from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.measures import Criterion
 from kbpo.tracks.registry import kind_of
 from kbpo.tracks.texts.ratings import NOTHING, Rated, rated, targets_of
-from kbpo.web.research.judged import is_restricted, may_see, only_public, scores_of
+from kbpo.web.research.judged import is_restricted, metric_scores, sees_only_public, shows_judgments
 
 ON_A_PAGE = 10
 ORDERS = {
@@ -97,10 +97,10 @@ def side_by_side(
     `asked` may hold `order` (a key of `ORDERS`) and `page`.
     """
     kind = kind_of(a.track)
-    if not kind.rates or kind.opposes or not (may_see(a) and may_see(b)):
+    if not kind.rates or kind.opposes or not (shows_judgments(a) and shows_judgments(b)):
         return {}
     restricted = [is_restricted(user, run) for run in (a, b)]
-    table = _table(kind, a, b, criterion, public=only_public(user, a), restricted=restricted)
+    table = _table(kind, a, b, criterion, public=sees_only_public(user, a), restricted=restricted)
     if not table.keys:
         return {"n": 0, "is_restricted": any(restricted)}
     rated_as = kind.measures.criterion(criterion)
@@ -154,7 +154,7 @@ def _table(
     instances, targets = instances[shown], targets[shown]
     rated_as = kind.measures.criterion(criterion)
     values = [[ratings.get(t, NOTHING).value(rated_as) for t in row] for row in targets.tolist()]
-    named, scores = scores_of(kind.track, instances)
+    named, scores = metric_scores(kind.track, instances)
     return Table(
         keys,
         instances,

@@ -23,7 +23,12 @@ from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.viewer import NAME, Span
 from kbpo.web.http import public_track
-from kbpo.web.research.judged import describe, is_of_team, may_see, only_public
+from kbpo.web.research.judged import (
+    describe_predictions,
+    is_of_team,
+    sees_only_public,
+    shows_judgments,
+)
 
 Asking = HttpRequest | Request
 PAGE = 50
@@ -149,7 +154,7 @@ def visible_runs(request: Asking, track: Track, document: Document) -> list[Subm
     return [
         row
         for row in runs
-        if may_see(row)
+        if shows_judgments(row)
         and (
             is_of_team(request.user, row)
             or (row.is_on_board and (is_closed or document.part == Part.DEV))
@@ -176,8 +181,8 @@ def visible_claims(
         by_instance.setdefault(instance, []).append(by_pk[submission])
     for submission, predictions in new.items():
         row = by_pk[submission]
-        public = only_public(request.user, row)
-        judged = describe(row, [pk for pk, _, _ in predictions], public=public)
+        public = sees_only_public(request.user, row)
+        judged = describe_predictions(row, [pk for pk, _, _ in predictions], public=public)
         claim_of |= {
             instance: claim for (_, instance, _), claim in zip(predictions, judged, strict=True)
         }

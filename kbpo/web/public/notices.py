@@ -16,8 +16,8 @@ from django.views.decorators.http import require_POST
 
 from kbpo.accounts.close import forget_requests
 from kbpo.accounts.models import User, Webhook
-from kbpo.accounts.notices import MOST, add_webhook, choose, send_test, ways_of
-from kbpo.accounts.password_again import why_not
+from kbpo.accounts.notices import MOST, add_webhook, notice_choices, save_choices, send_test
+from kbpo.accounts.password_again import password_refusal
 from kbpo.accounts.sign_up import EmailForm
 from kbpo.accounts.webhooks import CannotCall
 
@@ -39,7 +39,7 @@ def show_notices(request: HttpRequest) -> HttpResponse:
             refusal = _write_to(user, request)
         elif verb == "choose":
             by_mail, by_call = request.POST.getlist("mail"), request.POST.getlist("call")
-            choose(user, by_mail=by_mail, by_call=by_call)
+            save_choices(user, by_mail=by_mail, by_call=by_call)
         else:
             refusal = "Nothing was changed: verb is one of choose, add, email."
         if not refusal:
@@ -47,7 +47,7 @@ def show_notices(request: HttpRequest) -> HttpResponse:
             return redirect("notices")
     log = user.deliveries.select_related("hook").order_by("-pk")
     context = {
-        "events": ways_of(user),
+        "events": notice_choices(user),
         "hooks": user.webhooks.order_by("pk"),
         "log": log[:LISTED],
         "most": MOST,
@@ -61,7 +61,7 @@ def _write_to(user: User, request: HttpRequest) -> str:
     """Return why the address is not changed, as a sentence; nothing if it is. It takes the
     password, since a link for who forgot theirs goes there.
     """
-    if refusal := why_not(user, request.POST.get("password", "")):
+    if refusal := password_refusal(user, request.POST.get("password", "")):
         return refusal
     before, form = user.email, EmailForm(request.POST, instance=user)
     if not form.is_valid():

@@ -23,7 +23,7 @@ from kbpo import clock
 from kbpo.accounts.close import close as close_account
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import Team, Token, User
-from kbpo.accounts.password_again import why_not
+from kbpo.accounts.password_again import password_refusal
 from kbpo.accounts.sign_up import NewPassword
 from kbpo.accounts.teams import CannotChange
 from kbpo.web.expensive import export
@@ -113,7 +113,7 @@ class PasswordForm(NewPassword, PasswordChangeForm):
 
     def clean_old_password(self) -> str:
         password = str(self.cleaned_data["old_password"])
-        if refusal := why_not(self.user, password):
+        if refusal := password_refusal(self.user, password):
             raise forms.ValidationError(refusal, code="password_incorrect")
         return password
 
@@ -153,7 +153,7 @@ def _account(request: HttpRequest, *, secret: str = "", refusal: str = "") -> Ht
         "teams": user.teams.order_by("name"),
         "waiting": asked.filter(decided_at=None),
         "asks_to_judge": volunteer.request_of(user),
-        "open": asked.filter(invitation__in=teams.usable()),
+        "open": asked.filter(invitation__in=teams.usable_invitations()),
         "tokens": user.tokens.filter(revoked_at=None).order_by("-pk"),
         "scopes": Token.Scope.choices,
         "days": TOKEN_DAYS,
@@ -220,7 +220,7 @@ def _close(request: HttpRequest, user: User) -> str:
     """Return why the account was not closed, as a sentence; nothing if it was."""
     if not is_armed(request, "close"):
         return "Nothing was closed: type the word close to arm the button."
-    if refusal := why_not(user, request.POST.get("password", "")):
+    if refusal := password_refusal(user, request.POST.get("password", "")):
         return refusal
     try:
         for team in user.teams.order_by("pk"):

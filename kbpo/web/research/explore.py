@@ -28,27 +28,27 @@ from kbpo.web.research.explorer import (
     Counts,
     Explorer,
     Unreadable,
-    chosen_of,
-    explored,
+    explorer_for,
+    filter_parameters,
     read_choice,
-    verdicts_of,
+    verdict_labels,
 )
-from kbpo.web.research.judged import describe, scores_of, with_disputes
-from kbpo.web.research.slices import by_slice
-from kbpo.web.research.submissions import is_own, name_for
+from kbpo.web.research.judged import add_disputes, describe_predictions, metric_scores
+from kbpo.web.research.slices import slice_table
+from kbpo.web.research.submissions import display_name, is_own_run
 from kbpo.web.table import file_of
 
-WHO = {"alone": "Only this system"}
-SHOWN = 8
+WHO_ELSE = {"alone": "Only this system"}
+SHOWN_VALUES = 8
 """Values of a filter that are listed before “more”"""
 LONGEST_NAME = 140
 """Characters of a claim in the title of its page and in what its region is called"""
-SELDOM = ("undecided", "turned", "disputed")
+RARE_VERDICTS = ("undecided", "turned", "disputed")
 """Verdicts that most runs have none of"""
-KEYS = {"right": "r", "wrong": "w", "unjudged": "u"}
+VERDICT_KEYS = {"right": "r", "wrong": "w", "unjudged": "u"}
 
 
-def show(request: HttpRequest, pk: int) -> HttpResponseBase:
+def explore_run(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Return the list of what was chosen, and one prediction of it in its text; or all that was
     chosen as a file.
     """
@@ -57,25 +57,25 @@ def show(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 @expensive
 def _page(request: HttpRequest, pk: int) -> HttpResponse:
-    explorer = explored(request, pk)
-    submission, refusal, own = explorer.submission, "", is_own(request, explorer.submission)
+    explorer = explorer_for(request, pk)
+    submission, refusal, own = explorer.submission, "", is_own_run(request, explorer.submission)
     try:
-        choice = read_choice(chosen_of(request), submission)
+        choice = read_choice(filter_parameters(request), submission)
     except Unreadable as wrong:
         choice, refusal = Choice(), f"{wrong} All predictions are listed."
     page, counts = explorer.page(choice)
-    predictions = rows_of(explorer, page.ids)
-    opened = _opened(explorer, choice, predictions)
+    predictions = prediction_rows(explorer, page.ids)
+    opened = _opened_prediction(explorer, choice, predictions)
     after = choice["after"] or str(max(0, choice.number("p") - 1))
     for row in predictions:
         row.prediction.url = choice.query(after=after, p=row.prediction.pk)
     latest, group = Latest.of(submission), request.GET.get("by", "")
     address = reverse("submission-explore", args=[pk])
-    slices = by_slice(latest, group, own=own, address=address)
+    slices = slice_table(latest, group, own=own, address=address)
     is_sure = bool((explorer.judged.confidence >= 0).any())
     context: dict[str, Any] = {
         "submission": submission,
-        "name": name_for(submission, own),
+        "name": display_name(submission, own),
         "kind": explorer.kind,
         "words": explorer.kind.words,
         "pages": explorer.kind.pages,
@@ -97,7 +97,7 @@ def _page(request: HttpRequest, pk: int) -> HttpResponse:
         ],
         "rated": explorer.kind.rates,
         "searchable": bool(explorer.kind.words.entity),
-        "tabs": tabs_of(request, explorer, is_cut=bool(slices["rows"])),
+        "tabs": run_tabs(request, explorer, is_cut=bool(slices["rows"])),
         "documents": explorer.reads_documents and may_read(request, submission.track),
         "everywhere": choice.query(document=""),
         "of_anything": choice.query(entity=""),
@@ -107,11 +107,11 @@ def _page(request: HttpRequest, pk: int) -> HttpResponse:
     if page.after:
         context["next"] = choice.query(after=page.after)
     if opened is not None:
-        context |= _detail(explorer, predictions, opened, context.get("next", ""))
+        context |= _prediction_context(explorer, predictions, opened, context.get("next", ""))
     return render(request, "explore.html", context, status=400 if refusal else 200)
 
 
-def tabs_of(
+def run_tabs(
     request: HttpRequest,
     explorer: Explorer,
     *,
@@ -132,14 +132,16 @@ def tabs_of(
     return [{"text": text, "url": url, "current": text == current} for text, url in tabs]
 
 
-def rows_of(explorer: Explorer, ids: list[int]) -> list[Judged]:
+def prediction_rows(explorer: Explorer, ids: list[int]) -> list[Judged]:
     """Return predictions ready for a page, with how many other systems on the board predict each;
     of texts with what metrics and judges say of them.
     """
     judged = explorer.judged.ids
     unjudged = set(ids) - set(judged.tolist())
-    predictions = describe(explorer.submission, ids, public=explorer.public, unjudged=unjudged)
-    predictions = with_disputes(
+    predictions = describe_predictions(
+        explorer.submission, ids, public=explorer.public, unjudged=unjudged
+    )
+    predictions = add_disputes(
         explorer.submission, predictions, explorer.own, explorer.flips, explorer.disputes
     )
     instances = [row.prediction.instance_id for row in predictions]
@@ -152,7 +154,9 @@ def rows_of(explorer: Explorer, ids: list[int]) -> list[Judged]:
     for row in predictions:
         row.prediction.others = n_others.get(row.prediction.instance_id, 0)
     if explorer.kind.rates:
-        named, scores = scores_of(explorer.submission.track, np.array(instances, dtype=np.int64))
+        named, scores = metric_scores(
+            explorer.submission.track, np.array(instances, dtype=np.int64)
+        )
         labels = [label for _, label in named]
         for row, values in zip(predictions, scores.tolist(), strict=True):
             said = zip(labels, values, strict=True)
@@ -160,7 +164,9 @@ def rows_of(explorer: Explorer, ids: list[int]) -> list[Judged]:
     return predictions
 
 
-def _opened(explorer: Explorer, choice: Choice, predictions: list[Judged]) -> Judged | None:
+def _opened_prediction(
+    explorer: Explorer, choice: Choice, predictions: list[Judged]
+) -> Judged | None:
     """Return the prediction that is shown in its text: the one that was named, else the first."""
     wanted = choice.number("p")
     if not wanted:
@@ -170,10 +176,10 @@ def _opened(explorer: Explorer, choice: Choice, predictions: list[Judged]) -> Ju
             return row
     if not explorer.submission.predictions.filter(pk=wanted).exists():
         raise Http404("This submission has no such prediction.")
-    return rows_of(explorer, [wanted])[0]
+    return prediction_rows(explorer, [wanted])[0]
 
 
-def _detail(
+def _prediction_context(
     explorer: Explorer, predictions: list[Judged], opened: Judged, next_page: str
 ) -> dict[str, Any]:
     """Return what is shown of one prediction, with the addresses of its neighbours in the list."""
@@ -200,14 +206,14 @@ def _filters(explorer: Explorer, choice: Choice, counts: Counts) -> list[dict[st
     parts = {"any": "Any"} | dict(kind.words.parts) if kind.words.parts else {}
     verdicts = {  # rare ones are shown where there are any
         name: text
-        for name, text in verdicts_of(explorer.submission).items()
-        if name not in SELDOM or counts["verdict"].get(name) or choice["verdict"] == name
+        for name, text in verdict_labels(explorer.submission).items()
+        if name not in RARE_VERDICTS or counts["verdict"].get(name) or choice["verdict"] == name
     }
     filters = [
         _filter("verdict", "Verdict", verdicts, choice, counts, anything="Any"),
         _filter("part", "Which part is wrong", parts, choice, counts),
         _filter("votes", "How people answered", {"split": "Divided"}, choice, counts),
-        _filter("who", "Who else says so", WHO, choice, counts),
+        _filter("who", "Who else says so", WHO_ELSE, choice, counts),
     ]
     for facet in kind.facets:
         words = facet.called(kind.corpus)
@@ -256,13 +262,13 @@ def _filter(
             continue
         is_chosen = value == chosen
         url = choice.query(**{name: "" if is_chosen and not anything else value})
-        key = KEYS.get(value, "") if name == "verdict" else ""
+        key = VERDICT_KEYS.get(value, "") if name == "verdict" else ""
         options.append(_option(url, words, number_of.get(value), is_chosen, key))
-    folds = short and len(options) > SHOWN + 1
+    folds = short and len(options) > SHOWN_VALUES + 1
     unfolded = [
         option
         for place, option in enumerate(options)
-        if not folds or place < SHOWN or option["chosen"]
+        if not folds or place < SHOWN_VALUES or option["chosen"]
     ]
     return {
         "label": label,
@@ -278,32 +284,32 @@ def _option(url: str, text: str, n: int | None, chosen: bool, key: str) -> dict[
 @export
 def _file(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Return all that was chosen, as a file."""
-    explorer = explored(request, pk)
+    explorer = explorer_for(request, pk)
     try:
-        choice = read_choice(chosen_of(request), explorer.submission)
+        choice = read_choice(filter_parameters(request), explorer.submission)
     except Unreadable as wrong:
         return HttpResponse(str(wrong), status=400, content_type="text/plain; charset=utf-8")
     records = _records(explorer, choice)
     first = next(records, None)
-    header = list(first or _any_record(explorer))
+    header = list(first or _first_record(explorer))
     lines = (list(record.values()) for record in chain([first] if first else [], records))
     return file_of(request, f"predictions-{pk}", header, lines)
 
 
 def _records(explorer: Explorer, choice: Choice) -> Iterator[dict[str, Any]]:
     for ids in explorer.everything(choice):
-        for row in rows_of(explorer, ids):
-            yield as_record(row)
+        for row in prediction_rows(explorer, ids):
+            yield prediction_record(row)
 
 
-def _any_record(explorer: Explorer) -> dict[str, Any]:
+def _first_record(explorer: Explorer) -> dict[str, Any]:
     """Return the record of the run's first prediction, whose names a file without rows has."""
     first = explorer.submission.predictions.order_by("pk").values_list("pk", flat=True)[:1]
-    rows = rows_of(explorer, list(first))
-    return as_record(rows[0]) if rows else {"prediction": None}
+    rows = prediction_rows(explorer, list(first))
+    return prediction_record(rows[0]) if rows else {"prediction": None}
 
 
-def as_record(row: Judged) -> dict[str, Any]:
+def prediction_record(row: Judged) -> dict[str, Any]:
     """Return a prediction for programs: with what the page tells of it besides."""
     turned, dispute = row.turned, row.dispute
     return row.as_json() | {
@@ -320,7 +326,7 @@ def as_record(row: Judged) -> dict[str, Any]:
     }
 
 
-def newest(request: HttpRequest) -> HttpResponse:
+def explore_newest(request: HttpRequest) -> HttpResponse:
     """To the run of one's own of which something happened last: it was drawn, more was ordered for
     it, or it was scored; else to the newest track's documents.
     """
@@ -341,6 +347,6 @@ def newest(request: HttpRequest) -> HttpResponse:
 
 
 urlpatterns = [
-    path("explore/", newest, name="explore"),
-    path("submissions/<int:pk>/explore/", show, name="submission-explore"),
+    path("explore/", explore_newest, name="explore"),
+    path("submissions/<int:pk>/explore/", explore_run, name="submission-explore"),
 ]

@@ -36,11 +36,11 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.research.judged import (
     is_of_team,
     is_restricted,
-    may_see,
-    only_public,
-    verdicts,
+    run_verdicts,
+    sees_only_public,
+    shows_judgments,
 )
-from kbpo.web.research.submissions import find
+from kbpo.web.research.submissions import find_run
 
 Mask = NDArray[np.bool_]
 Options = dict[str, Mask]
@@ -52,7 +52,7 @@ not counted"""
 PAGE = 50
 MOST_DOCUMENTS, MOST_OF_ENTITY = 500, 250
 """Texts that a search looks into; and that are looked through for a name, mention by mention"""
-KEPT = 60
+CACHE_SECONDS = 60
 """Seconds for which verdicts are cached, until there is a new label: what is public depends on the
 clock as well"""
 MOST_NAMED = 60
@@ -77,13 +77,13 @@ SORTS = {
     "worst": "Worst first",
 }
 """All orders but that of the text list judged predictions"""
-OF_JUDGED = ("sure", "unsure", "worst")
-GIVEN = ("verdict", "part", "votes", "who", "sort")
-ELSEWHERE = {"q", "document", ENTITY}
+SORTS_OF_JUDGED = ("sure", "unsure", "worst")
+COMMON_FILTERS = ("verdict", "part", "votes", "who", "sort")
+TEXT_FILTERS = {"q", "document", ENTITY}
 """Filters by words, on tracks of some kinds"""
-NUMBERS = ("after", "p")
+PREDICTION_NUMBERS = ("after", "p")
 """Numbers of predictions: a page begins after one, shows one"""
-HOW = ("limit", "offset", "format")
+PAGING_PARAMETERS = ("limit", "offset", "format")
 """Parameters that say how much of a list is sent, and how"""
 NOT_YET = (
     "Judgments are shown once the submission's sample is drawn, and not after it is withdrawn."
@@ -98,7 +98,7 @@ class Unreadable(Exception):
         self.field = name
 
 
-def no_such(name: str, value: str, choices: Sequence[str]) -> Unreadable:
+def unknown_value(name: str, value: str, choices: Sequence[str]) -> Unreadable:
     """Return the refusal of a value that a filter does not have; without `choices` it should be the
     number of a prediction.
     """
@@ -131,9 +131,9 @@ class Choice:
 
     def query(self, **changes: str | int) -> str:
         """Return the address of this choice with changes; it begins at the first page."""
-        kept = {key: value for key, value in self.said.items() if key not in NUMBERS}
+        kept = {key: value for key, value in self.said.items() if key not in PREDICTION_NUMBERS}
         chosen = kept | {key: str(value) for key, value in changes.items()}
-        if chosen.get("sort") in OF_JUDGED and chosen.get("verdict", "") in ("", "unjudged"):
+        if chosen.get("sort") in SORTS_OF_JUDGED and chosen.get("verdict", "") in ("", "unjudged"):
             del chosen["sort"]
         return "?" + urlencode({key: value for key, value in chosen.items() if value})
 
@@ -150,29 +150,31 @@ def read_choice(
     kind = kind_of(submission.track)
     refuse_unknown(
         f"{kind.words.items.capitalize()} of this track",
-        [*GIVEN, *(facet.name for facet in kind.facets), *word_filters(kind)],
-        [name for name in sent if name not in NUMBERS] if strict else ELSEWHERE & set(sent),
+        [*COMMON_FILTERS, *(facet.name for facet in kind.facets), *word_filters(kind)],
+        [name for name in sent if name not in PREDICTION_NUMBERS]
+        if strict
+        else TEXT_FILTERS & set(sent),
     )
     values_of = {
-        "verdict": list(verdicts_of(submission)),
+        "verdict": list(verdict_labels(submission)),
         "part": [ANY, *kind.words.parts],
         "votes": ["split"],
         "who": ["alone"],
         "sort": list(SORTS),
     }
     chosen: dict[str, str] = {}
-    for name in GIVEN:
+    for name in COMMON_FILTERS:
         if name in sent:
             if sent[name] not in values_of[name]:
-                raise no_such(name, sent[name], values_of[name])
+                raise unknown_value(name, sent[name], values_of[name])
             chosen[name] = sent[name]
-    if chosen.get("sort") in OF_JUDGED or chosen.get("who"):
+    if chosen.get("sort") in SORTS_OF_JUDGED or chosen.get("who"):
         chosen.setdefault("verdict", "judged")
-    for name in NUMBERS:
+    for name in PREDICTION_NUMBERS:
         if name in sent:
             value = sent[name]
             if not (value.isascii() and value.isdecimal() and len(value) < 18):
-                raise no_such(name, value, ())
+                raise unknown_value(name, value, ())
             chosen[name] = value
     facets: dict[str, Any] = {}
     for facet in kind.facets:
@@ -198,7 +200,7 @@ def _value_of(kind: Kind, facet: Facet, value: str) -> Any:
     """Return the value of a facet in the database. Raises Unreadable."""
     by_name = {word: key for key, (word, _) in facet.called(kind.corpus).items()}
     if by_name and value not in by_name:
-        raise no_such(facet.name, value, list(by_name))
+        raise unknown_value(facet.name, value, list(by_name))
     return by_name.get(value, value)
 
 
@@ -207,7 +209,7 @@ def word_filters(kind: Kind) -> list[str]:
     return ["q", "document", ENTITY] if kind.words.entity else []
 
 
-def verdicts_of(submission: Submission) -> dict[str, str]:
+def verdict_labels(submission: Submission) -> dict[str, str]:
     """Return the verdicts of a run's track with their labels; none is right or wrong where people
     rate.
     """
@@ -347,10 +349,10 @@ class Explorer:
             *states.values_list("status", flat=True),
             *self.others,
         )
-        key = f"explorer:{hash_of(version)}"
+        key = f"explorer:{short_hash(version)}"
         rows: Rows | None = cache.get(key)
         if rows is None:
-            judgments = verdicts(submission, public=self.public)
+            judgments = run_verdicts(submission, public=self.public)
             order = np.argsort(np.array(judgments.prediction, dtype=np.int64), kind="stable")
             rows = replace(
                 self._read(judgments.prediction),
@@ -359,7 +361,7 @@ class Explorer:
                 split=judgments.split[order],
                 parts={name: values[order] for name, values in judgments.parts.items()},
             )
-            cache.set(key, rows, KEPT)
+            cache.set(key, rows, CACHE_SECONDS)
         return rows
 
     def _read(self, ids: Sequence[int]) -> Rows:
@@ -432,7 +434,7 @@ class Explorer:
             after = listed[size - 1] if len(listed) > size else 0
             return Page(listed[:size], counts["verdict"][choice["verdict"]], after), counts
         ids = self._ordered(choice, rows)
-        start = _start(choice, ids)
+        start = _first_place(choice, ids)
         here = ids[start : start + size].tolist()
         after = here[-1] if here and start + size < ids.size else 0
         return Page(here, ids.size, after), counts
@@ -464,7 +466,7 @@ class Explorer:
     def _ordered(self, choice: Choice, rows: Rows) -> NDArray[np.int64]:
         """Return the numbers of the rows that a choice lists, in its order."""
         groups = rows.groups(self.special)
-        rows = rows.at(np.flatnonzero(_kept(groups, _chosen(choice, groups))))
+        rows = rows.at(np.flatnonzero(_matching_rows(groups, _active_filters(choice, groups))))
         if choice["sort"] == "worst":
             criterion = self.kind.measures.criterion(self.submission.track.criterion)
             value = rows.value if criterion.higher_is_better else -rows.value
@@ -480,13 +482,13 @@ class Explorer:
         """
         rows = self.judged if bounded is None else bounded
         groups = rows.groups(self.special)
-        chosen = _chosen(choice, groups)
+        chosen = _active_filters(choice, groups)
         counts: dict[str, dict[Any, int | None]] = {}
         for name, options in groups.items():
             if bounded is None and name != "verdict":
                 counts[name] = dict.fromkeys(options)
                 continue
-            kept = _kept(groups, chosen, name)
+            kept = _matching_rows(groups, chosen, name)
             counts[name] = {value: int((kept & mask).sum()) for value, mask in options.items()}
             counts[name][""] = int(kept.sum())
         if rows is self.judged and not self.restricted:
@@ -497,12 +499,12 @@ class Explorer:
         return counts
 
 
-def hash_of(version: Sequence[Any]) -> str:
+def short_hash(version: Sequence[Any]) -> str:
     """Return a short name for the state that a cached value depends on."""
     return sha256(repr(version).encode()).hexdigest()[:32]
 
 
-def _chosen(choice: Choice, groups: Mapping[str, Options]) -> dict[str, Any]:
+def _active_filters(choice: Choice, groups: Mapping[str, Options]) -> dict[str, Any]:
     """Return the filters of a choice that the groups have, with their values."""
     chosen = {name: choice[name] for name in ("verdict", "part", "votes", "who")}
     return {
@@ -512,7 +514,7 @@ def _chosen(choice: Choice, groups: Mapping[str, Options]) -> dict[str, Any]:
     }
 
 
-def _kept(groups: Mapping[str, Options], chosen: Mapping[str, Any], but: str = "") -> Mask:
+def _matching_rows(groups: Mapping[str, Options], chosen: Mapping[str, Any], but: str = "") -> Mask:
     """Return which rows all chosen filters keep, without the filter `but`."""
     size = groups["verdict"]["judged"].size
     kept = np.ones(size, dtype=np.bool_)
@@ -522,7 +524,7 @@ def _kept(groups: Mapping[str, Options], chosen: Mapping[str, Any], but: str = "
     return kept
 
 
-def _start(choice: Choice, ids: NDArray[np.int64]) -> int:
+def _first_place(choice: Choice, ids: NDArray[np.int64]) -> int:
     """Return the place in a list at which a page begins. A prediction that is not listed stands
     where its number would.
     """
@@ -535,21 +537,23 @@ def _start(choice: Choice, ids: NDArray[np.int64]) -> int:
     return int(np.searchsorted(ids, begins)) if choice["sort"] in ("", "text") else 0
 
 
-def chosen_of(request: HttpRequest | Request) -> dict[str, str]:
+def filter_parameters(request: HttpRequest | Request) -> dict[str, str]:
     """Return the parameters of an address without those that say how much is sent, and how."""
-    return {name: value for name, value in request.GET.dict().items() if name not in HOW}
+    return {
+        name: value for name, value in request.GET.dict().items() if name not in PAGING_PARAMETERS
+    }
 
 
-def explored(request: HttpRequest | Request, pk: int) -> Explorer:
+def explorer_for(request: HttpRequest | Request, pk: int) -> Explorer:
     """Return the explorer of a submission for the requester, on a page or over the API. Raises
     Http404 for those who may not see it.
     """
-    submission = find(request, pk)
-    if not may_see(submission):
+    submission = find_run(request, pk)
+    if not shows_judgments(submission):
         raise Http404(NOT_YET)
     return Explorer(
         submission,
-        public=only_public(request.user, submission),
+        public=sees_only_public(request.user, submission),
         restricted=is_restricted(request.user, submission),
         own=is_of_team(request.user, submission),
     )

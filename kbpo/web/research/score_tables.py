@@ -28,7 +28,7 @@ SCOPES = {
 """Where the two mentions of a fact stand for recall to count it."""
 
 
-WHY = {
+STAGE_REASONS = {
     "target": "as far as the interval asks",
     "further": "further, since what the interval asks was asked already",
     "budget": "as far as the money reached",
@@ -36,7 +36,7 @@ WHY = {
 """Why a stage stopped raising chances where it did."""
 
 
-def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]]:
+def score_tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]]:
     """Return the scores by criterion: the guaranteed pair first, each with its rows and one axis.
     `looked` is what may be watched of the submission while it is judged.
     """
@@ -48,7 +48,7 @@ def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]
     scope = SCOPES[Track.Scope(submission.track.scope)] if has_recall else ""
     result: list[dict[str, Any]] = []
     for criterion in sorted(criteria, key=lambda name: (name != guaranteed, name)):
-        rows = _rows(submission, figures, criterion, looked)
+        rows = _score_rows(submission, figures, criterion, looked)
         rests_on = [  # how many judgments the watched interval rests on, and how many there are
             {"n": looked["now"].n, "now": row["figure"].n_labels}
             for row in rows
@@ -66,14 +66,14 @@ def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]
                 "has_few": any(
                     row["kind"] == "few" and row["interval"].estimate is not None for row in rows
                 ),
-                "counted": _counted(latest, criterion),
+                "counted": _count_sentences(latest, criterion),
                 "n_missing": rows[0]["figure"].n_missing if rows else 0,
             }
         )
     return result
 
 
-def _rows(
+def _score_rows(
     submission: Submission,
     figures: dict[tuple[str, str, str, str], Figure],
     criterion: str,
@@ -83,7 +83,7 @@ def _rows(
     interval that is made for one look is drawn as of the moment until judging ends.
     """
     track, rows = submission.track, list[dict[str, Any]]()
-    for key, label in _lines(track, criterion):
+    for key, label in _line_labels(track, criterion):
         if (*key, DEFAULT) not in figures:
             continue
         for method, name in ((DEFAULT, label), ("expert", f"{label}, corrected")):
@@ -106,7 +106,7 @@ def _rows(
     return rows
 
 
-def _counted(latest: Latest, criterion: str) -> list[str]:
+def _count_sentences(latest: Latest, criterion: str) -> list[str]:
     """Return what was counted of a submission and belongs to a criterion, as sentences; and what
     its intervals hold for, where there is a choice.
     """
@@ -123,7 +123,7 @@ def _counted(latest: Latest, criterion: str) -> list[str]:
     return sentences
 
 
-def _lines(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
+def _line_labels(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
     """Return what a table has lines for, and their names: F1 says which precision it combines with
     recall.
     """
@@ -143,14 +143,14 @@ def _lines(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
             yield (quantity.name, criterion, UNWEIGHED), quantity.label
 
 
-def not_corrected(latest: Latest) -> list[str]:
+def reasons_not_corrected(latest: Latest) -> list[str]:
     """Return why numbers of a submission are not corrected by expert checks, as sentences; none
     without any checks.
     """
     return list(latest.report.not_corrected.get(latest.submission.pk, ()))
 
 
-def checked(latest: Latest) -> dict[str, Any] | None:
+def expert_correction(latest: Latest) -> dict[str, Any] | None:
     """Return the guaranteed number as expert checks correct it, beside what the crowd's judgments
     alone say; None without any checks.
     """
@@ -161,15 +161,15 @@ def checked(latest: Latest) -> dict[str, Any] | None:
     return {"figure": corrected, "crowd": latest.guaranteed(), "has_recall": has_recall}
 
 
-def sampled(submission: Submission) -> dict[str, Any] | None:
+def sampling_stages(submission: Submission) -> dict[str, Any] | None:
     """Return the stages in which a submission's sample was drawn; None before it is drawn."""
     batches = SampleBatch.objects.filter(submission=submission, design=submission.track.design)
     batches = batches.select_related("distribution").annotate(n=Count("samples"))
-    stages = [_stage(submission, stage, stage.n) for stage in batches.order_by("stage", "pk")]
+    stages = [_stage_row(submission, stage, stage.n) for stage in batches.order_by("stage", "pk")]
     return {"design": submission.track.design, "stages": stages} if stages else None
 
 
-def _stage(submission: Submission, batch: SampleBatch, targets: int) -> dict[str, Any]:
+def _stage_row(submission: Submission, batch: SampleBatch, targets: int) -> dict[str, Any]:
     """One row: when, why, how much was drawn, and the half-widths that were planned and
     realised.
     """
@@ -186,6 +186,6 @@ def _stage(submission: Submission, batch: SampleBatch, targets: int) -> dict[str
         .label,
         "targets": targets,
         "size": batch.size,
-        "why": WHY.get(settings.get("why", ""), ""),
+        "why": STAGE_REASONS.get(settings.get("why", ""), ""),
         "labels": settings.get("labels", 0),
     }

@@ -26,7 +26,7 @@ from rest_framework.request import Request
 from annotation.workers.intake import offers_of
 from kbpo import clock
 from kbpo.accounts import teams
-from kbpo.accounts.ask import link
+from kbpo.accounts.ask import invitation_url
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import AccountRequest, Invitation, Team, User
 from kbpo.accounts.sign_up import SignUpForm
@@ -37,7 +37,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.web.http import act, is_armed, pk_of, why_of
 
-DAYS = 14
+INVITATION_DAYS = 14
 USED_UP = (
     "This invitation does not work any more: it was used up or has run out. Ask for a new one."
 )
@@ -65,18 +65,18 @@ class JoinForm(SignUpForm):
             del self.fields["terms"]
 
 
-def usable() -> QuerySet[Invitation]:
+def usable_invitations() -> QuerySet[Invitation]:
     """Invitations that may still be used."""
     in_time = Q(expires_at=None) | Q(expires_at__gt=clock.now())
     return Invitation.objects.filter(in_time, uses_left__gt=0)
 
 
 @never_cache
-def join(request: HttpRequest, code: str) -> HttpResponse:
+def join_team(request: HttpRequest, code: str) -> HttpResponse:
     """Return an invitation: a form that makes an account, or one button for somebody who has
     one.
     """
-    invitation = usable().select_related("team").filter(code=code).first()
+    invitation = usable_invitations().select_related("team").filter(code=code).first()
     if invitation is None:
         return render(request, "people/join.html", {"refusal": USED_UP}, status=410)
     has_account = request.user.is_authenticated
@@ -110,7 +110,7 @@ def accept(invitation: Invitation, who: User | JoinForm) -> User | None:
     """Return the user with the invitation's role; None if somebody else has just taken its last
     use.
     """
-    if not usable().filter(pk=invitation.pk).update(uses_left=F("uses_left") - 1):
+    if not usable_invitations().filter(pk=invitation.pk).update(uses_left=F("uses_left") - 1):
         return None
     user = who.save(commit=False) if isinstance(who, JoinForm) else who
     if invitation.role == "annotator":
@@ -120,7 +120,7 @@ def accept(invitation: Invitation, who: User | JoinForm) -> User | None:
     user.save()
     if invitation.team is not None:
         teams.join(invitation.team, user)
-    link(invitation, user)
+    invitation_url(invitation, user)
     return cast(User, user)
 
 
@@ -129,7 +129,7 @@ def invite(
     role: str, made_by: User, *, team: Team | None = None, uses: int = 1, why: str = ""
 ) -> Invitation:
     """Return a new invitation that runs out in a fortnight."""
-    expires = clock.now() + timedelta(days=DAYS)
+    expires = clock.now() + timedelta(days=INVITATION_DAYS)
     row = Invitation.objects.create(
         role=role, team=team, made_by=made_by, uses_left=uses, expires_at=expires
     )
@@ -168,7 +168,7 @@ def links(request: HttpRequest, rows: QuerySet[Invitation]) -> list[dict[str, An
 
 def open_invitations(team: Team) -> QuerySet[Invitation]:
     """Invitations of a team that may still be used."""
-    return usable().filter(team=team)
+    return usable_invitations().filter(team=team)
 
 
 def find_team(request: HttpRequest | Request, slug: str) -> Team:
@@ -183,21 +183,21 @@ def find_team(request: HttpRequest | Request, slug: str) -> Team:
 
 @never_cache
 @login_required
-def show(request: HttpRequest, slug: str) -> HttpResponse:
+def show_team(request: HttpRequest, slug: str) -> HttpResponse:
     """Return a team's page, for its members. A POST does what its form names."""
     team, user = find_team(request, slug), cast(User, request.user)
     if request.method == "POST":
-        actions = {"invite": invite_member, "member": member, "take-back": take_back}
+        actions = {"invite": invite_member, "member": change_member, "take-back": revoke_invitation}
         return act(request, actions, team)
     members = teams.roles_of(team)
     context = {
         "team": team,
         "members": members,
-        "stays": _why_stays(team, user) if user in members else "",
+        "stays": _why_cannot_leave(team, user) if user in members else "",
         "n_owners": sum(role == "owner" for role in members.values()),
         "manages": teams.may_manage(team, user),
         "money": balance(team=team),
-        "purses": purses_of(team),
+        "purses": team_purses(team),
         "links": links(request, open_invitations(team)),
     }
     return render(request, "people/team.html", context)
@@ -218,7 +218,7 @@ class Purse:
     """
 
 
-def purses_of(team: Team) -> list[Purse]:
+def team_purses(team: Team) -> list[Purse]:
     """Return a team's money on every open track and wherever it has spent some."""
     tracks = Track.objects.filter(Q(status="open") | Q(ledger__team=team)).distinct()
     purses = []
@@ -227,11 +227,11 @@ def purses_of(team: Team) -> list[Purse]:
         left: Decimal | None = ZERO
         if track.status == Track.Status.OPEN:
             left = allowance(track, team, Purpose("submission")).left  # of a run to come
-        purses.append(Purse(track, sums.spent, sums.open, own_cap(track, team), left))
+        purses.append(Purse(track, sums.spent, sums.open, team_cap(track, team), left))
     return purses
 
 
-def own_cap(track: Track, team: Team) -> Decimal | None:
+def team_cap(track: Track, team: Team) -> Decimal | None:
     """Return what a team's own budget on a track is; None where it has none."""
     caps = Budget.objects.filter(
         Q(team=team) | Q(team=None), track=track, scope="team"
@@ -243,11 +243,13 @@ def invite_member(request: HttpRequest, team: Team) -> HttpResponse:
     """Make an invitation for one researcher of the team."""
     why = why_of(request, "Invited from the team’s page.")
     invite("researcher", cast(User, request.user), team=team, why=why)
-    messages.success(request, f"A link for one person is made. It works for {DAYS} days.")
+    messages.success(
+        request, f"A link for one person is made. It works for {INVITATION_DAYS} days."
+    )
     return redirect("team", slug=team.slug)
 
 
-def member(request: HttpRequest, team: Team) -> HttpResponse:
+def change_member(request: HttpRequest, team: Team) -> HttpResponse:
     """Give a member a role or remove them, for an owner; or let a member leave, if the word was
     typed.
     """
@@ -287,7 +289,7 @@ def check_may_leave(team: Team, user: User) -> None:
         raise teams.CannotChange(BUSY.format(team=team.name))
 
 
-def _why_stays(team: Team, user: User) -> str:
+def _why_cannot_leave(team: Team, user: User) -> str:
     """Return why a member may not leave now, as a sentence; nothing if they may."""
     try:
         check_may_leave(team, user)
@@ -296,7 +298,7 @@ def _why_stays(team: Team, user: User) -> str:
     return ""
 
 
-def take_back(request: HttpRequest, team: Team) -> HttpResponse:
+def revoke_invitation(request: HttpRequest, team: Team) -> HttpResponse:
     """Make an invitation of the team work no more."""
     invitations = Invitation.objects.filter(pk=pk_of(request), team=team)
     withdraw(
@@ -307,6 +309,6 @@ def take_back(request: HttpRequest, team: Team) -> HttpResponse:
 
 
 urlpatterns = [
-    path("join/<str:code>/", join, name="join"),
-    path("teams/<slug:slug>/", show, name="team"),
+    path("join/<str:code>/", join_team, name="join"),
+    path("teams/<slug:slug>/", show_team, name="team"),
 ]

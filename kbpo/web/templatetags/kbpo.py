@@ -147,7 +147,7 @@ def interval_legend(kind: Kind = "final") -> dict[str, object]:
 @register.inclusion_tag("components/legend.html")
 def alone_legend() -> dict[str, object]:
     """Return the thin line of people alone with the words that explain it."""
-    return {"glyph": drawing.draw_alone_legend(), "words": drawing.ALONE}
+    return {"glyph": drawing.draw_alone_legend(), "words": drawing.PEOPLE_ALONE}
 
 
 @register.inclusion_tag("components/figures.html")
@@ -155,7 +155,7 @@ def interval_figures(interval: Interval, n: int | None = None, level: int = 80) 
     """Return the written figures beside a bar: estimate in bold, interval in the second voice; “all
     judged” where it has no width.
     """
-    estimate, written = drawing.figures_of(interval, n=n, level=int(level))
+    estimate, written = drawing.interval_figures(interval, n=n, level=int(level))
     if interval.low95 is not None and interval.low95 == interval.high95:
         written = ALL_JUDGED
     return {"estimate": estimate, "written": written}
