@@ -172,7 +172,7 @@ class Client:
         """Return whether people rate a submission's predictions, so that none is right or wrong."""
         track = self.track(self.submission(number)["track"])
         single = {criterion["name"]: criterion["single"] for criterion in track["criteria"]}
-        return single[track["criterion"]] == "mean"
+        return bool(single[track["criterion"]] == "mean")
 
     def dispute(self, number: int, prediction: int, note: str) -> Json:
         """Says that a judgment of a prediction of yours is wrong: an expert is asked, blind."""

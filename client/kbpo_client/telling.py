@@ -22,15 +22,15 @@ def percent(figure: Json | None) -> str:
         return "–"
     low, high = figure.get("low80"), figure.get("high80")
     decimals = 0 if figure.get("n_labels", FEW) < FEW else 1
-    value = interval_in_percent(figure["value"], decimals)
+    value = share_in_percent(figure["value"], decimals)
     if figure.get("low95") is not None and figure["low95"] == figure.get("high95"):
         return f"{value} (all judged)"
     if low is None or high is None:
         return value
-    return f"{value} ({interval_in_percent(low, decimals)}–{interval_in_percent(high, decimals)})"
+    return f"{value} ({share_in_percent(low, decimals)}–{share_in_percent(high, decimals)})"
 
 
-def interval_in_percent(share: float | str, decimals: int | None = None) -> str:
+def share_in_percent(share: float | str, decimals: int | None = None) -> str:
     """Return a share in per cent: of so many decimals, where halves go up, as on the pages,
     whichever sum they are of; else as somebody chose it, as “4.5”.
     """
@@ -46,7 +46,7 @@ def progress_text(submission: Json) -> str:
     if submission["status"] == "received" and reason:
         return f"{status}: {reason}"
     if submission["status"] == "received":
-        return f"{status}, {interval_in_percent(submission['progress'], 0)} % read"
+        return f"{status}, {share_in_percent(submission['progress'], 0)} % read"
     if submission["status"] == "judging":
         return f"{status}, {judging['judged']:,} of {judging['sample']:,}"
     return status
@@ -96,7 +96,7 @@ def _figure_lines(figures: list[tuple[str, Json | None]], n_labels: int) -> Iter
 def _plan(submission: Json) -> Iterator[str]:
     for width, option in submission["plan"].get("options", {}).items():
         yield (
-            f"  ±{interval_in_percent(width)} %: {option['new']:,} new questions, "
+            f"  ±{share_in_percent(width)} %: {option['new']:,} new questions, "
             f"about ${option.get('expected', option['at_most'])}, at most ${option['at_most']}"
         )
 
@@ -178,7 +178,7 @@ def _when_scored(submission: Json) -> Iterator[str]:
         width, option = max(options.items(), key=lambda pair: float(pair[0]))
         yield (
             f"`kbpo order {number} --half-width {float(width):g}` brings its interval to"
-            f" ±{interval_in_percent(width)} points, for at most ${option['at_most']}."
+            f" ±{share_in_percent(width)} points, for at most ${option['at_most']}."
         )
     yield f"`kbpo status {number} --long` has every figure of it."
 

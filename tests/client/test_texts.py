@@ -102,7 +102,7 @@ def test_texts_are_scored_compared_and_told_one_by_one(
     call_command("tick", "--until-idle", verbosity=0)
     for number in numbers.values():
         shown = run("status", number)
-        assert shown.exit_code == 0 and "new questions, at most $" in shown.output
+        assert shown.exit_code == 0 and "new questions, about $" in shown.output
         assert run("confirm", number, "--yes").exit_code == 0
     call_command("tick", "--until-idle", verbosity=0)
     while rate(live_server.url, "eve", "kai"):

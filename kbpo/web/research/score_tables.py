@@ -164,8 +164,8 @@ def expert_correction(latest: Latest) -> dict[str, Any] | None:
 def sampling_stages(submission: Submission) -> dict[str, Any] | None:
     """Return the stages in which a submission's sample was drawn; None before it is drawn."""
     batches = SampleBatch.objects.filter(submission=submission, design=submission.track.design)
-    batches = batches.select_related("distribution").annotate(n=Count("samples"))
-    stages = [_stage_row(submission, stage, stage.n) for stage in batches.order_by("stage", "pk")]
+    counted = batches.select_related("distribution").annotate(n=Count("samples"))
+    stages = [_stage_row(submission, stage, stage.n) for stage in counted.order_by("stage", "pk")]
     return {"design": submission.track.design, "stages": stages} if stages else None
 
 
