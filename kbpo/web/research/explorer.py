@@ -345,6 +345,7 @@ class Explorer:
             submission.pk,
             submission.received_at.isoformat(),
             self.public,
+            submission.track.criterion,
             newest,
             *states.values_list("status", flat=True),
             *self.others,

@@ -163,9 +163,13 @@ def expert_correction(latest: Latest) -> dict[str, Any] | None:
 
 def sampling_stages(submission: Submission) -> dict[str, Any] | None:
     """Return the stages in which a submission's sample was drawn; None before it is drawn."""
-    batches = SampleBatch.objects.filter(submission=submission, design=submission.track.design)
-    counted = batches.select_related("distribution").annotate(n=Count("samples"))
-    stages = [_stage_row(submission, stage, stage.n) for stage in counted.order_by("stage", "pk")]
+    batches = (
+        SampleBatch.objects.filter(submission=submission, design=submission.track.design)
+        .select_related("distribution")
+        .annotate(n=Count("samples"))
+        .order_by("stage", "pk")
+    )
+    stages = [_stage_row(submission, stage, stage.n) for stage in batches]
     return {"design": submission.track.design, "stages": stages} if stages else None
 
 
