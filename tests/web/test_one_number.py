@@ -112,7 +112,7 @@ class Seen:
         self.json = next(
             (
                 one
-                for one in client.get(f"{board}board.json").json()["systems"]
+                for one in client.get(reverse("api-board", args=[track.slug])).json()["systems"]
                 if one["submission"] == row.pk
             ),
             None,

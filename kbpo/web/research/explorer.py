@@ -168,7 +168,8 @@ def read_choice(
             if sent[name] not in values_of[name]:
                 raise unknown_value(name, sent[name], values_of[name])
             chosen[name] = sent[name]
-    if chosen.get("sort") in SORTS_OF_JUDGED or chosen.get("who"):
+    searches = any(sent.get(name) for name in word_filters(kind))
+    if chosen.get("sort") in SORTS_OF_JUDGED or (chosen.get("who") and not searches):
         chosen.setdefault("verdict", "judged")
     for name in PREDICTION_NUMBERS:
         if name in sent:
