@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 
 from kbpo.evaluation.latest import Latest
 from kbpo.sampling.designs.base import half_width_at
@@ -163,7 +163,7 @@ def expert_correction(latest: Latest) -> dict[str, Any] | None:
 
 def sampling_stages(submission: Submission) -> dict[str, Any] | None:
     """Return the stages in which a submission's sample was drawn; None before it is drawn."""
-    batches = (
+    batches: QuerySet[Any] = (
         SampleBatch.objects.filter(submission=submission, design=submission.track.design)
         .select_related("distribution")
         .annotate(n=Count("samples"))
