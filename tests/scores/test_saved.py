@@ -323,7 +323,7 @@ def test_the_board_draws_both_widths_and_what_the_judge_alone_would_say(
     written = f"{100 * mean.low80:.1f}–{100 * mean.high80:.1f}"
     assert written in people.replace("; people alone", "") and 'class="iv-alone"' not in people
     assert people.count("none saved") == page.count("none saved") == 0
-    monkeypatch.setattr("kbpo.web.public.board.board_or_404", None)  # refused before a board is made
+    monkeypatch.setattr("kbpo.web.public.board.board_or_404", None)
     for wrong in ("999", "best", "-1"):
         assert Client().get(f"{address}&helped={wrong}").status_code == 404
     monkeypatch.undo()

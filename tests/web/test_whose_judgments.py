@@ -152,7 +152,7 @@ def test_no_address_tells_which_test_targets_are_drawn_or_judged(
         with suppress(IndexError):  # of questions and annotators, of whom there are none
             parts = partial(lambda part, pattern: value_of(part[1], pattern, row), pattern=pattern)
             addresses.append("/" + PART.sub(parts, pattern))
-    assert len(addresses) > 150
+    assert len(addresses) > 130
 
     def answers() -> dict[tuple[str, str], bytes]:
         return {
