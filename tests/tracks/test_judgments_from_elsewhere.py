@@ -38,7 +38,7 @@ from kbpo.tracks.texts.judgments import (
 )
 from kbpo.tracks.texts.load import load_inputs
 from kbpo.tracks.texts.store import Claim, store
-from kbpo.web.desk.judgments import bring, judgment_lines
+from kbpo.web.desk.judgments import import_file, judgment_lines
 from rehearsal.browser import Browser
 from tests.tracks.test_toy_kind import call, researcher, upload
 
@@ -331,8 +331,8 @@ def test_a_study_from_elsewhere_stands_on_the_board_and_nobody_was_asked(
     ]  # nobody was asked for redundancy there, and nobody is here
     study.write_text("\n".join(rows) + "\nzz\tRun\tw\toverall\t1\t\n")
     with pytest.raises(CannotImport, match=r"Nothing was imported\. Line 38"):
-        bring(track, study, Report(), None)
-    done = bring(track, study, Report(), None, partly=True)
+        import_file(track, study, Report(), None)
+    done = import_file(track, study, Report(), None, partly=True)
     assert "36 judgments of 6 texts were imported. 1 lines were set aside." in done.sentence
     call_command("tick", "--until-idle", verbosity=0)
     call(f"{url}/api/submissions/{run}/confirm/", token, b"{}")
